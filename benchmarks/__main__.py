@@ -1,27 +1,7 @@
 """sqlstress measured against its limit and its peers.
 
-    python -m benchmarks limit                                   against a C loop
-    python -m benchmarks sql                                     TPC-B's transaction, against a C loop
-    python -m benchmarks pgbench                                 PostgreSQL, against pgbench
-    python -m benchmarks published                               against the published loop
-    python -m benchmarks harness                                 the harness's own cost
-    python -m benchmarks fair                                    --busy fair against the default
-    python -m benchmarks memory                                  memory and time to start
-    python -m benchmarks profile                                 where an operation's time goes
-    python -m benchmarks where                                   what --where costs
-    python -m benchmarks endurance --output benchmarks/results/endurance.md
-                                                                 many workers, files, keys; ten minutes
-    python -m benchmarks gate --output benchmarks/results/gate.md
-                                                                 how often `sqlstress ab` is wrong
-    python -m benchmarks limits --output benchmarks/results/limits.md
-                                                                 does `sqlstress limit` agree with itself
-    python -m benchmarks tune --output benchmarks/results/tune-simulated.md
-                                                                 how near `sqlstress tune` comes to the best
-    python -m benchmarks mutations --output benchmarks/results/mutations.md
-                                                                 what the verdicts catch
-    python -m benchmarks fleet --output benchmarks/results/fleet.md
-                                                                 what a fleet takes, and loses
-    python -m benchmarks mutants                                 which changes of the code the tests notice
+    python -m benchmarks --help
+    python -m benchmarks limit
     python -m benchmarks all --output benchmarks/results/NAME.md
 
 Run from the checkout. Arms are measured side by side, in pairs, in the order ABBA; ratios are the
@@ -32,40 +12,101 @@ reached), 2 usage, 4 a cell could not be measured, 130 interrupted.
 
 from __future__ import annotations
 
-import json
+import argparse
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import psutil
 
-from benchmarks import climit_build, text
-from benchmarks.bench import Bench
+from benchmarks import climit_build, endurance, fair, harness, limit, memory, pgbench, published, sql, stages
+from benchmarks import where as price_of_where
+from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Tool, ToolFailure
+from benchmarks.document import Document, Plan, Row, Section, number, revision, write
 from benchmarks.loops import LoopFailure
-from benchmarks.options import APART, STUDIES, options, parser
-from benchmarks.results import Document, Plan, Row, Section, Task
-from benchmarks.surroundings import revision
-from benchmarks.tool import Tool, ToolFailure
-from sqlstress.report import write_atomically
+from benchmarks.options import counts, duration, folder, positive
+
+USUAL = Options()
+CHOICE: dict[str, Any] = {"action": "append", "default": [], "help": "repeatable (default: the study's own)"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "repeats": {"type": positive, "default": 5, "help": "pairs for each cell (default: 5)"},
+    "duration": {"type": duration, "default": 1.0, "help": "the window (default: 1s)", "dest": "duration_s"},
+    "warmup": {"type": duration, "default": 0.3, "help": "load before (default: 300ms)", "dest": "warmup_s"},
+    "driver": {**CHOICE, "choices": DRIVERS, "dest": "drivers"},
+    "load": {**CHOICE, "choices": [*LOADS], "dest": "loads"},
+    "synchronous": {**CHOICE, "choices": ("full", "normal", "off")},
+    "arm": {**CHOICE, "choices": limit.EVERY_ARM, "dest": "arms"},
+    "concurrency": {"type": counts, "default": (), "metavar": "N,N", "help": "numbers of processes"},
+    "workers": {"type": positive, "default": USUAL.workers, "help": f"(default: {USUAL.workers:,})"},
+    "buckets": {"type": positive, "default": USUAL.buckets, "help": f"(default: {USUAL.buckets:,})"},
+    "keys": {"type": positive, "default": USUAL.keys, "help": f"(default: {USUAL.keys:,})"},
+    "seed": {"type": int, "default": 1, "help": "of the first round (default: 1)"},
+    "dir": {"type": folder, "default": Path(), "help": "where the databases go (default: here)"},
+    "output": {"type": Path, "metavar": "NAME.md", "help": "write NAME.md and NAME.json too"},
+}
+
+
+class Study(NamedTuple):
+    """What is measured cell by cell, with the options that it uses."""
+
+    plan: Callable[[Bench], Plan]
+    title: str
+    options: str
+    drivers: tuple[str, ...] = ()
+    """Those that it has always; none: those that are asked for."""
+
+
+WINDOW = "repeats duration warmup"
+STUDIES = {
+    "limit": Study(limit.plan, limit.TITLE, f"{WINDOW} driver load concurrency synchronous arm"),
+    "published": Study(published.plan, published.TITLE, "repeats concurrency", ("sqlite3",)),
+    "harness": Study(harness.plan, harness.TITLE, f"{WINDOW} load", ("sqlite3",)),
+    "fair": Study(fair.plan, fair.TITLE, f"{WINDOW} driver load concurrency arm"),
+    "memory": Study(memory.plan, memory.TITLE, f"{WINDOW} driver concurrency"),
+    "sql": Study(sql.plan, sql.TITLE, f"{WINDOW} synchronous", ("sqlite3",)),
+    "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
+    "profile": Study(stages.plan, stages.TITLE, "driver load"),
+    "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
+    "endurance": Study(endurance.plan, endurance.TITLE, "duration workers buckets keys"),
+}
+APART = ("endurance", "pgbench")
+"""Not among `all`: one takes a quarter of an hour, the other needs a server's programs."""
+ELSEWHERE = {
+    "gate": "how often `sqlstress ab` is wrong",
+    "fleet": "what a fleet takes, and what is lost when hosts die",
+    "limits": "does `sqlstress limit` agree with itself",
+    "tune": "how near `sqlstress tune` comes to the best",
+    "contradictions": "do two runs contradict each other in what they conclude",
+    "mutations": "what the verdicts catch",
+    "hunt": "how soon a hunt finds what is there",
+    "mutants": "which changes of the code the tests notice",
+}
+"""Each has a command line of its own, and a main module: workers import that again, so it is a small one."""
 
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    if arguments[:1] in (["gate"], ["fleet"], ["limits"], ["mutations"], ["mutants"], ["tune"]):
-        # Workers import the main module again: this one would make each of their starts longer.
+    if arguments and arguments[0] in ELSEWHERE:
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
-    given = parser().parse_args(arguments)
-    asked = options(given)
-    names = tuple(name for name in STUDIES if name not in APART) if given.study == "all" else (given.study,)
+    given = _parser().parse_args(arguments)
+    names = [name for name in STUDIES if name not in APART] if given.study == "all" else [given.study]
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(given).items()
+        if value != [] and name in Options.__dataclass_fields__
+    }
     try:
         with TemporaryDirectory(
             dir=given.dir, prefix="sqlstress-benchmarks-", ignore_cleanup_errors=True
         ) as own:
-            bench = Bench(asked, Path(own).resolve(), Tool(Path(own).resolve()))
+            place = Path(own).resolve()
+            bench = Bench(Options(**options), place, Tool(place))
             document = _document(arguments, bench, names)
             for name in names:
                 _measure(name, bench, document, given.output)
@@ -75,76 +116,70 @@ def main(arguments: list[str]) -> int:
     except (ToolFailure, OSError) as error:
         print(error, file=sys.stderr)
         return 4
-    return 4 if document.failed else 0
+    return 4 if any(row.error for section in document.sections for row in section.rows) else 0
 
 
-def _document(arguments: list[str], bench: Bench, names: tuple[str, ...]) -> Document:
-    drivers = {
-        "published": ("sqlite3",),
-        "harness": ("sqlite3",),
-        "sql": ("sqlite3",),
-        "pgbench": ("sqlite3",),
-    }
-    needed = dict.fromkeys(driver for name in names for driver in drivers.get(name, bench.options.drivers))
+def _parser() -> argparse.ArgumentParser:
+    found = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure sqlstress side by side with its limit and its peers, and print ratios.",
+    )
+    commands = found.add_subparsers(dest="study", required=True, metavar="COMMAND")
+    every = {**STUDIES, "all": Study(limit.plan, "all of them but endurance and pgbench", " ".join(OPTIONS))}
+    for name, study in every.items():
+        command = commands.add_parser(name, help=study.title, description=study.title)
+        for option in dict.fromkeys((*study.options.split(), "seed", "dir", "output")):
+            command.add_argument(f"--{option}", **OPTIONS[option])
+        if name == "endurance":
+            command.set_defaults(duration_s=600.0)  # the long run
+    for name, about in ELSEWHERE.items():
+        commands.add_parser(name, help=about)
+    return found
+
+
+def _document(arguments: Sequence[str], bench: Bench, names: Sequence[str]) -> Document:
+    drivers = [
+        driver for name in names for driver in STUDIES[name].drivers or bench.options.drivers or DRIVERS
+    ]
+    try:
+        compiler = climit_build.compiler_version() if {"limit", "sql"} & set(names) else ""
+    except climit_build.Unavailable:
+        compiler = ""
     return Document(
         command=("python", "-m", "benchmarks", *map(shlex.quote, arguments)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         revision=revision(),
-        compiler=_compiler() if {"limit", "sql"} & set(names) else "",
+        compiler=compiler,
         load_average=psutil.getloadavg()[0],
-        environment=bench.tool.fingerprint(tuple(needed)),
+        environment=bench.tool.fingerprint((*dict.fromkeys(drivers),)),
     )
 
 
 def _measure(name: str, bench: Bench, document: Document, output: Path | None) -> None:
-    plan = STUDIES[name](bench)
-    section = Section(name, plan.title, plan.notes)
+    try:
+        plan = STUDIES[name].plan(bench)
+    except climit_build.Unavailable as why:
+        plan = Plan((f"Nothing can be measured: {why}.",), (), Row)
+    section = Section(name, STUDIES[name].title, plan.notes)
     document.sections.append(section)
-    try:
-        _fill(section, plan, document, output)
-    finally:
-        if section.rows or not plan.tasks:
-            print("\n".join(["", f"{name}: {plan.title}", *text.parts(section, "simple")]))
-
-
-def _fill(section: Section, plan: Plan, document: Document, output: Path | None) -> None:
     begun = time.monotonic()
-    for index, task in enumerate(plan.tasks):
-        _say(f"{section.name} {index + 1}/{len(plan.tasks)} {' '.join(task.labels.values())} …", "")
-        row = _run(task)
-        left = (time.monotonic() - begun) / (index + 1) * (len(plan.tasks) - index - 1)
-        _say(f" {_outcome(row)} ({left:.0f} s left)")
-        section.rows.append(row)
-        if output:
-            _write(document, output)
-
-
-def _run(task: Task) -> Row:
     try:
-        return task.run()
-    except (ToolFailure, LoopFailure, ValueError, OSError) as error:
-        return Row(task.labels, error=str(error))
-
-
-def _outcome(row: Row) -> str:
-    if row.error:
-        return f"FAILED: {row.error}"
-    return ", ".join(f"{c.name} {text.number(c.spread.median)}" for c in row.comparisons) + (
-        " short" if row.short else ""
-    )
-
-
-def _write(document: Document, output: Path) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(output.with_suffix(".md"), text.markdown(document))
-    write_atomically(output.with_suffix(".json"), json.dumps(text.plain(document), indent=1) + "\n")
-
-
-def _compiler() -> str:
-    try:
-        return " ".join((climit_build.compiler_version(), *climit_build.FLAGS))
-    except climit_build.Unavailable:
-        return ""
+        for index, cell in enumerate(plan.cells, 1):
+            _say(f"{name} {index}/{len(plan.cells)} {' '.join(cell.values())} …", "")
+            try:
+                row = plan.measure(cell)
+            except (ToolFailure, LoopFailure, ValueError, OSError) as error:
+                row = Row(cell, error=str(error))
+            left = (time.monotonic() - begun) / index * (len(plan.cells) - index)
+            figures = ", ".join(f"{c.name} {number(c.spread()[0])}" for c in row.comparisons)
+            told = f"FAILED: {row.error}" if row.error else figures + " short" * row.short()
+            _say(f" {told} ({left:.0f} s left)")
+            section.rows.append(row)
+            if output:
+                write(output, document.markdown(), document.plain())
+    finally:
+        if section.rows or not plan.cells:
+            print("\n".join(["", f"{name}: {section.title}", *section.parts("simple")]))
 
 
 def _say(words: str, end: str = "\n") -> None:

@@ -1,4 +1,4 @@
-"""Build the C loop twice: linked to the standard library's SQLite, and as an extension for any other."""
+"""Build the C loops: linked to the library of Python's sqlite3, and as an extension for any other SQLite."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("climit.c")
@@ -19,85 +18,61 @@ class Unavailable(Exception):
     """Why a part of the benchmarks cannot be measured here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
-    """The stand-alone build."""
-
-    path: Path
-    library: str
-    """In words: the SQLite that it runs, and whether it is the one of Python's sqlite3."""
-    same_library: bool
-
-
 def compiler() -> str:
-    """Return the C compiler: $CC, cc or gcc. Raises Unavailable."""
+    """Return the C compiler: $CC, cc, gcc or clang. Raises Unavailable."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        found = shutil.which(name) if name else None
-        if found:
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     raise Unavailable("no C compiler was found (cc, gcc or clang)")
 
 
 def compiler_version() -> str:
-    """Return the compiler's own first line. Raises Unavailable."""
-    text = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
-    return text.splitlines()[0]
+    """Return the compiler's own first line, and the flags. Raises Unavailable."""
+    return " ".join((_said(compiler(), "--version").splitlines()[0], *FLAGS))
 
 
-def stdlib_library() -> Path | None:
-    """Return the shared library that Python's sqlite3 uses; None if it is linked in or can't be told."""
-    importlib.import_module("_sqlite3")
-    with suppress(OSError):
-        for line in Path("/proc/self/maps").read_text().splitlines():
-            path = line.split(maxsplit=5)[-1]
-            if "libsqlite3" in path:
-                return Path(path)
-    return None
-
-
-def build_program(folder: Path) -> Program:
-    """Compile the program against the library of Python's sqlite3, or failing that the system's.
-
-    Raises Unavailable.
-    """
-    path, library = folder / "climit", stdlib_library()
-    _compile([str(SOURCE), "-o", str(path), str(library) if library else "-lsqlite3", "-ldl"])
-    text = subprocess.run([str(path), "--library"], capture_output=True, text=True, check=True).stdout
-    version, source_id, file = text.split("\n")[:3]
-    same_build = source_id == _stdlib_source_id()
+def build_program(folder: Path) -> tuple[Path, str]:
+    """Compile the program; return it, and in words whose SQLite it runs. Raises Unavailable."""
+    path, library = build_beside(folder, SOURCE, "-ldl")
+    version, source_id, file = _said(str(path), "--library").split("\n")[:3]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        same_build = (source_id,) == connection.execute("SELECT sqlite_source_id()").fetchone()
     same_file = library is not None and bool(file) and Path(file).resolve() == library.resolve()
     relation = (
         "the very library" if same_file else "the same check-in as" if same_build else "NOT the library"
     )
-    return Program(
-        path, f"SQLite {version} ({file}), {relation} of Python's sqlite3", same_file and same_build
-    )
+    return path, f"SQLite {version} ({file}), {relation} of Python's sqlite3"
 
 
-def build_beside(folder: Path, source: Path) -> tuple[Path, str]:
-    """Compile another program against that library; return it, and the library. Raises Unavailable."""
-    path, library = folder / source.stem, stdlib_library()
-    _compile([str(source), "-o", str(path), str(library) if library else "-lsqlite3"])
-    return path, f"SQLite {sqlite3.sqlite_version}" if library else "the system's SQLite"
+def build_beside(folder: Path, source: Path, *more: str) -> tuple[Path, Path | None]:
+    """Compile a program against the library of Python's sqlite3, or failing that the system's; return both.
+
+    The library is None where it is linked into Python or can't be told. Raises Unavailable.
+    """
+    importlib.import_module("_sqlite3")
+    library = None
+    with suppress(OSError):
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        paths = [line.split(maxsplit=5)[-1] for line in lines]
+        library = next((Path(path) for path in paths if "libsqlite3" in path), None)
+    path = folder / source.stem
+    _compile(str(source), "-o", str(path), str(library or "-lsqlite3"), *more)
+    return path, library
 
 
 def build_extension(folder: Path) -> Path:
     """Compile the loadable extension. Raises Unavailable."""
     path = folder / "climit.so"
-    _compile(["-DCLIMIT_EXTENSION", "-shared", "-fPIC", str(SOURCE), "-o", str(path)])
+    _compile("-DCLIMIT_EXTENSION", "-shared", "-fPIC", str(SOURCE), "-o", str(path))
     return path
 
 
-def _compile(arguments: list[str]) -> None:
+def _compile(*arguments: str) -> None:
     done = subprocess.run([compiler(), *FLAGS, *arguments], capture_output=True, text=True)
     if done.returncode:
         first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip())
         raise Unavailable(f"the C loop does not compile here: {first}")
 
 
-def _stdlib_source_id() -> str:
-    connection = sqlite3.connect(":memory:")
-    try:
-        return str(connection.execute("SELECT sqlite_source_id()").fetchone()[0])
-    finally:
-        connection.close()
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -17,23 +17,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import combinations
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.loops import CHECKOUT
+from benchmarks.busy import beside
+from benchmarks.document import CHECKOUT
 from sqlstress.analysis.answers import leaders
-from sqlstress.analysis.group import EQUAL, group_runs
-from sqlstress.analysis.scaling import Curve, believed, curves
-from sqlstress.report import Report, Run, from_json
+from sqlstress.analysis.group import EQUAL, by_files, group_runs
+from sqlstress.analysis.scaling import Curve
+from sqlstress.report import Report, from_json
 
 Claims = dict[str, Any]
 """What a run concludes, by what it is about: sets and numbers, as JSON has them."""
@@ -42,31 +39,28 @@ Claims = dict[str, Any]
 def claims(report: Report) -> Claims:
     """Return what a report of one table concludes."""
     (group,) = group_runs(report.runs)
-    runs = believed(group)
+    runs = [run for run in group.runs if group.is_believed(run)]
     tested = group.tested(runs)
     if tested is None:
         return {}
     first = leaders(tested, runs).runs
     found: Claims = {"best": [[run.case.buckets, run.case.concurrency] for run in first]}
-    layouts = curves(tested, runs)
+    by_layout = by_files(runs, lambda run: run.case.buckets)
+    layouts = {layout: Curve(tested, own) for layout, own in by_layout.items()}
     for layout, curve in layouts.items():
         if len(curve.runs) > 1:
-            found[f"scaling on {layout}"] = _scaling(curve)
+            most = curve.runs[-1]
+            found[f"scaling on {layout}"] = {
+                "gains until": curve.less[-1].case.concurrency if curve.less else 0,
+                "enough": None if curve.enough is most else curve.enough.case.concurrency,
+                "most": most.case.concurrency,
+            }
     (_, base), *others = layouts.items()
     for layout, curve in others:
         ratio = tested.ratio(base.runs[-1], curve.runs[-1])
         if ratio:
             found[f"{layout} files beside 1"] = [ratio.low, ratio.high]
     return found
-
-
-def _scaling(curve: Curve) -> dict[str, int | None]:
-    most, less = curve.runs[-1], curve.less
-    return {
-        "gains until": less[-1].case.concurrency if less else 0,
-        "enough": None if curve.enough is most else curve.enough.case.concurrency,
-        "most": most.case.concurrency,
-    }
 
 
 def contradict(about: str, one: Any, other: Any) -> bool:
@@ -120,35 +114,8 @@ def measure(arguments: Sequence[str]) -> tuple[Claims, float]:
         command = [sys.executable, "-m", "sqlstress", "kv", *arguments, "--quiet", "-o", f"json:{file}"]
         subprocess.run(command, cwd=CHECKOUT, check=True)
         report = from_json(file.read_text(encoding="utf-8"))
-    return claims(report), max(map(_foreign, report.runs), default=0.0)
-
-
-def _foreign(run: Run) -> float:
-    return max((trial.foreign_share or 0.0 for trial in run.valid), default=0.0)
-
-
-def burn(seed: int) -> None:
-    """Keep a processor busy by turns, until we are ended."""
-    draw = random.Random(seed)
-    while True:
-        until = time.monotonic() + draw.uniform(0.1, 3.0)
-        while time.monotonic() < until:
-            sum(range(10_000))
-        time.sleep(draw.uniform(0.1, 3.0))
-
-
-@contextmanager
-def loaded(processors: int) -> Iterator[None]:
-    """Keep so many processors busy by turns."""
-    burning = [get_context("spawn").Process(target=burn, args=(n,), daemon=True) for n in range(processors)]
-    for process in burning:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in burning:
-            process.terminate()
-            process.join()
+    trials = [trial for run in report.runs for trial in run.valid]
+    return claims(report), max((trial.foreign_share or 0.0 for trial in trials), default=0.0)
 
 
 def show(file: Path) -> str:
@@ -190,7 +157,7 @@ def main(given: Sequence[str]) -> None:
     series = {"arguments": asked.arguments, "load": asked.load, "runs": []}
     if asked.output.is_file():
         series = json.loads(asked.output.read_text(encoding="utf-8"))
-    with loaded(series["load"]):
+    with beside(series["load"], by_turns=True):
         while len(series["runs"]) < asked.runs:
             found, foreign = measure(series["arguments"])
             series["runs"].append({"claims": found, "foreign": foreign})

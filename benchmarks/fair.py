@@ -15,10 +15,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 
-from benchmarks.bench import Bench
-from benchmarks.pairs import measure, ratios
-from benchmarks.results import Comparison, Plan, Row, Task
-from benchmarks.tool import Outcome
+from benchmarks.bench import Bench, Outcome
+from benchmarks.document import Comparison, Plan, Row, grid, measure, ratios
 from sqlstress.experiments.kv.experiment import LOOPS
 
 TITLE = "fair waiting against SQLite's busy handler"
@@ -35,53 +33,47 @@ COLLAPSE = 0.5
 def plan(bench: Bench) -> Plan:
     """List the drivers, loads and concurrencies to measure."""
     options = bench.options
-    tasks = tuple(
-        _task(bench, driver, loop, load, concurrency)
-        for driver in options.drivers
-        for loop in options.arms or LOOPS
-        for load in options.loads or LOADS_MEASURED
-        for concurrency in options.concurrency or CONCURRENCY
+    cells = grid(
+        driver=options.drivers,
+        loop=options.arms or LOOPS,
+        load=options.loads or LOADS_MEASURED,
+        N=options.concurrency or CONCURRENCY,
     )
     notes = (
         "WAL, synchronous full. Medians; a wait is the longest of a trial, one still pending at its end "
         "included. The price is what fairness costs of the default's TPS. "
         f"Under {COLLAPSE} of fair at {BASE} is a collapse.",
     )
-    return Plan(TITLE, notes, tasks)
+    return Plan(notes, cells, lambda cell: _row(bench, cell))
 
 
-def _task(bench: Bench, driver: str, loop: str, load: str, concurrency: int) -> Task:
-    labels = {"driver": driver, "loop": loop, "load": load, "N": str(concurrency)}
-    default = replace(bench.case(driver, bench.cell(load, "full", concurrency)), loop=loop)
+def _row(bench: Bench, labels: dict[str, str]) -> Row:
+    cell = bench.cell(labels["load"], "full", int(labels["N"]))
+    default = replace(bench.case(labels["driver"], cell), loop=labels["loop"])
     fair = replace(default, busy="fair")
     cases = {"default": default, "fair": fair}
-    if concurrency != BASE:
+    if cell.concurrency != BASE:
         cases["base"] = replace(fair, concurrency=BASE)
     arms: dict[str, Callable[[int], Outcome]] = {
         name: lambda index, case=case: bench.tool.measure(case, bench.seed(index))  # type: ignore[misc]
         for name, case in cases.items()
     }
-    return Task(labels, lambda: _row(bench, labels, arms))
-
-
-def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], Outcome]]) -> Row:
-    found = measure(arms, bench.options.repeats)
-    tps = {name: [outcome.trial.tps for outcome in outcomes] for name, outcomes in found.items()}
-    jain = {name: [outcome.trial.fairness or 0.0 for outcome in outcomes] for name, outcomes in found.items()}
-    waits = {
-        name: [(outcome.trial.longest_wait_ns or 0) / 1e6 for outcome in found[name]]
-        for name in ("default", "fair")
+    found = {
+        name: [outcome.trial for outcome in outcomes]
+        for name, outcomes in measure(arms, bench.options.repeats).items()
     }
-    price = ratios(tps["fair"], tps["default"])
-    at_base = "base" not in arms
+    tps = {name: [trial.tps for trial in trials] for name, trials in found.items()}
+    jain = {name: [trial.fairness or 0.0 for trial in trials] for name, trials in found.items()}
+    waits = {
+        name: [(trial.longest_wait_ns or 0) / 1e6 for trial in found[name]] for name in ("default", "fair")
+    }
+    price, at_base = ratios(tps["fair"], tps["default"]), "base" not in cases
     comparisons = [
-        Comparison("fair/default", tuple(price), TPS_TARGET if at_base else None),
+        Comparison("fair/default", price, TPS_TARGET if at_base else None),
         Comparison("fair Jain", tuple(jain["fair"]), JAIN_TARGET if at_base else None),
     ]
     if not at_base:
-        comparisons.append(
-            Comparison(f"fair/fair at {BASE}", tuple(ratios(tps["fair"], tps["base"])), COLLAPSE)
-        )
+        comparisons.append(Comparison(f"fair/fair at {BASE}", ratios(tps["fair"], tps["base"]), COLLAPSE))
     figures = {
         "default TPS": median(tps["default"]),
         "fair TPS": median(tps["fair"]),
@@ -90,7 +82,6 @@ def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], O
         "fair wait ms": median(waits["fair"]),
         "price %": 100 * (1 - median(price)),
     }
-    samples = {f"{name} TPS": values for name, values in tps.items()}
-    samples |= {f"{name} Jain": values for name, values in jain.items()}
-    samples |= {f"{name} wait ms": values for name, values in waits.items()}
+    kept = {"TPS": tps, "Jain": jain, "wait ms": waits}
+    samples = {f"{name} {what}": values for what, each in kept.items() for name, values in each.items()}
     return Row(labels, figures, tuple(comparisons), samples)

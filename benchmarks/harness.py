@@ -1,4 +1,4 @@
-"""harness: what sqlstress itself costs for one operation, with its proof and without.
+"""harness: what the harness itself costs for one operation.
 
     python -m benchmarks harness
 
@@ -9,15 +9,12 @@ measures it without the proof, and in the bare loop in Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
 
-from benchmarks.bench import LOADS, Bench
+from benchmarks.bench import LOADS, Bench, Outcome
+from benchmarks.document import AT_MOST, Comparison, Plan, Row, grid, measure, ratios
 from benchmarks.loops import python_worker
-from benchmarks.pairs import measure, ratios
-from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
-from benchmarks.tool import Outcome
 
 TITLE = "the harness's own cost for one operation"
 LOADS_MEASURED = ("get-only", "50/50")
@@ -46,37 +43,38 @@ def plan(bench: Bench) -> Plan:
         "dry, the rest of which is its stamps and its call.",
     )
     loads = bench.options.loads or LOADS_MEASURED
-    chosen = [(loop, load, verify) for loop in TARGETS for load in loads for verify in TARGETS[loop]]
-    return Plan(TITLE, notes, tuple(_task(bench, *one) for one in chosen))
+    cells = grid(loop=TARGETS, load=loads, verify=("quick", "none"))
+    return Plan(notes, cells, lambda cell: _row(bench, cell))
 
 
-def _task(bench: Bench, loop: str, load: str, verify: str) -> Task:
-    labels = {"loop": loop, "load": load, "verify": verify}
+def _row(bench: Bench, labels: dict[str, str]) -> Row:
     get_cell = bench.cell("get-only", "full", 1)
-    get_case = replace(bench.case("sqlite3", get_cell), verify="none", loop=loop)
-    dry = replace(get_case, driver="dry", read_ratio=LOADS[load], verify=verify)
-    arms: dict[str, Callable[[int], Cost]] = {
+    get_case = replace(bench.case("sqlite3", get_cell), verify="none", loop=labels["loop"])
+    dry = replace(get_case, driver="dry", read_ratio=LOADS[labels["load"]], verify=labels["verify"])
+    arms = {
         "dry": lambda index: _cost(bench.tool.measure(dry, bench.seed(index))),
         "get": lambda index: _cost(bench.tool.measure(get_case, bench.seed(index))),
-        "bare get": lambda index: Cost(1e9 / bench.loops(python_worker("sqlite3"), get_cell, index).tps),
+        "bare get": lambda index: Cost(_ns(bench.loops(python_worker("sqlite3"), get_cell, index).tps)),
     }
-    return Task(labels, lambda: _row(bench, labels, arms))
-
-
-def _cost(outcome: Outcome) -> Cost:
-    whole, worker = 1e9 / outcome.trial.tps, outcome.trial.workers[0]
-    proof = whole * worker.proof_share
-    return Cost(whole, whole * worker.harness_share - proof, proof)
-
-
-def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], Cost]]) -> Row:
     found = measure(arms, bench.options.repeats)
-    target = TARGETS[labels["loop"]][labels["verify"]]
     samples = {f"{name} ns": [cost.whole for cost in costs] for name, costs in found.items()}
+    target = TARGETS[labels["loop"]][labels["verify"]]
     comparisons = (
-        Comparison("dry/get", tuple(ratios(samples["dry ns"], samples["get ns"])), target, AT_MOST),
-        Comparison("dry/bare get", tuple(ratios(samples["dry ns"], samples["bare get ns"]))),
+        Comparison("dry/get", ratios(samples["dry ns"], samples["get ns"]), target, AT_MOST),
+        Comparison("dry/bare get", ratios(samples["dry ns"], samples["bare get ns"])),
     )
     samples["drawing, counting ns"] = [cost.drawing for cost in found["dry"]]
     samples["proof ns"] = [cost.proof for cost in found["dry"]]
     return Row(labels, {name: median(values) for name, values in samples.items()}, comparisons, samples)
+
+
+def _cost(outcome: Outcome) -> Cost:
+    whole, worker = _ns(outcome.trial.tps), outcome.trial.workers[0]
+    proof = whole * worker.proof_share
+    return Cost(whole, whole * worker.harness_share - proof, proof)
+
+
+def _ns(tps: float) -> float:
+    if not tps:
+        raise ValueError("an arm did nothing inside the window")
+    return 1e9 / tps

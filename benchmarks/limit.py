@@ -14,16 +14,13 @@ its own: what memory a process was given stays with it, and gets differ by sever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import partial
 from statistics import median
 
 from benchmarks.bench import LOADS, Bench
 from benchmarks.climit_build import Unavailable, build_extension, build_program
-from benchmarks.loops import Cell, Crew, Sample, database, python_worker
-from benchmarks.pairs import measure, ratios
-from benchmarks.results import Comparison, Plan, Row, Task
+from benchmarks.document import Comparison, Plan, Row, grid, measure, ratios
+from benchmarks.loops import Crew, Sample, database, python_worker
 
 TITLE = "throughput against a C loop on the same SQLite library"
 CONCURRENCY = (1, 2, 4, 8)
@@ -47,100 +44,67 @@ def plan(bench: Bench) -> Plan:
         "cpu: the C loop's processor time for an operation over this one's; it is what the target is set for "
         "where the machine is noisy."
     ]
-    tasks: list[Task] = []
+    commands: dict[str, list[str]] = {}
     for driver in options.drivers:
         try:
-            command, library = _c_command(driver, bench)
+            commands[driver], library = _c_command(driver, bench)
         except Unavailable as why:
             notes.append(f"{driver} is left out: {why}.")
-            continue
-        notes.append(f"C for {driver}: {library}.")
-        for synchronous in options.synchronous or SYNCHRONOUS:
-            for load in options.loads or tuple(LOADS):
-                for concurrency in options.concurrency or CONCURRENCY:
-                    tasks.append(_task(bench, command, driver, load, synchronous, concurrency))
-    return Plan(TITLE, tuple(notes), tuple(tasks))
+        else:
+            notes.append(f"C for {driver}: {library}.")
+    cells = grid(
+        driver=commands,
+        synchronous=options.synchronous or SYNCHRONOUS,
+        load=options.loads or LOADS,
+        N=options.concurrency or CONCURRENCY,
+    )
+    return Plan(tuple(notes), cells, lambda cell: _row(bench, commands[cell["driver"]], cell))
 
 
 def _c_command(driver: str, bench: Bench) -> tuple[list[str], str]:
     if driver == "sqlite3":
-        program = build_program(bench.folder)
-        return [str(program.path)], program.library
+        program, library = build_program(bench.folder)
+        return [str(program)], library
     try:
         import apsw
     except ImportError as error:
         raise Unavailable("apsw is not installed") from error
     if "OMIT_LOAD_EXTENSION" in apsw.compile_options:
         raise Unavailable("this apsw loads no extensions")
-    extension = build_extension(bench.folder)
-    return python_worker(
-        str(extension)
-    ), f"the loop runs inside APSW's own SQLite {apsw.sqlite_lib_version()}"
+    library = f"the loop runs inside APSW's own SQLite {apsw.sqlite_lib_version()}"
+    return python_worker(str(build_extension(bench.folder))), library
 
 
-def _task(
-    bench: Bench, command: list[str], driver: str, load: str, synchronous: str, concurrency: int
-) -> Task:
-    labels = {"driver": driver, "synchronous": synchronous, "load": load, "N": str(concurrency)}
-    cell = bench.cell(load, synchronous, concurrency)
-    return Task(labels, lambda: _row(labels, _measured(bench, _commands(bench, command, driver), cell)))
-
-
-def _commands(bench: Bench, command: list[str], driver: str) -> dict[str, list[str]]:
-    """Return what starts a worker of each arm."""
-    chosen = bench.options.arms or ARMS
-    own = {name: python_worker(f"{name}:{driver}") for name in ARMS}
-    every = {"C": command, **own, "bare": python_worker(driver)}
-    return {name: words for name, words in every.items() if name == "C" or name in chosen}
-
-
-def _measured(bench: Bench, commands: dict[str, list[str]], cell: Cell) -> dict[str, list[Sample]]:
-    """Measure all arms in turns, repeat by repeat."""
+def _row(bench: Bench, c_command: list[str], labels: dict[str, str]) -> Row:
+    driver, cell = labels["driver"], bench.cell(labels["load"], labels["synchronous"], int(labels["N"]))
+    ours = {**{name: python_worker(f"{name}:{driver}") for name in ARMS}, "bare": python_worker(driver)}
+    commands = {"C": c_command, **{name: ours[name] for name in bench.options.arms or ARMS}}
     found: dict[str, list[Sample]] = {name: [] for name in commands}
     for repeat in range(bench.options.repeats):
-        for name, samples in _repeated(bench, commands, cell, repeat).items():
-            found[name] += samples
-    return found
+        with database(bench.folder, cell.key_space) as path, ExitStack() as stack:
+            crews = {
+                name: stack.enter_context(Crew(words, cell, path, bench.seed(repeat) + place * SEEDS))
+                for place, (name, words) in enumerate(commands.items())
+            }
+            for crew in crews.values():
+                crew.sample()  # fills its caches; the first statements are prepared
+            arms = {name: lambda _, crew=crew: crew.sample() for name, crew in crews.items()}
+            for name, samples in measure(arms, SLICES).items():
+                found[name] += samples
+    return _compared(labels, found)
 
 
-def _repeated(
-    bench: Bench, commands: dict[str, list[str]], cell: Cell, repeat: int
-) -> dict[str, list[Sample]]:
-    """Measure all arms with processes of their own, on one database."""
-    with database(cell, bench.folder) as path, ExitStack() as stack:
-        crews = {
-            name: stack.enter_context(Crew(words, cell, path, bench.seed(repeat) + place * SEEDS))
-            for place, (name, words) in enumerate(commands.items())
-        }
-        for crew in crews.values():
-            crew.sample()  # fills its caches; the first statements are prepared
-        arms = {name: partial(_sample, crew) for name, crew in crews.items()}
-        return measure(arms, SLICES)
-
-
-def _sample(crew: Crew, index: int) -> Sample:
-    return crew.sample()
-
-
-def _row(labels: dict[str, str], found: dict[str, list[Sample]]) -> Row:
+def _compared(labels: dict[str, str], found: dict[str, list[Sample]]) -> Row:
     tps = {name: [sample.tps for sample in samples] for name, samples in found.items()}
-    cpu = {name: [sample.cpu_ns or 0.0 for sample in samples] for name, samples in found.items()}
-    jain = {name: [sample.jain or 0.0 for sample in samples] for name, samples in found.items()}
+    cpu = {name: [sample.cpu_ns for sample in samples] for name, samples in found.items()}
     comparisons = []
     for name in (name for name in tps if name != "C"):
         target = TARGET if name == "native" else None
-        comparisons.append(Comparison(f"{name}/C", tuple(ratios(tps[name], tps["C"])), None))
-        comparisons.append(Comparison(f"{name}/C cpu", tuple(ratios(cpu["C"], cpu[name])), target))
+        comparisons.append(Comparison(f"{name}/C", ratios(tps[name], tps["C"])))
+        comparisons.append(Comparison(f"{name}/C cpu", ratios(cpu["C"], cpu[name]), target))
     figures = {f"{name} TPS": median(values) for name, values in tps.items()}
     figures |= {f"{name} µs": median(values) / 1000 for name, values in cpu.items()}
-    samples = {
-        f"{name} {what}": values for what, own in _KEPT.items() for name, values in own(tps, cpu, jain)
-    }
+    samples = {f"{name} TPS": values for name, values in tps.items()}
+    samples |= {f"{name} cpu ns": values for name, values in cpu.items()}
+    samples |= {f"{name} Jain": [one.jain for one in its] for name, its in found.items()}
     return Row(labels, figures, tuple(comparisons), samples)
-
-
-_KEPT: dict[str, Callable[..., Iterable[tuple[str, list[float]]]]] = {
-    "TPS": lambda tps, cpu, jain: tps.items(),
-    "cpu ns": lambda tps, cpu, jain: cpu.items(),
-    "Jain": lambda tps, cpu, jain: jain.items(),
-}

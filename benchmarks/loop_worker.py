@@ -22,12 +22,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.database import SALT
 from sqlstress.engine.values import Values
 
 GET = "SELECT value FROM kv WHERE key = ?"
 REPLACE = "REPLACE INTO kv (key, value) VALUES (?, ?)"
 BUSY_TIMEOUT_S = 60
+SALT = 0
+"""Number of the trial that sqlstress's own loops take what is preloaded for."""
 WORKERS = 64
 """So many seeds in a row write values of their own."""
 
@@ -51,27 +52,24 @@ class Load:
 Operations = tuple[Callable[[int], Any], Callable[[int, int], Any]]
 
 
-def stdlib_operations(load: Load) -> Operations:
-    """Return get and replace through the standard library."""
-    import sqlite3
+def operations_of(driver: str, load: Load) -> Operations:
+    """Return get and replace through the standard library or APSW."""
+    if driver == "sqlite3":
+        import sqlite3
 
-    connection = sqlite3.connect(load.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection: Any = sqlite3.connect(load.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    else:
+        import apsw
+
+        connection = apsw.Connection(load.path)
+        connection.set_busy_timeout(BUSY_TIMEOUT_S * 1000)
     connection.execute("PRAGMA journal_mode=wal")
     connection.execute(f"PRAGMA synchronous={load.synchronous}")
     execute = connection.cursor().execute
-    return (lambda key: execute(GET, (key,)).fetchone()), (lambda key, value: execute(REPLACE, (key, value)))
-
-
-def apsw_operations(load: Load) -> Operations:
-    """Return get and replace through APSW."""
-    import apsw
-
-    connection = apsw.Connection(load.path)
-    connection.set_busy_timeout(BUSY_TIMEOUT_S * 1000)
-    connection.execute("PRAGMA journal_mode=wal")
-    connection.execute(f"PRAGMA synchronous={load.synchronous}")
-    execute = connection.cursor().execute
-    return (lambda key: execute(GET, (key,)).get), (lambda key, value: execute(REPLACE, (key, value)))
+    replace = lambda key, value: execute(REPLACE, (key, value))  # noqa: E731 - as plain as the other one
+    if driver == "sqlite3":
+        return (lambda key: execute(GET, (key,)).fetchone()), replace
+    return (lambda key: execute(GET, (key,)).get), replace
 
 
 def bare_loop(operations: Operations, load: Load, values: Iterator[int], t0: int) -> Result:
@@ -120,7 +118,7 @@ def own_loop(kind: str, load: Load) -> Callable[[int], Result]:
     worker = load.seed % WORKERS + 1
     spec = Spec(read_ratio=load.read_ratio, key_space=load.key_space, loop=loop)
     case = Case(driver=driver, settings=Settings(synchronous=load.synchronous), seed=load.seed, spec=spec)
-    words = shared_array("q", shape_of(case, load.key_space).words * worker)
+    words = shared_array("q", shape_of(case).words * worker)
     source: Any = open_source(
         case, open_place(case, Path(load.path).parent), worker, SALT, (words, None, None)
     )
@@ -173,7 +171,7 @@ def prepare(kind: str, load: Load) -> Callable[[int], Result]:
         return own_loop(kind, load)
     if kind not in ("sqlite3", "apsw"):
         return c_loop(kind, load)
-    operations = stdlib_operations(load) if kind == "sqlite3" else apsw_operations(load)
+    operations = operations_of(kind, load)
     values = count(Values(SALT, 8).base(load.seed % WORKERS + 1) + 1)
     return lambda t0: bare_loop(operations, load, values, t0)
 

@@ -1,7 +1,9 @@
-"""Run N worker processes of the C loop or of a bare Python loop, and count what they did."""
+"""Run N worker processes of the C loop or of a bare Python loop on one database, and count what they did."""
 
 from __future__ import annotations
 
+import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,12 +16,14 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import NamedTuple, Self
 
-from benchmarks.database import preloaded
+from benchmarks.document import CHECKOUT
+from benchmarks.loop_worker import SALT
+from sqlstress.engine.values import Values
 from sqlstress.statistics.series import jain
 
-CHECKOUT = Path(__file__).parents[1]
 PATIENCE_S = 60
 """How much longer than its window a worker may take."""
+WAL_FRAMES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,9 @@ class Sample:
     """What one measurement gave."""
 
     tps: float
-    jain: float | None
-    cpu_ns: float | None = None
-    """Processor time of an operation, all of the loop included; None where it was not measured."""
+    jain: float
+    cpu_ns: float
+    """Processor time of an operation, all of the loop included."""
 
 
 class LoopFailure(Exception):
@@ -53,20 +57,38 @@ def python_worker(kind: str) -> list[str]:
     return [sys.executable, "-m", "benchmarks.loop_worker", kind]
 
 
-def run_loops(command: list[str], cell: Cell, folder: Path, seed: int) -> Sample:
-    """Preload a fresh database below a folder, run the workers on it, and remove it. Raises LoopFailure."""
-    with database(cell, folder) as path, Crew(command, cell, path, seed) as crew:
-        return crew.sample()
-
-
 @contextmanager
-def database(cell: Cell, folder: Path) -> Iterator[Path]:
-    """Preload a fresh database below a folder, and remove it afterwards."""
-    with (
-        TemporaryDirectory(dir=folder, prefix="loop-") as own,
-        preloaded(Path(own) / "kv.db", cell.key_space) as path,
-    ):
-        yield path
+def database(folder: Path, key_space: int) -> Iterator[Path]:
+    """Create a database with the keys 0 to key_space - 1, in the state in which sqlstress measures.
+
+    Its WAL has its working size. A connection is kept open meanwhile: the last one to close would delete the
+    WAL, whose first fill costs more than every later one.
+    """
+    with TemporaryDirectory(dir=folder, prefix="loop-") as own:
+        path = Path(own) / "kv.db"
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=wal")
+            connection.execute("PRAGMA synchronous=off")
+            connection.execute("PRAGMA wal_autocheckpoint=0")
+            connection.execute("CREATE TABLE kv (key INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID")
+            connection.execute("BEGIN")
+            value = Values(SALT, 8).base(0)
+            rows = ((key, value + key) for key in range(key_space))
+            connection.executemany("INSERT INTO kv VALUES (?, ?)", rows)
+            connection.execute("COMMIT")
+            (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+            draw, value = random.Random(0).randrange, value + key_space
+            # A header of 32 bytes, and of 24 for each frame.
+            while path.with_name("kv.db-wal").stat().st_size < 32 + WAL_FRAMES * (page_size + 24):
+                value += 1
+                connection.execute("REPLACE INTO kv VALUES (?, ?)", (draw(key_space), value))
+            # Syncs what was written, so that the first checkpoint inside the window does not have to.
+            connection.execute("PRAGMA synchronous=full")
+            connection.execute("PRAGMA wal_checkpoint(RESTART)")
+            yield path
+        finally:
+            connection.close()
 
 
 class Done(NamedTuple):
@@ -89,18 +111,33 @@ class Crew:
         self._workers: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Self:
+        cell, times = self._cell, [round(1e9 * s) for s in (self._cell.warmup_s, self._cell.duration_s)]
         try:
-            self._workers += [self._started(seed) for seed in self._seeds]
-            for worker in self._workers:
-                if _line(worker) != "ready":
-                    raise LoopFailure("a worker did not become ready: see its message above")
+            for seed in self._seeds:
+                load = (self._path, cell.read_ratio, cell.key_space, cell.synchronous, *times, seed)
+                self._workers.append(
+                    subprocess.Popen(
+                        [*self._command, *map(str, load)],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                        cwd=CHECKOUT,
+                    )
+                )
+            if any(_line(worker) != "ready" for worker in self._workers):
+                raise LoopFailure("a worker did not become ready: see its message above")
         except BaseException:
-            self._end()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end()
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
+            for pipe in (worker.stdin, worker.stdout):
+                if pipe:
+                    pipe.close()
 
     def slice(self) -> list[Done]:
         """Measure one window, and return what each worker did."""
@@ -118,21 +155,7 @@ class Crew:
         done = self.slice()
         counts = [one.counted for one in done]
         cpu_ns = sum(one.cpu_ns for one in done) / max(1, sum(one.operations for one in done))
-        return Sample(sum(counts) / self._cell.duration_s, jain(counts), cpu_ns)
-
-    def _started(self, seed: int) -> subprocess.Popen[str]:
-        cell = self._cell
-        times = (round(cell.warmup_s * 1e9), round(cell.duration_s * 1e9))
-        load = (self._path, cell.read_ratio, cell.key_space, cell.synchronous, *times, seed)
-        return _start([*self._command, *map(str, load)])
-
-    def _end(self) -> None:
-        for worker in self._workers:
-            _end(worker)
-
-
-def _start(command: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT)
+        return Sample(sum(counts) / self._cell.duration_s, jain(counts) or 0.0, cpu_ns)
 
 
 def _done(worker: subprocess.Popen[str]) -> Done:
@@ -150,11 +173,3 @@ def _line(worker: subprocess.Popen[str]) -> str:
     with suppress(Empty):
         return lines.get(timeout=PATIENCE_S).strip()
     return ""
-
-
-def _end(worker: subprocess.Popen[str]) -> None:
-    worker.kill()
-    worker.wait()
-    for pipe in (worker.stdin, worker.stdout):
-        if pipe:
-            pipe.close()

@@ -13,18 +13,27 @@ the clean-up, and is never too short.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean
 
-from benchmarks.bench import Bench
-from benchmarks.pairs import measure
-from benchmarks.ready import shares
-from benchmarks.results import AT_MOST, Comparison, Plan, Row, Task
-from benchmarks.tool import ToolCase
-from benchmarks.watch import PeakMemory
+import psutil
+
+from benchmarks.bench import Bench, ToolCase, ToolFailure
+from benchmarks.document import AT_MOST, Comparison, Plan, Row, grid, measure
+from benchmarks.watch import Watch, largest_shares, taken
+from sqlstress.engine import pool as preload
+from sqlstress.engine.folder import RunFolder
+from sqlstress.engine.pool import Pool
+from sqlstress.engine.trial import READY_EACH_S, READY_S
+from sqlstress.experiment import face_of
+from sqlstress.plan import cases_of
+from sqlstress.report.case import Case
+from sqlstress.system.processes import starting
+from sqlstress.targets import open_place
 
 TITLE = "memory of a worker, and time to the first measured operation"
 CONCURRENCY = (1, 8, 64, 256)
-READY_S = {64: 0.5, 256: 2.0}
+READY_WITHIN_S = {64: 0.5, 256: 2.0}
 """Until so many processes are connected, on two cores."""
 SHARE_MIB = 5.0
 MIB = 1 << 20
@@ -41,27 +50,20 @@ def plan(bench: Bench) -> Plan:
         "cache and the acknowledgements besides; the mean one's beside the largest. Time: "
         f"command to end less the window, so with the warm-up ({options.warmup_s:g} s) and the clean-up.",
     )
-    concurrency = options.concurrency or CONCURRENCY
-    return Plan(
-        TITLE, notes, tuple(_task(bench, driver, n) for driver in options.drivers for n in concurrency)
-    )
+    cells = grid(driver=options.drivers, N=options.concurrency or CONCURRENCY)
+    return Plan(notes, cells, lambda cell: _row(bench, cell))
 
 
-def _task(bench: Bench, driver: str, concurrency: int) -> Task:
-    labels = {"driver": driver, "N": str(concurrency)}
-    case = bench.case(driver, bench.cell("50/50", "full", concurrency))
-    return Task(labels, lambda: _row(bench, labels, case))
-
-
-def _row(bench: Bench, labels: dict[str, str], case: ToolCase) -> Row:
+def _row(bench: Bench, labels: dict[str, str]) -> Row:
+    case = bench.case(labels["driver"], bench.cell("50/50", "full", int(labels["N"])))
     arms = {
-        "ready": lambda index: _ready(bench, case, index),
+        "ready": lambda index: _ready(case, bench.seed(index), bench.folder),
         "memory": lambda index: _watched(bench, case, index),
         "start": lambda index: _started(bench, replace(case, verify="none"), index),
     }
     found = measure(arms, bench.options.repeats)
     values = {name: [seen[name] for seen in rounds] for rounds in found.values() for name in rounds[0]}
-    start_s = READY_S.get(case.concurrency)
+    start_s = READY_WITHIN_S.get(case.concurrency)
     targets = {START: start_s, SHARE: SHARE_MIB if start_s else None}
     comparisons = tuple(
         Comparison(name, tuple(by_round), targets.get(name), AT_MOST) for name, by_round in values.items()
@@ -69,21 +71,42 @@ def _row(bench: Bench, labels: dict[str, str], case: ToolCase) -> Row:
     return Row(labels, {}, comparisons, values)
 
 
-def _ready(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
-    found = shares(case, bench.seed(index), bench.folder)
+def _ready(case: ToolCase, seed: int, directory: Path) -> dict[str, float]:
+    """Start a case's workers as a measurement does, and look when all are ready. Raises ToolFailure."""
+    (planned,) = cases_of(case.options(seed), "kv")
+    found = _shares_when_ready(planned, directory)
     return {SHARE: max(found) / MIB, "mean share when ready MiB": fmean(found) / MIB}
 
 
+def _shares_when_ready(case: Case, directory: Path) -> list[int]:
+    def nobody_stops() -> None:
+        """Go on."""
+
+    with RunFolder(directory, keep=False) as folder, starting(preload.modules([case])) as starter:
+        place = open_place(case, folder.path)
+        work = face_of(case).open_work(case, place, 1, {})
+        work.prepare(nobody_stops)
+        try:
+            with Pool(case, place, 1, work.shared, work.companions, starter=starter) as pool:
+                pool.start(nobody_stops)
+                if failed := pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, nobody_stops):
+                    raise ToolFailure(f"a worker could not start: {failed[0].reason}")
+                return [taken(psutil.Process(pid), shares=True).share for pid in pool.process_ids()]
+        finally:
+            work.discard()
+
+
 def _watched(bench: Bench, case: ToolCase, index: int) -> dict[str, float]:
-    memory = PeakMemory()
-    outcome = bench.tool.kv(case.arguments(bench.seed(index)), memory)
+    watch = Watch(0.1, shares=True)
+    outcome = bench.tool.kv(case.options(bench.seed(index)), watch.watching)
     told = [worker.peak_memory_bytes or 0 for worker in outcome.trial.workers]
+    shares = largest_shares(watch.moments)
     return {
-        "worker MiB": max(memory.workers.values()) / MIB,
-        "worker's share at work MiB": max(memory.shares.values()) / MIB,
-        "mean share at work MiB": fmean(memory.shares.values()) / MIB,
+        "worker MiB": max(one.memory for at in watch.moments for one in at.workers.values()) / MIB,
+        "worker's share at work MiB": max(shares) / MIB,
+        "mean share at work MiB": fmean(shares) / MIB,
         "worker MiB, as reported": max(told) / MIB,
-        "parent MiB": memory.parent / MIB,
+        "parent MiB": max(moment.parent.memory for moment in watch.moments) / MIB,
     }
 
 

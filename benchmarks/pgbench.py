@@ -16,22 +16,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 import sqlstress
 from benchmarks.bench import LOADS, Bench
-from benchmarks.pairs import measure, ratios
-from benchmarks.results import Comparison, Plan, Row, Task
+from benchmarks.climit_build import Unavailable
+from benchmarks.document import Plan, Row, grid, measure, row_of_rates
 from sqlstress.errors import SqlstressError
 from sqlstress.options.dsn import Dsn, dsn
-from sqlstress.report.case import Case
-from sqlstress.report.server import Server
+from sqlstress.report.case import Case, Server
 from sqlstress.targets import open_place
 from sqlstress.targets.postgres import server
-from sqlstress.targets.postgres.address import schema_of
 from sqlstress.targets.postgres.client import GET, PUT
-from sqlstress.targets.postgres.installed import programs
+from sqlstress.targets.postgres.dialect import schema_of
+from sqlstress.targets.postgres.server import programs
 
 TITLE = "PostgreSQL through sqlstress against pgbench"
 CONCURRENCY = (1, 2, 4)
@@ -46,27 +44,20 @@ _TPS = re.compile(r"^tps = ([\d.]+) \(without initial", re.MULTILINE)
 
 
 def plan(bench: Bench) -> Plan:
-    """List the cells, or say why none can be measured here."""
-    notes = ["TPS: medians. Ratios: median of the pairs (smallest-largest)."]
+    """List the cells. Raises Unavailable where there is no server."""
     try:
         program = programs() / "pgbench"
         asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     except (SqlstressError, OSError, subprocess.CalledProcessError) as why:
-        return Plan(TITLE, (*notes, f"Nothing can be measured: {why}."), ())
+        raise Unavailable(str(why)) from why
     options = bench.options
-    cells = [
-        {"load": load, "synchronous": synchronous, "N": str(concurrency)}
-        for load in options.loads or LOADS
-        for synchronous in options.synchronous or SYNCHRONOUS
-        for concurrency in options.concurrency or CONCURRENCY
-    ]
-    return Plan(
-        TITLE, (*notes, f"{asked.stdout.strip()}."), tuple(_task(bench, program, cell) for cell in cells)
+    cells = grid(
+        load=options.loads or LOADS,
+        synchronous=options.synchronous or SYNCHRONOUS,
+        N=options.concurrency or CONCURRENCY,
     )
-
-
-def _task(bench: Bench, program: Path, cell: dict[str, str]) -> Task:
-    return Task(cell, lambda: _row(bench, program, cell))
+    notes = ("TPS: medians. Ratios: median of the pairs (smallest-largest).", f"{asked.stdout.strip()}.")
+    return Plan(notes, cells, lambda cell: _row(bench, program, cell))
 
 
 def _row(bench: Bench, program: Path, cell: dict[str, str]) -> Row:
@@ -74,16 +65,11 @@ def _row(bench: Bench, program: Path, cell: dict[str, str]) -> Row:
         TemporaryDirectory(dir=bench.folder, ignore_cleanup_errors=True) as own,
         server.running(Path(own), CONNECTIONS) as dsn,
     ):
-        tps = measure(
-            {
-                "pgbench": lambda index: _pgbench(bench, program, dsn, cell, bench.seed(index)),
-                "sqlstress": lambda index: _tool(bench, dsn, cell, bench.seed(index)),
-            },
-            bench.options.repeats,
-        )
-    found = tuple(ratios(tps["sqlstress"], tps["pgbench"]))
-    comparisons = (Comparison("sqlstress/pgbench", found, TARGET),)
-    return Row(cell, {f"{name} TPS": median(each) for name, each in tps.items()}, comparisons, tps)
+        arms = {
+            "pgbench": lambda index: _pgbench(bench, program, dsn, cell, bench.seed(index)),
+            "sqlstress": lambda index: _tool(bench, dsn, cell, bench.seed(index)),
+        }
+        return row_of_rates(cell, measure(arms, bench.options.repeats), ("sqlstress", "pgbench", TARGET))
 
 
 def _tool(bench: Bench, dsn: str, cell: dict[str, str], seed: int) -> float:
@@ -122,9 +108,10 @@ def _pgbench(bench: Bench, program: Path, given: str, cell: dict[str, str], seed
     read_share, whole_s = round(100 * LOADS[cell["load"]]), bench.options.warmup_s + bench.options.duration_s
     commit = "on" if cell["synchronous"] == "full" else "off"
     with _filled(bench, dsn(given)) as kv:
+        put = PUT.format(kv=kv).replace("$1", ":key").replace("$2", ":value")
         scripts = {
             "get.sql": (read_share, f"{DRAW}{GET.format(kv=kv).replace('$1', ':key')};"),
-            "put.sql": (100 - read_share, f"{DRAW}{SET_VALUE}{_named(PUT.format(kv=kv))};"),
+            "put.sql": (100 - read_share, f"{DRAW}{SET_VALUE}{put};"),
         }
         words = [str(program), "-n", "-M", "prepared", "-c", cell["N"], "-j", cell["N"]]
         words += ["-T", str(ceil(whole_s)), "--random-seed", str(seed)]
@@ -138,7 +125,3 @@ def _pgbench(bench: Bench, program: Path, given: str, cell: dict[str, str], seed
     if done.returncode or not found:
         raise ValueError(f"pgbench failed: {done.stderr.strip()}")
     return float(found[1])
-
-
-def _named(sql: str) -> str:
-    return sql.replace("$1", ":key").replace("$2", ":value")

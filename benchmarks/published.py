@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
-from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.bench import Bench
-from benchmarks.loops import CHECKOUT, LoopFailure
-from benchmarks.pairs import measure, ratios
+from benchmarks.document import CHECKOUT, Plan, Row, grid, measure, row_of_rates
+from benchmarks.loops import LoopFailure
 from benchmarks.published_loop import PAIRS
-from benchmarks.results import Comparison, Plan, Row, Task
 
 TITLE = "the published script's work against the published loop"
 CONCURRENCY = tuple(range(1, 9))
@@ -30,41 +27,24 @@ def plan(bench: Bench) -> Plan:
     notes = (
         "TPS: set and get pairs a second of all processes. sqlite3 driver, settings left to the library.",
     )
-    tasks = tuple(_task(bench, concurrency) for concurrency in bench.options.concurrency or CONCURRENCY)
-    return Plan(TITLE, notes, tasks)
+    cells = grid(N=bench.options.concurrency or CONCURRENCY)
+    return Plan(notes, cells, lambda cell: _row(bench, cell))
 
 
-def _task(bench: Bench, concurrency: int) -> Task:
-    labels = {"N": str(concurrency)}
-    arms: dict[str, Callable[[int], float]] = {
-        "published": lambda index: _published(bench, concurrency),
-        "sqlstress": lambda index: _classic(bench, concurrency, index),
-    }
-    return Task(labels, lambda: _row(bench, labels, arms))
+def _row(bench: Bench, cell: dict[str, str]) -> Row:
+    concurrency = int(cell["N"])
 
+    def published(_: int) -> float:
+        with TemporaryDirectory(dir=bench.folder, prefix="published-") as own:
+            command = [sys.executable, "-m", "benchmarks.published_loop", str(concurrency), own]
+            done = subprocess.run(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise LoopFailure("the published loop failed: see its message above")
+        return PAIRS * concurrency / float(done.stdout)
 
-def _published(bench: Bench, concurrency: int) -> float:
-    with TemporaryDirectory(dir=bench.folder, prefix="published-") as own:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.published_loop", str(concurrency), own],
-            cwd=CHECKOUT,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-    if done.returncode:
-        raise LoopFailure("the published loop failed: see its message above")
-    return PAIRS * concurrency / float(done.stdout)
+    def classic(index: int) -> float:
+        options = {"preset": "classic", "concurrency": str(concurrency), "seed": str(bench.seed(index))}
+        return bench.tool.kv(options).trial.tps
 
-
-def _classic(bench: Bench, concurrency: int, index: int) -> float:
-    arguments = ["--preset", "classic", "--concurrency", str(concurrency), "--seed", str(bench.seed(index))]
-    return bench.tool.kv(arguments).trial.tps
-
-
-def _row(bench: Bench, labels: dict[str, str], arms: dict[str, Callable[[int], float]]) -> Row:
-    found = measure(arms, bench.options.repeats)
-    comparison = Comparison(
-        "sqlstress/published", tuple(ratios(found["sqlstress"], found["published"])), TARGET
-    )
-    samples = {f"{name} TPS": values for name, values in found.items()}
-    return Row(labels, {name: median(values) for name, values in samples.items()}, (comparison,), samples)
+    tps = measure({"published": published, "sqlstress": classic}, bench.options.repeats)
+    return row_of_rates(cell, tps, ("sqlstress", "published", TARGET))

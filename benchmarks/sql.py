@@ -15,20 +15,19 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 import sqlstress
 from benchmarks.bench import Bench
-from benchmarks.climit_build import Unavailable, build_beside
-from benchmarks.pairs import measure, ratios
-from benchmarks.results import Comparison, Plan, Row, Task
+from benchmarks.climit_build import build_beside
+from benchmarks.document import Plan, Row, grid, measure, row_of_rates
 from sqlstress.experiments.sql.builtin import ACCOUNTS, TELLERS, setup
 
 TITLE = "TPC-B's transaction against a C loop over the same statements"
 SYNCHRONOUS = ("full", "normal", "off")
 TARGET = 0.6
 """sqlstress's share of the C loop's throughput."""
+NOTE = "TPS: medians. Ratios: median of the pairs (smallest-largest)."
 SOURCE = Path(__file__).with_name("tpcb.c")
 STATEMENTS = (
     "BEGIN",
@@ -43,37 +42,22 @@ STATEMENTS = (
 
 
 def plan(bench: Bench) -> Plan:
-    """List the cells, or say why none can be measured here."""
-    notes = ["TPS: medians. Ratios: median of the pairs (smallest-largest)."]
-    try:
-        program, library = build_beside(bench.folder, SOURCE)
-    except Unavailable as why:
-        return Plan(TITLE, (*notes, f"Nothing can be measured: {why}."), ())
-    chosen = bench.options.synchronous or SYNCHRONOUS
-    return Plan(TITLE, (*notes, f"C: {library}."), tuple(_task(bench, program, one) for one in chosen))
+    """List the levels of synchronous. Raises Unavailable."""
+    program, library = build_beside(bench.folder, SOURCE)
+    which = f"SQLite {sqlite3.sqlite_version}" if library else "the system's SQLite"
+    cells = grid(synchronous=bench.options.synchronous or SYNCHRONOUS, N=[1])
+    return Plan((NOTE, f"C: {which}."), cells, lambda cell: _row(bench, program, cell))
 
 
-def _task(bench: Bench, program: Path, synchronous: str) -> Task:
-    labels = {"synchronous": synchronous, "N": "1"}
-    return Task(labels, lambda: _row(bench, program, labels))
-
-
-def _row(bench: Bench, program: Path, labels: dict[str, str]) -> Row:
-    synchronous = labels["synchronous"]
-    tps = measure(
-        {
-            "C": lambda index: _c(bench, program, synchronous, bench.seed(index)),
-            "bare": lambda index: _bare(bench, synchronous, bench.seed(index)),
-            "sqlstress": lambda index: _tool(bench, synchronous, bench.seed(index)),
-        },
-        bench.options.repeats,
-    )
-    found = tuple(ratios(tps["sqlstress"], tps["C"]))
-    comparisons = (
-        Comparison("sqlstress/C", found, TARGET),
-        Comparison("bare/C", tuple(ratios(tps["bare"], tps["C"]))),
-    )
-    return Row(labels, {f"{name} TPS": median(each) for name, each in tps.items()}, comparisons, tps)
+def _row(bench: Bench, program: Path, cell: dict[str, str]) -> Row:
+    synchronous = cell["synchronous"]
+    arms = {
+        "C": lambda index: _c(bench, program, synchronous, bench.seed(index)),
+        "bare": lambda index: _bare(bench, synchronous, bench.seed(index)),
+        "sqlstress": lambda index: _tool(bench, synchronous, bench.seed(index)),
+    }
+    tps = measure(arms, bench.options.repeats)
+    return row_of_rates(cell, tps, ("sqlstress", "C", TARGET), ("bare", "C", None))
 
 
 @contextmanager

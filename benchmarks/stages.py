@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.bench import LOADS, Bench
-from benchmarks.results import Plan, Row, Task
+from benchmarks.document import Plan, Row, grid
 from sqlstress.engine.loop import FOREVER_NS, Tally, Window, closed_loop
 from sqlstress.engine.protocols import Source
 from sqlstress.experiment import face_of
@@ -26,7 +26,7 @@ from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.importing import named
 from sqlstress.targets import open_place
-from sqlstress.targets.dry.store import DryPlace
+from sqlstress.targets.dry import DryPlace
 
 TITLE = "where the time of one operation goes, in one process"
 CHUNKS = 300
@@ -41,14 +41,8 @@ def plan(bench: Bench) -> Plan:
         "Nanoseconds for one operation, the least of many repetitions. The binding's call is that of a "
         "get, a replace, or the mean of both; the stages were timed over a store that does nothing.",
     )
-    loads = bench.options.loads or tuple(LOADS)
-    tasks = (
-        Task(labels, lambda labels=labels: _row(bench.folder, labels))  # type: ignore[misc]
-        for driver in bench.options.drivers
-        for load in loads
-        if (labels := {"driver": driver, "load": load})
-    )
-    return Plan(TITLE, notes, tuple(tasks))
+    cells = grid(driver=bench.options.drivers, load=bench.options.loads or LOADS)
+    return Plan(notes, cells, lambda cell: _row(bench.folder, cell))
 
 
 def _row(folder: Path, labels: dict[str, str]) -> Row:

@@ -9,8 +9,6 @@ Markdown and JSON are written after every part. Exit codes: 0 measured, 4 not me
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import subprocess
 import sys
@@ -23,7 +21,8 @@ from statistics import fmean, median
 
 import psutil
 
-from benchmarks.surroundings import revision
+from benchmarks.document import revision, write
+from benchmarks.options import command
 from sqlstress.engine.session import Session
 from sqlstress.engine.study import NOBODY
 from sqlstress.errors import SqlstressError
@@ -31,7 +30,6 @@ from sqlstress.experiments.tune.search import Options, Search, Space, factors_of
 from sqlstress.plan import cases_of
 from sqlstress.report import from_json
 from sqlstress.report.case import Case
-from sqlstress.report.saving import write_atomically
 from sqlstress.statistics.search import Row
 
 SIZES = (4, 3, 2, 2, 2)
@@ -126,18 +124,9 @@ def measured(grid: Space, rounds: int) -> Iterator[dict[Row, float]]:
 def searched(grid: Space, seed: int, max_time: str) -> tuple[Row, int]:
     """Search once for real; return the answer, and how many slices it took. Raises CalledProcessError."""
     options = [f"--{name}={value}" for name, value in LOAD.items()]
-    command = [
-        sys.executable,
-        "-m",
-        "sqlstress",
-        "tune",
-        *options,
-        f"--seed={seed}",
-        f"--max-time={max_time}",
-    ]
-    done = subprocess.run(
-        [*command, "--no-progress", "-o", "json:-"], stdout=subprocess.PIPE, check=True, encoding="utf-8"
-    )
+    words = [*options, f"--seed={seed}", f"--max-time={max_time}", "--no-progress", "-o", "json:-"]
+    running = [sys.executable, "-m", "sqlstress", "tune", *words]
+    done = subprocess.run(running, stdout=subprocess.PIPE, check=True, encoding="utf-8")
     report = from_json(done.stdout)
     result, slices = report.results["tune"], sum(len(run.trials) for run in report.runs)
     rows = product(*map(range, grid.sizes))
@@ -166,30 +155,23 @@ def table(found: Sequence[Found]) -> str:
 def markdown(arguments: Sequence[str], found: Sequence[Found], note: str) -> str:
     """Return everything that was found."""
     title = "# tune: how near does `sqlstress tune` come to the best of a full grid?"
-    command = f"`python -m benchmarks tune {' '.join(arguments)}`, revision {revision() or 'unknown'}."
-    return "\n\n".join([title, command, note, table(found), ""])
+    words = f"`python -m benchmarks tune {' '.join(arguments)}`, revision {revision() or 'unknown'}."
+    return "\n\n".join([title, words, note, table(found), ""])
 
 
 def main(arguments: list[str]) -> int:
     """Carry out the command line and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks tune")
+    parser = command("tune", __doc__)
     parser.add_argument("--searches", type=int, default=1000, help="made-up searches of each noise")
     parser.add_argument("--real", type=int, default=0, help="real searches, instead")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of slices over the whole real grid")
     parser.add_argument("--max-time", default="1m", help="of a real search")
-    parser.add_argument("--output", type=Path, required=True, help="Markdown; JSON goes beside it")
     given = parser.parse_args(arguments)
-
-    def write(found: Sequence[Found], note: str) -> None:
-        write_atomically(given.output.with_suffix(".md"), markdown(arguments, found, note))
-        plain = json.dumps([asdict(one) for one in found], indent=1) + "\n"
-        write_atomically(given.output.with_suffix(".json"), plain)
-
+    parts = _real(given.real, given.rounds, given.max_time) if given.real else _simulated(given.searches)
     try:
-        if given.real:
-            _real(given.real, given.rounds, given.max_time, write)
-        else:
-            _simulated(given.searches, write)
+        for found, note in parts:
+            write(given.output, markdown(arguments, found, note), [asdict(one) for one in found])
+            print(table(found), flush=True)
     except KeyboardInterrupt:
         return 130
     except (subprocess.CalledProcessError, SqlstressError) as error:
@@ -198,10 +180,11 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-Write = Callable[[Sequence[Found], str], None]
+Part = tuple[list[Found], str]
+"""What was found until now, and how."""
 
 
-def _simulated(searches: int, write: Write) -> None:
+def _simulated(searches: int) -> Iterator[Part]:
     noises = ", ".join(f"{name} {noise:.0%}" for name, noise in NOISES.items())
     note = (
         f"Made-up surfaces on a grid of {math.prod(SIZES)}: a level does e^N(0, {EFFECT}), two of them "
@@ -211,11 +194,10 @@ def _simulated(searches: int, write: Write) -> None:
     found: list[Found] = []
     for name, noise in NOISES.items():
         found += [simulated(name, noise, seed) for seed in range(searches)]
-        write(found, note)
-        print(table(found), flush=True)
+        yield found, note
 
 
-def _real(searches: int, rounds: int, max_time: str, write: Write) -> None:
+def _real(searches: int, rounds: int, max_time: str) -> Iterator[Part]:
     grid, busy = space(), psutil.getloadavg()[0]
     answers = [searched(grid, seed, max_time) for seed in range(searches)]
     for number, means in enumerate(measured(grid, rounds), 1):
@@ -229,8 +211,7 @@ def _real(searches: int, rounds: int, max_time: str, write: Write) -> None:
             f"{math.prod(grid.sizes)}; its best mean is taken for the best, and chance lifts it. The load: "
             f"`{load}`. Load average of the machine before: {busy:.1f}."
         )
-        write(found, note)
-    print(table(found), flush=True)
+        yield found, note
 
 
 if __name__ == "__main__":

@@ -1,43 +1,53 @@
-"""Peak resident memory of a command and of its worker processes, sampled from outside."""
+"""Memory and descriptors of a command and of its worker processes as time goes on, sampled from outside."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import Protocol
+from typing import NamedTuple
 
 import psutil
 
-EVERY_S = 0.1
+
+class Taken(NamedTuple):
+    """What a process has at one moment."""
+
+    memory: int
+    """Resident set in bytes, pages that are shared included."""
+    share: int
+    """The same, where what several processes share counts in each for its part; on macOS and Windows what it
+    shares with nobody. 0 where nobody asked."""
+    descriptors: int
+    """Open files; on Windows handles."""
 
 
-class Watcher(Protocol):
-    """Looks at a command while it runs."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was seen at one moment."""
 
-    def watching(self, pid: int) -> AbstractContextManager[None]:
-        """Look at a process and its children meanwhile."""
+    at_s: float
+    """Since the watching began."""
+    parent: Taken
+    workers: dict[int, Taken]
+    """By process id."""
 
 
 @dataclass(slots=True)
-class PeakMemory:
-    """Largest resident sets seen, in bytes. Memory that processes share counts in each that touched it."""
+class Watch:
+    """Samples a command every so many seconds."""
 
-    parent: int = 0
-    workers: dict[int, int] = field(default_factory=dict)
-    """By process id."""
-    shares: dict[int, int] = field(default_factory=dict)
-    """The same, where what several processes share counts in each for its part; on macOS and Windows what it
-    shares with nobody. Of the looks that met the most workers: whoever is the last to end has to itself what
-    all of them shared."""
-    _together: int = 0
-    """How many workers those looks met."""
+    every_s: float
+    shares: bool = False
+    """Whether to look at what a process has to itself, which takes longer."""
+    moments: list[Moment] = field(default_factory=list)
 
     @contextmanager
     def watching(self, pid: int) -> Iterator[None]:
-        """Sample a process and its children meanwhile."""
+        """Sample a process and its workers meanwhile."""
         ended = Event()
         thread = Thread(target=self._sample_until, args=(psutil.Process(pid), ended), daemon=True)
         thread.start()
@@ -48,34 +58,29 @@ class PeakMemory:
             thread.join()
 
     def _sample_until(self, parent: psutil.Process, ended: Event) -> None:
-        while not ended.wait(EVERY_S):
-            try:
-                self.parent = max(self.parent, parent.memory_info().rss)
-                children = parent.children(recursive=True)
-            except psutil.Error:
-                return
-            looks = (self._look(child, parent) for child in children)
-            self.take(dict(look for look in looks if look))
+        begun = time.perf_counter()
+        known: set[int] = set()  # these need not be asked for their command lines again
+        while not ended.wait(self.every_s):
+            with suppress(psutil.Error):  # it has just ended
+                moment = Moment(time.perf_counter() - begun, taken(parent), {})
+                for child in parent.children(recursive=True):
+                    with suppress(psutil.Error):
+                        if child.pid in known or is_worker(child, parent):
+                            known.add(child.pid)
+                            moment.workers[child.pid] = taken(child, self.shares)
+                self.moments.append(moment)
 
-    def _look(self, child: psutil.Process, parent: psutil.Process) -> tuple[int, int] | None:
-        """Return a worker's id and its share; None if it is none, or has ended meanwhile."""
-        try:
-            if child.pid not in self.workers and not is_worker(child, parent):
-                return None
-            known = child.memory_full_info()
-        except psutil.Error:
-            return None
-        self.workers[child.pid] = max(self.workers.get(child.pid, 0), known.rss)
-        return child.pid, getattr(known, "pss", known.uss)
 
-    def take(self, shares: dict[int, int]) -> None:
-        """Note a look at the workers: the share of each, in bytes, by its process id."""
-        if len(shares) > self._together:
-            self._together = len(shares)
-            self.shares.clear()
-        if len(shares) == self._together:
-            for pid, share in shares.items():
-                self.shares[pid] = max(self.shares.get(pid, 0), share)
+def taken(process: psutil.Process, shares: bool = False) -> Taken:
+    """Return what a process has now."""
+    if sys.platform == "win32":
+        descriptors = process.num_handles()
+    else:
+        descriptors = process.num_fds()
+    if not shares:
+        return Taken(process.memory_info().rss, 0, descriptors)
+    memory = process.memory_full_info()
+    return Taken(memory.rss, getattr(memory, "pss", memory.uss), descriptors)
 
 
 def is_worker(child: psutil.Process, parent: psutil.Process) -> bool:
@@ -85,3 +90,17 @@ def is_worker(child: psutil.Process, parent: psutil.Process) -> bool:
     """
     ours = "spawn_main" in " ".join(child.cmdline())
     return ours and (sys.platform == "win32" or child.ppid() != parent.pid)
+
+
+def largest_shares(moments: Sequence[Moment]) -> list[int]:
+    """Return each worker's largest share, in bytes, at the moments at which most workers were there.
+
+    Whoever is the last to end has to itself what all of them shared.
+    """
+    most = max((len(moment.workers) for moment in moments), default=0)
+    found: dict[int, int] = {}
+    for moment in moments:
+        if len(moment.workers) == most:
+            for pid, its in moment.workers.items():
+                found[pid] = max(found.get(pid, 0), its.share)
+    return [*found.values()]

@@ -35,7 +35,7 @@ def main(folder: Path) -> int:
             return report.exit_code
         (figure,) = report.figures
         tps = figure.tps or 0.0
-        print(f"{figure.label}: {tps:,.0f} {figure.counts} a second, verified: {figure.verified}")
+        print(f"{figure.label}: {tps:,.0f} {figure.counts} per second, verified: {figure.verified}")
         if tps < GAIN * best:
             print(f"{files} files bring less than {GAIN - 1:.0%} more: that is where to stop.")
             break

@@ -33,7 +33,7 @@ def line(run: dict[str, Any]) -> str:
     p99 = f"replace p99 {median(p99s) / 1e6:.3f} ms, " if p99s else ""
     return (
         f"files={files} processes={processes} synchronous={synchronous} busy={busy}: "
-        f"{tps:,.0f} {case_unit(case)}s a second, {p99}verified: {verdict(run)}"
+        f"{tps:,.0f} {case_unit(case)}s per second, {p99}verified: {verdict(run)}"
     )
 
 

@@ -10,30 +10,19 @@ What it offers is imported when it is asked for: a worker process imports this m
 
 __version__ = "0.1.0"
 
-_OFFERED = {
-    "Case": "sqlstress.report.case",
-    "Figure": "sqlstress.api",
-    "Finding": "sqlstress.api",
-    "Progress": "sqlstress.engine.study",
-    "Report": "sqlstress.api",
-    "Run": "sqlstress.report.results",
-    "SqlstressError": "sqlstress.errors",
-    "Trial": "sqlstress.report.results",
-    "UsageError": "sqlstress.errors",
-    "ab": "sqlstress.api",
-    "check": "sqlstress.user_work.loading",
-    "connect": "sqlstress.user_work.loading",
-    "limit": "sqlstress.api",
-    "measure": "sqlstress.api",
-    "read": "sqlstress.api",
-    "setup": "sqlstress.user_work.loading",
-    "transaction": "sqlstress.user_work.loading",
+_PLACES = {
+    "sqlstress.api": ("Figure", "Finding", "Report", "ab", "hunt", "limit", "measure", "read"),
+    "sqlstress.engine.study": ("Progress",),
+    "sqlstress.errors": ("SqlstressError", "UsageError"),
+    "sqlstress.report.case": ("Case",),
+    "sqlstress.report.results": ("Run", "Trial"),
+    "sqlstress.user_work.loading": ("check", "connect", "setup", "transaction"),
 }
-"""Name → the module that has it."""
+"""Module → the names that it has."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from sqlstress.api import Figure, Finding, Report, ab, limit, measure, read
+    from sqlstress.api import Figure, Finding, Report, ab, hunt, limit, measure, read
     from sqlstress.engine.study import Progress
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.report.case import Case
@@ -41,35 +30,20 @@ if TYPE_CHECKING:
     from sqlstress.user_work.loading import check, connect, setup, transaction
 
 __all__ = [
-    "Case",
-    "Figure",
-    "Finding",
-    "Progress",
-    "Report",
-    "Run",
-    "SqlstressError",
-    "Trial",
-    "UsageError",
-    "__version__",
-    "ab",
-    "check",
-    "connect",
-    "limit",
-    "measure",
-    "read",
-    "setup",
-    "transaction",
-]
+    "Case", "Figure", "Finding", "Progress", "Report", "Run", "SqlstressError", "Trial", "UsageError",
+    "__version__", "ab", "check", "connect", "hunt", "limit", "measure", "read", "setup", "transaction",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # a type checker is to find a name that is not there
 
     def __getattr__(name: str) -> object:
-        if name not in _OFFERED:
-            raise AttributeError(f"module 'sqlstress' has no attribute {name!r}")
-        from importlib import import_module
+        for module, names in _PLACES.items():
+            if name in names:
+                from importlib import import_module
 
-        return getattr(import_module(_OFFERED[name]), name)
+                return getattr(import_module(module), name)
+        raise AttributeError(f"module 'sqlstress' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -10,21 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlstress.engine.study import NOBODY, Nobody, Progress
+from sqlstress.analysis.group import rate_of
+from sqlstress.engine.study import NOBODY, Observer, Progress
 from sqlstress.errors import SqlstressError, UsageError
-from sqlstress.experiment import DEFAULT, commands, face_of
+from sqlstress.experiment import DEFAULT, commands, face_of, with_windows
 from sqlstress.options.dsn import redacted
-from sqlstress.report import Environment, Latency, Run
+from sqlstress.options.parsing import suggestion
+from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.report import Arm, Environment, Latency, Run, to_json, write_atomically
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
+from sqlstress.show.endings import endings, exit_code
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import AnyBench, Opening, Study
-    from sqlstress.plan import Planned
     from sqlstress.statistics.search import Answer
-
-
-# What a measurement returns: a report that can be asked.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,24 @@ class Figure:
     error: str | None
     """Why it could not be measured, or not wholly; None when it could."""
 
+    @classmethod
+    def of(cls, run: Run) -> Figure:
+        """Return the figures of a case that was measured."""
+        trial = run.shown()
+        return cls(
+            case=run.case,
+            label=run.case.label,
+            tps=run.median_tps(),
+            rate=rate_of(run),
+            counts=face_of(run.case).rate_counts,
+            fairness=trial.fairness if trial else None,
+            longest_wait_ns=trial.longest_wait_ns if trial else None,
+            failed=trial.failed if trial else None,
+            latency=trial.latency if trial else {},
+            verified=run.verdict.status,
+            error=run.error,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -82,17 +100,13 @@ class Report:
     @property
     def exit_code(self) -> int:
         """With what the command line would exit: 0, 1 (wrong data), 3 (unproved), 4 (a failure), 130."""
-        from sqlstress.show.endings import endings, exit_code
-
         return exit_code(endings(self.document))
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is not as it should be, a line each, the gravest first."""
-        from sqlstress.show.endings import endings
-
-        said = (one.text or one.reason for one in endings(self.document))
-        return tuple(one.removeprefix("Error: ") for one in said if one)
+        texts = (ending.text or ending.reason for ending in endings(self.document))
+        return tuple(text.removeprefix("Error: ") for text in texts if text)
 
     @property
     def interrupted(self) -> bool:
@@ -142,11 +156,26 @@ class Report:
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """The figures of each case, in the order in which they were measured."""
-        return tuple(map(_figure, self.runs))
+        return tuple(map(Figure.of, self.runs))
 
     def __repr__(self) -> str:
         """Say what is wrong, if anything is: a test that fails shows this."""
         return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was measured, the tables, and the first conclusions."""
+        from sqlstress.show.page.document import report_fragment
+
+        return report_fragment(self.document)
+
+    def to_rows(self) -> list[dict[str, str | float | None]]:
+        """Return a flat dict for each case: what pandas.DataFrame and polars.DataFrame take.
+
+        The names are those of the CSV's columns, and end with the unit. A missing figure is None.
+        """
+        from sqlstress.show.csv_file import case_rows
+
+        return case_rows(self.document)
 
     def text(self) -> str:
         """Return what the command line prints, in lines of 80 columns."""
@@ -161,35 +190,13 @@ class Report:
 
         Raises UsageError for a format that is not known, EnvironmentFailure when it can't be written.
         """
-        from sqlstress.report import write_atomically
         from sqlstress.show.formats import FORMATS
 
         form = format or Path(path).suffix.removeprefix(".")
         if form not in FORMATS:
-            raise UsageError(f"the formats are {', '.join(FORMATS)}: {form!r} is none of them.")
+            raise UsageError(f"unknown format {form!r}. Choose one of {', '.join(FORMATS)}.")
         write_atomically(Path(path), FORMATS[form](self.document))
 
-
-def _figure(run: Run) -> Figure:
-    from sqlstress.analysis.group import rate_of
-
-    trial = run.shown()
-    return Figure(
-        case=run.case,
-        label=run.case.label,
-        tps=run.median_tps(),
-        rate=rate_of(run),
-        counts=face_of(run.case).rate_counts,
-        fairness=trial.fairness if trial else None,
-        longest_wait_ns=trial.longest_wait_ns if trial else None,
-        failed=trial.failed if trial else None,
-        latency=trial.latency if trial else {},
-        verified=run.verdict.status,
-        error=run.error,
-    )
-
-
-__all__ = ["Figure", "Finding", "Report", "ab", "limit", "measure", "read"]
 
 T = TypeVar("T", bound="AnyBench")
 
@@ -265,7 +272,6 @@ def ab(
     sql, app or exec. The others are those of `measure`, and so is what it raises. The report is `ok` unless
     it failed; that it stayed inconclusive is no failure.
     """
-    from sqlstress.report import Arm
     from sqlstress.studies.ab import cells, checked, merged, of_gate_and_load, own_python, study_of, typed
 
     _check_has_windows(what)
@@ -279,12 +285,35 @@ def ab(
     return _carried_out(study, own_python(arms, cases, Path(directory), command), save, progress)
 
 
-def _check_has_windows(what: str) -> None:
-    from sqlstress.experiment import with_windows
+def hunt(
+    what: str | None = None,
+    *,
+    directory: str | Path = ".",
+    save: str | Path | None = None,
+    progress: Watch | None = None,
+    **options: Any,
+) -> Report:
+    """Hunt for races, in SQLite by a load of its own, or in your work: `hunt("app", file="bank.py")`.
 
+    `options` are those of the command: `hunt(max_time="30s", driver="apsw")`. Where something was found the
+    report is not `ok`, and `results["races"]` has the round. The others are those of `measure`, and so is
+    what it raises.
+    """
+    from sqlstress.engine.session import Session
+    from sqlstress.system.importing import named
+
+    study = commands()["hunt"].study
+    assert study
+    load = {"load": (what,)} if what else {}
+    request = named(study.asks)({**_given(options), **load}, None)
+    session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
+    return _carried_out(request.study, session, save, progress)
+
+
+def _check_has_windows(what: str) -> None:
     if what not in with_windows():
         known = ", ".join(with_windows())
-        raise UsageError(f"{what!r:.60} is not measured in windows, which this takes: {known} are.")
+        raise UsageError(f"{what!r:.60} is not available here. Choose one of {known}.")
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,11 +328,12 @@ def _command(function: str, what: str | Path, options: Mapping[str, Any]) -> tup
 def _carried_out(
     study: Study[T], opening: Opening[T], save: str | Path | None, progress: Watch | None
 ) -> Report:
-    from sqlstress.report import to_json, write_atomically
     from sqlstress.studies.sweep import carry_out
 
     if str(save) == "-":
-        raise UsageError("save names a file, which is written after every case: print text() instead.")
+        raise UsageError(
+            'save must be a file name, not "-". To print the report, use print(report.text()).',
+        )
 
     def keep_it(document: Document) -> None:
         if save is not None:
@@ -323,22 +353,20 @@ def read(path: str | Path) -> Report:
 
 
 def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
-    from sqlstress.plan import Planned, from_toml, options_of_command, planned, suggestion
-
     if isinstance(what, Path) or what.endswith(".toml"):
         if given:
-            raise UsageError(f"a plan has its options in the file: leave out {', '.join(given)}.")
+            raise UsageError(f"a plan has its options in the file. Leave out {', '.join(given)}.")
         return Planned(from_toml(Path(what)))
     if what not in commands():
         raise UsageError(
-            f"there is no experiment {what!r:.60}.{suggestion(what, commands())} The experiments are "
-            f"{', '.join(commands())}; a plan's name ends with .toml."
+            f"no such experiment: {what!r:.60}.{suggestion(what, commands())} The experiments are "
+            f"{', '.join(commands())}; the name of a plan ends with .toml."
         )
     flags = {option.name for option in options_of_command(what) if option.flag}
     return planned({name: value for name, value in given.items() if value or name not in flags}, what)
 
 
-class _Watched(Nobody):
+class _Watched(Observer):
     """Tells a function how far a measurement has come."""
 
     def __init__(self, watch: Watch) -> None:

@@ -26,8 +26,10 @@ class NotInstalled(UsageError):
         """`package` is what pip installs it with; "" for what comes with Python or not at all."""
         self.driver, self.package = driver, package
         why = f" ({error})" if error else ""
-        remedy = f"python -m pip install {package}" if package else "use a Python that has it"
-        super().__init__(f"the driver {driver} is not installed{why}: {remedy}, or choose another --driver.")
+        remedy = f"python -m pip install {package}" if package else "a Python that has it"
+        super().__init__(
+            f"the driver {driver} is not installed{why}. Use {remedy}, or choose another --driver."
+        )
 
 
 class EnvironmentFailure(SqlstressError):

@@ -1,7 +1,8 @@
 """The face of an experiment, and the registry of those that there are.
 
-An experiment is one package below `sqlstress.experiments`. Its `face` module says what its cases say beside
-what all cases say, its options, which cases they mean, and where its other parts are: imported when asked for
+An experiment is one package below `sqlstress.experiments`. Its `experiment` module has what its cases say
+beside what all cases say, its options, which cases they mean, and where its other parts are: imported
+when they are asked for.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ EXPERIMENTS: dict[str, str] = {
     "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
     "exec": "sqlstress.experiments.exec.experiment:EXEC",
     "app": "sqlstress.experiments.app.experiment:APP",
-    "presets": "sqlstress.experiments.tune.presets:PRESETS",
+    "presets": "sqlstress.experiments.tune.experiment:PRESETS",
     "tune": "sqlstress.experiments.tune.experiment:TUNE",
+    "races": "sqlstress.experiments.hunt.experiment:HUNT",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -55,7 +57,9 @@ class CommandLine:
     example: str = ""
     """A command line that works."""
     main_options: tuple[str, ...] = ()
-    """Those of its options that the list of all commands shows, if it is the one that needs no name."""
+    """The options that are used most, by name: `--help` shows them first. Some may be those of all commands.
+
+    Of the command that needs no name, the list of all commands shows them too."""
     chosen_by: tuple[str, ...] = ()
     """Options of which any leads to this experiment, where the command is another one's."""
     noun: str = ""

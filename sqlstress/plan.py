@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import secrets
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,12 +13,9 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, Experiment, faces, of_command
 from sqlstress.options.option import Option, has_default, options_of
-from sqlstress.options.parsing import shown
+from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.system.files import read_text
-
-# What was asked for: the values of options, as the dataclasses that cases are made of.
-
 
 S = TypeVar("S")
 E = TypeVar("E")
@@ -62,24 +58,6 @@ class Request(Generic[S, E]):
         return replace(self.settings, **changes)
 
 
-def ask(experiment: Experiment, values: Mapping[str, Any], given: frozenset[str]) -> Request[Any, Any]:
-    """Return what parsed values by option name ask for."""
-    lists = {one.name: values[one.name] or (None,) for one in experiment.options if one.varies}
-    first = {**values, **{name: several[0] for name, several in lists.items()}}
-    window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
-    arrivals = None if first.get("rate") is None else built(Arrivals, first)
-    case = built(
-        Case,
-        first,
-        workload=experiment.name,
-        arrivals=arrivals,
-        settings=built(Settings, first),
-        spec=built(experiment.spec, first),
-        **window,
-    )
-    return Request(case, built(experiment.extra, values) if experiment.extra else None, lists, given)
-
-
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return a dataclass whose fields are options from their values; what has no value keeps its default.
 
@@ -104,9 +82,7 @@ def is_exclusive(settings: Settings) -> bool:
 def check_locking(request: Request[Any, Any], who: str = "process") -> None:
     """Raise UsageError when several are to share what one locks for itself."""
     if is_exclusive(request.settings) and request.most_processes > 1:
-        raise UsageError(
-            f"PRAGMA locking_mode=exclusive lets one {who} in: use it with --concurrency 1 only."
-        )
+        raise UsageError(f"PRAGMA locking_mode=exclusive allows one {who} only. Use --concurrency 1.")
 
 
 MOST_CASES = 1000
@@ -136,28 +112,42 @@ def parsed(option: Option, value: Any) -> Any:
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
-        raise UsageError(f"--{option.name}: {error}.") from error
+        raise UsageError(f"--{option.name}: {sentence(error)}") from error
 
 
-def asked_for(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Experiment, Request[Any, Any]]:
-    """Return which experiment options ask for, and what of it.
+def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
+    """Return what one set of options asks for.
 
-    `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError.
+    `given` holds unparsed values by option name; what is missing or None has its default. Raises UsageError,
+    also for more cases than anybody waits for, before they take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
-    experiment = _chosen(command, given)
+    first, *others = of_command(command)
+    chosen = (one for one in others if any(given.get(name) for name in one.command.chosen_by))
+    experiment = next(chosen, first)
     known = {option.name: option for option in experiment.options}
     for name in given:
         if name not in known:
             raise UsageError(_stray(experiment, command, name))
     values = {name: option.value for name, option in known.items()}
     values |= {name: parsed(known[name], value) for name, value in given.items()}
-    return experiment, ask(experiment, values, frozenset(given))
-
-
-def _chosen(command: str, given: Mapping[str, Any]) -> Experiment:
-    first, *others = of_command(command)
-    return next((one for one in others if any(given.get(name) for name in one.command.chosen_by)), first)
+    lists = {name: values[name] or (None,) for name, option in known.items() if option.varies}
+    first_values = {**values, **{name: several[0] for name, several in lists.items()}}
+    window = {} if "duration" in values else {"duration_s": 0.0, "warmup_s": 0.0}
+    case = built(
+        Case,
+        first_values,
+        workload=experiment.name,
+        arrivals=None if first_values.get("rate") is None else built(Arrivals, first_values),
+        settings=built(Settings, first_values),
+        spec=built(experiment.spec, first_values),
+        **window,
+    )
+    extra = built(experiment.extra, values) if experiment.extra else None
+    request: Request[Any, Any] = Request(case, extra, lists, frozenset(given))
+    cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
+    check_count(len(cases))
+    return Planned(cases, experiment, extra)
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
@@ -165,41 +155,18 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
     if why := experiment.without.get(name):
         return f"--{name}: {why}."
     if experiment.command.chosen_by:
-        return f"--{name} means nothing for {experiment.command.noun}: leave it out."
+        return f"--{name} is not supported by {experiment.command.noun}. Leave it out."
     for other in of_command(command):
         if any(option.name == name for option in other.options):
             ways = " or ".join(f"--{way}" for way in other.command.chosen_by)
-            return f"--{name} is for {other.command.noun}: add {ways}."
+            return f"--{name} needs {other.command.noun}. Add {ways}."
     known = [option.name for option in options_of_command(command)]
-    return f"{name} is not an option of {command}.{suggestion(name, known)}"
-
-
-def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
-    """Return what one set of options asks for.
-
-    Raises UsageError, also for more cases than anybody waits for, before they take memory.
-    """
-    experiment, request = asked_for(given, command)
-    cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
-    check_count(len(cases))
-    return Planned(cases, experiment, request.extra)
+    return f"--{name} is not an option of {command}.{suggestion(name, known)}"
 
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
     """Return the cases of one set of options. Raises UsageError."""
     return planned(given, command).cases
-
-
-def from_toml(path: Path) -> tuple[Case, ...]:
-    """Return the cases of a plan: options at the top are defaults, each [[case]] has its own."""
-
-    return plan_cases(path)
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return " Did you mean …?" for a mistyped word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]}?" if near else ""
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,7 +178,7 @@ def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
 def check_count(cases: int) -> None:
     """Raise UsageError for more cases than anybody waits for."""
     if cases > MOST_CASES:
-        raise UsageError(f"these are more than {MOST_CASES:,} cases: split the plan.")
+        raise UsageError(f"the plan has more than {MOST_CASES:,} cases. Split it.")
 
 
 # The cases of an experiment that has both loops: closed, or open at each rate that was asked for.
@@ -236,9 +203,9 @@ def check_rate(request: Request[Any, Any]) -> None:
     if request.case.arrivals is None:
         for name in AT_A_RATE[1:]:
             if name in request.given:
-                raise UsageError(f"--{name} is for operations that are due at a rate: add --rate.")
+                raise UsageError(f"--{name} needs an open loop. Add --rate.")
     elif request.case.ops is not None:
-        raise UsageError("--rate needs a window: leave out --ops or --rate.")
+        raise UsageError("--rate needs a window. Leave out --ops or --rate.")
 
 
 # A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
@@ -250,35 +217,40 @@ LONGEST_LINE = 500
 """Characters of a line: tomllib takes time and memory that grow with the square of a dotted key's length."""
 
 
-def plan_cases(path: Path) -> tuple[Case, ...]:
-    """Return the cases of a plan. Raises UsageError that names the file and the case."""
+def from_toml(path: Path) -> tuple[Case, ...]:
+    """Return the cases of a plan: options at the top are defaults, each [[case]] has its own.
+
+    Raises UsageError that names the file and the case.
+    """
     document = _read(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path}: a plan needs at least one [[case]].{_misspelt(document)}")
+        names = [name for name, value in document.items() if isinstance(value, list | dict)]
+        near = next((name for name in names if suggestion(name, ["case"])), None)
+        misspelt = f" It has [[{near}]]: rename it." if near else ""
+        raise UsageError(f"{path}: a plan needs at least one [[case]].{misspelt}")
     document = seeded(document)
+    workloads = [one.name for one in faces() if one.in_plans]
+    known = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
-    elsewhere = {name for workload in _workloads(document, tables) for name in _names(workload)}
+    named = (table.get("workload", document.get("workload")) for table in tables)
+    # The options that any workload of the plan has: a default that belongs to another one is not for a case.
+    elsewhere = {name for one in named if isinstance(one, str) for name in known.get(one, ())}
     for number, table in enumerate(tables, 1):
         try:
-            planned += _cases(document, table, elsewhere)
+            planned += _cases(document, table, known, elsewhere)
             check_count(len(planned))
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
     return tuple(planned)
 
 
-def _misspelt(document: Mapping[str, Any]) -> str:
-    """Return " It has [[cas]]." where tables have nearly the right name, or nothing."""
-    names = [name for name, value in document.items() if isinstance(value, list | dict)]
-    near = next((name for name in names if suggestion(name, ["case"])), None)
-    return f" It has [[{near}]]." if near else ""
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         text = read_text(path, LARGEST)
-        _check_lines(text)
+        long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+        if long:
+            raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
         return tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"cannot read the plan {path}: {error.strerror}.") from error
@@ -287,45 +259,20 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path} is not a TOML file: {error!s:.160}.") from error
 
 
-def _check_lines(text: str) -> None:
-    long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
-    if long:
-        raise ValueError(f"line {long} has more than {LONGEST_LINE} characters")
-
-
-def _workloads(document: Mapping[str, Any], tables: list[dict[str, Any]]) -> set[str]:
-    """Return which workloads a plan names; what is none of ours is told of where its case is read."""
-    named = (table.get("workload", document.get("workload")) for table in tables)
-    return {name for name in named if isinstance(name, str) and name in _known()}
-
-
-def _known() -> list[str]:
-    """Return the names that a plan can have."""
-    return [one.name for one in faces() if one.in_plans]
-
-
-def _names(workload: str) -> set[str]:
-    """Return the names of the options of a workload."""
-    return {option.name for option in options_of_command(workload)}
-
-
-def _cases(document: Mapping[str, Any], table: Mapping[str, Any], elsewhere: set[str]) -> tuple[Case, ...]:
-    """Return the cases of one [[case]]; `elsewhere` are the options that any workload of the plan has.
-
-    A default that belongs to another workload is not for it.
-    """
-    workload = _workload({**document, **table})
-    own = _names(workload)
+def _cases(
+    document: Mapping[str, Any], table: Mapping[str, Any], known: Mapping[str, set[str]], elsewhere: set[str]
+) -> tuple[Case, ...]:
+    """Return the cases of one [[case]]; `known` are the options of each workload."""
+    workload = table.get("workload", document.get("workload"))
+    if not isinstance(workload, str) or workload not in known:
+        if workload is None:
+            raise UsageError(f"workload is missing. Give one of {', '.join(known)}.")
+        near = suggestion(workload, known, NEAREST)
+        raise UsageError(f"workload = {shown(workload)} is not one of {', '.join(known)}.{near}")
+    own = known[workload]
     defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
     given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
     for name in given:
         if name not in own:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
     return cases_of(given, workload)
-
-
-def _workload(table: Mapping[str, Any]) -> str:
-    workload = table.get("workload")
-    if not isinstance(workload, str) or workload not in _known():
-        raise UsageError(f"workload = {shown(workload)} is missing or not one of {', '.join(_known())}.")
-    return workload

@@ -1,4 +1,7 @@
-"""What pytest finds by itself: the fixture `sqlstress`."""
+"""What pytest finds by itself: the fixture `sqlstress`. A test that fails shows what was measured in it.
+
+pytest imports this in every run of everybody who has the package installed, so it imports nothing else.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,13 @@ if TYPE_CHECKING:
     from sqlstress.api import Report
 
 
-# A pytest plugin: the fixture `sqlstress` measures in a test, and a test that fails shows what was
-# measured.
-#
-# pytest imports this in every run of everybody who has the package installed, so it imports nothing else.
-
-
 _REPORTS = pytest.StashKey[list["Report"]]()
 
 
 class Measuring:
     """What the fixture offers: each command that measures, as a method. Databases go to a folder of the test.
 
-    `sqlstress.app("bank.py", processes=8, seconds=2)`
+    `sqlstress.app("bank.py", concurrency=8, duration=2)`
     """
 
     def __init__(self, folder: Path, beside: Path) -> None:
@@ -35,29 +32,72 @@ class Measuring:
 
     def __getattr__(self, command: str) -> Callable[..., Report]:
         from sqlstress.experiment import commands
+        from sqlstress.options.parsing import suggestion
 
         if command not in commands():
             raise AttributeError(
-                f"sqlstress has no command {command!r}: the commands are {', '.join(commands())}"
+                f"sqlstress has no command {command!r}.{suggestion(command, commands())} "
+                f"The commands are {', '.join(commands())}."
             )
         return partial(self._measure, command)
 
     def _measure(
-        self, command: str, *words: str | Path, processes: int | str = 8, seconds: float = 2, **options: Any
+        self,
+        command: str,
+        *words: str | Path,
+        concurrency: int | str = 8,
+        duration: float | str = 2,
+        processes: int | str | None = None,
+        seconds: float | None = None,
+        **options: Any,
     ) -> Report:
-        """Run a command by so many processes for so long, once.
+        """Run a command once, by `concurrency` processes for `duration`; a number is seconds.
 
+        `processes` and `seconds` are old names of the two.
         A relative path is that of a file beside the test, or below the current folder. `options` are those of
         the command, with underscores for dashes. Raises what `sqlstress.measure` raises.
         """
         from sqlstress.experiment import commands
 
-        given = {"concurrency": processes, "duration": f"{seconds}s", "repeat": 1, **options}
+        given = {
+            "concurrency": concurrency if processes is None else processes,
+            "duration": duration if seconds is None else f"{seconds}s",
+            "repeat": 1,
+            **options,
+        }
         if words:
             found = [self._found(word) for word in words]
             (name,) = (one.name for one in commands()[command].options if one.argument)
             given[name] = found if len(found) > 1 else found[0]
         return self.measure(command, **given)
+
+    def hunt(
+        self,
+        *words: str | Path,
+        max_time: float | str = 10,
+        seconds: float | None = None,
+        **options: Any,
+    ) -> Report:
+        """Hunt for races in SQLite, or in your work: `sqlstress.hunt("app", "bank.py", max_time=30)`.
+
+        `seconds` is an old name of `max_time`.
+        """
+        from sqlstress.api import hunt
+        from sqlstress.experiment import commands
+
+        what, *files = map(str, words) if words else (None,)
+        if what and files:
+            (name,) = (one.name for one in commands()[what].options if one.argument)
+            found = [self._found(word) for word in files]
+            options = {name: found if len(found) > 1 else found[0], **options}
+        given = {
+            "directory": self._folder,
+            "max_time": max_time if seconds is None else f"{seconds}s",
+            **options,
+        }
+        report = hunt(what, **given)
+        self.reports.append(report)
+        return report
 
     def _found(self, word: str | Path) -> str:
         beside = self._beside / word
@@ -74,7 +114,7 @@ class Measuring:
 
 @pytest.fixture(name="sqlstress")
 def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Measuring:
-    """Measure concurrency on SQLite: `report = sqlstress.app("bank.py", processes=8, seconds=2)`."""
+    """Measure concurrency on SQLite: `report = sqlstress.app("bank.py", concurrency=8, duration=2)`."""
     found = Measuring(tmp_path, request.path.parent)
     request.node.stash[_REPORTS] = found.reports
     return found

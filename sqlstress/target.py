@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 SYNCED = "every commit synced"
@@ -63,12 +64,12 @@ _SQLITE = "sqlstress.targets.sqlite.drivers"
 
 DRIVERS = {
     "sqlite3": Known("sqlite", f"{_SQLITE}.sqlite3_driver", "standard library", programs=True),
-    "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "extra"),
+    "apsw": Known("sqlite", f"{_SQLITE}.apsw_driver", "optional"),
     "peewee": Known("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
     "psycopg": Known(
         "postgres",
         "sqlstress.targets.postgres.client",
-        "PostgreSQL, extra",
+        "PostgreSQL, optional",
         everywhere=False,
         keyvalue=True,
         scripts=True,
@@ -79,7 +80,7 @@ DRIVERS = {
         bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
-    "dry": Known("dry", "", "does nothing: the harness's own ceiling", stores=False),
+    "dry": Known("dry", "", "stores nothing: shows the limit of the harness", stores=False),
 }
 """Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
 
@@ -120,42 +121,32 @@ class Installed(NamedTuple):
     """Name → why it can't be used."""
 
 
-def _named_anywhere() -> bool:
-    """Return whether a package that is installed names our entry points.
-
-    Every command asks for it, and importlib.metadata takes 20 ms to import: so this is seen first.
-    """
-    from pathlib import Path
-
-    for folder in sys.path:
-        for path in Path(folder).glob("*-info/entry_points.txt"):
-            with suppress(OSError):
-                if GROUP.encode() in path.read_bytes():
-                    return True
-    return False
-
-
 @cache
 def installed() -> Installed:
     """Return the drivers that other packages bring. A name of ours stays ours."""
-    found = Installed({}, {})
-    if not _named_anywhere():
-        return found
+    beside = Installed({}, {})
+    # Every command asks for them, and importlib.metadata takes 20 ms to import: so the files are seen first.
+    named = False
+    for path in (path for folder in sys.path for path in Path(folder).glob("*-info/entry_points.txt")):
+        with suppress(OSError):
+            named = named or GROUP.encode() in path.read_bytes()
+    if not named:
+        return beside
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP):
         try:
             known = entry.load()
         except Exception as error:  # it is somebody else's code
-            found.broken[entry.name] = f"{type(error).__name__}: {error}"
+            beside.broken[entry.name] = f"{type(error).__name__}: {error}"
             continue
         if not isinstance(known, Known):
-            found.broken[entry.name] = f"{entry.value} is no sqlstress.target.Known"
+            beside.broken[entry.name] = f"{entry.value} is no sqlstress.target.Known"
         elif entry.name in DRIVERS:
-            found.broken[entry.name] = "sqlstress has a driver of that name"
+            beside.broken[entry.name] = "sqlstress has a driver of that name"
         else:
-            found.drivers[entry.name] = known
-    return found
+            beside.drivers[entry.name] = known
+    return beside
 
 
 def drivers() -> dict[str, Known]:
@@ -173,13 +164,9 @@ def known_as(driver: str) -> Known:
     return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
-def _known(driver: str) -> Known | None:
-    return DRIVERS.get(driver) or installed().drivers.get(driver) or _RETIRED.get(driver)
-
-
-def drivers_of(target: str) -> dict[str, str]:
-    """Return the drivers of a target: name → module."""
-    return {name: known.module for name, known in DRIVERS.items() if known.target == target}
+def usual() -> dict[str, Known]:
+    """Return the drivers that every experiment can use."""
+    return {name: known for name, known in DRIVERS.items() if known.everywhere}
 
 
 def for_keyvalue() -> dict[str, Known]:
@@ -197,75 +184,65 @@ def for_programs() -> dict[str, Known]:
     return {name: known for name, known in drivers().items() if known.programs}
 
 
+def told(drivers: Mapping[str, Known]) -> str:
+    """Return what drivers are, for help."""
+    return f"Driver: {', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
+
+
 def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
     """Return the targets of these drivers that keep what they are given."""
     return tuple(dict.fromkeys(known.target for known in drivers.values() if known.stores))
 
 
-def driver_for(drivers: Mapping[str, Known], target: str, wanted: str) -> str:
-    """Return which of these drivers of a target is meant: the wanted one if it is one, else the first."""
-    own = [name for name, known in drivers.items() if known.target == target]
-    return wanted if wanted in own else own[0]
+# What is said of a driver in a report, which may be one that is not here (any more).
+
+
+def _reported(driver: str) -> Known:
+    known = DRIVERS.get(driver) or installed().drivers.get(driver) or _RETIRED.get(driver)
+    return known or Known(driver, "", "", bare_call="")
 
 
 def target_name(driver: str) -> str:
     """Return the target of a driver; of one that is not known, what it is called itself."""
-    known = _known(driver)
-    return known.target if known else driver
+    return _reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
     """Say whether an option of a connection's settings means something to a driver."""
-    known = _known(driver)
-    return known is None or known.takes is None or setting in known.takes
+    known = _reported(driver)
+    return known.takes is None or setting in known.takes
+
+
+def product(driver: str) -> str:
+    """Return what a driver speaks to, by its own name."""
+    return _reported(driver).product
+
+
+def bucket(driver: str) -> str:
+    """Return what a bucket is with a driver: "file", "table"."""
+    return _reported(driver).bucket
+
+
+def bare_call(driver: str) -> str:
+    """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
+    return _reported(driver).bare_call
+
+
+def apart(driver: str) -> str:
+    """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
+    return _reported(driver).apart
+
+
+def serves(driver: str) -> bool:
+    """Return whether what a process had told it to do may be done after the process has died."""
+    return _reported(driver).serves
+
+
+def stores_nothing(driver: str) -> bool:
+    """Return whether the figures of a driver are the harness's own ceiling."""
+    return not _reported(driver).stores
 
 
 def worth(durability: str) -> str:
     """Return what a commit is worth, of what a target says of it: it can be compared with another's."""
     return durability.partition(":")[0].strip()
-
-
-def usual() -> dict[str, Known]:
-    """Return the drivers that every experiment can use."""
-    return {name: known for name, known in DRIVERS.items() if known.everywhere}
-
-
-def told(drivers: Mapping[str, Known]) -> str:
-    """Return what drivers are, for help."""
-    return f"{', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
-
-
-def product(driver: str) -> str:
-    """Return what a driver speaks to, by its own name."""
-    known = _known(driver)
-    return known.product if known else "SQLite"
-
-
-def bucket(driver: str) -> str:
-    """Return what a bucket is with a driver: "file", "table"."""
-    known = _known(driver)
-    return known.bucket if known else "file"
-
-
-def bare_call(driver: str) -> str:
-    """Return what a driver's cheapest call does, in words; "" where the driver is not known."""
-    known = _known(driver)
-    return known.bare_call if known else ""
-
-
-def apart(driver: str) -> str:
-    """Return what a driver works on that its neighbours don't, in a sentence; "" where that is nothing."""
-    known = _known(driver)
-    return known.apart if known else ""
-
-
-def serves(driver: str) -> bool:
-    """Return whether what a process had told it to do may be done after the process has died."""
-    known = _known(driver)
-    return known is not None and known.serves
-
-
-def stores_nothing(driver: str) -> bool:
-    """Return whether the figures of a driver are the harness's own ceiling."""
-    known = _known(driver)
-    return known is not None and not known.stores

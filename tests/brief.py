@@ -1,9 +1,12 @@
-"""Runs that take less time, where nothing that is tested depends on it."""
+"""Runs that take less time, where nothing that is tested depends on it: python -m tests.brief ARGUMENTS."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+PROGRAM = (sys.executable, "-m", "tests.brief")
+"""sqlstress in a process of its own, with this checkout among PYTHONPATH."""
 SYNCS = 8
 
 
@@ -22,3 +25,10 @@ def make_brief() -> None:
     """Change it for good, in a process of its own."""
     for names, name, value in changes():
         names[name] = value
+
+
+if __name__ == "__main__":
+    from sqlstress.__main__ import main
+
+    make_brief()
+    sys.exit(main())

@@ -15,6 +15,7 @@ import pytest
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
+from tests.brief import changes
 from tests.servers import KEPT, our_server, server
 
 __all__ = ["our_server", "server"]
@@ -99,6 +100,15 @@ def command_of(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+@pytest.fixture
+def brief_runs() -> Iterator[None]:
+    """Measure what a sync costs, and wait for windows, for no longer than a test needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for names, name, value in changes():
+            patch.setitem(names, name, value)
+        yield
 
 
 @pytest.fixture

@@ -72,10 +72,6 @@ def spiked(usual: float, first: float, spikes: dict[int, float]) -> list[float]:
     return [{1: first, **spikes}.get(cycle, usual) for cycle in range(1, CYCLES + 1)]
 
 
-def to_the_commit(milliseconds: float) -> list[float]:
-    return [0.01] + [0.0] * (CYCLES - 2) + [milliseconds]
-
-
 NO_FRAMES = [0] * CYCLES
 LAST_FRAME = wal([*NO_FRAMES[1:], 1], NO_FRAMES, NO_FRAMES)
 ROW_BY_ROW = wal(
@@ -86,56 +82,31 @@ ROW_BY_ROW = wal(
 """Frames of the commits 1 to 1100: the checkpoint follows the thousandth."""
 
 
+def at_once(
+    cycles: list[float], commit_ms: int, *series: Series, closing_ms: int | None = None, **fields: Any
+) -> Trial:
+    """Return a trial in one transaction, with the times of its cycles and of its end."""
+    bounds = [0.01] + [0.0] * (CYCLES - 2) + [commit_ms]
+    latency = {"commit": one(commit_ms * NS_PER_MS)}
+    if closing_ms:
+        latency["checkpoint"] = one(closing_ms * NS_PER_MS)
+    figures = in_ms(STATEMENTS, cycles), in_ms(BEGIN_AND_COMMIT, bounds)
+    return trial(*figures, *series, latency=latency, **fields)
+
+
 def published_settings() -> tuple[Run, ...]:
     """Return the five settings, the first of them given up."""
+    given_up = {"outcome": "timeout", "note": "2 of 100 cycles were done"}
+    closing = {"checkpoint": one(30 * NS_PER_MS)}
+    row_by_row = in_ms(STATEMENTS, spiked(14.0, 1250.0, {91: 4500.0}))
+    checkpoints = at_once(spiked(9.0, 15.0, {40: 25.0}), 1375, *LAST_FRAME, closing_ms=20)
+    off = at_once(spiked(9.0, 15.0, {70: 24.0}), 1372, *LAST_FRAME, closing_ms=21, autocheckpoint="0")
     return (
-        run(
-            "delete",
-            "none",
-            trial(
-                in_ms(STATEMENTS, [30_000.0, 31_000.0]), outcome="timeout", note="2 of 100 cycles were done"
-            ),
-        ),
-        run(
-            "delete",
-            "run",
-            trial(
-                in_ms(STATEMENTS, spiked(9.2, 20.0, {40: 25.0})),
-                in_ms(BEGIN_AND_COMMIT, to_the_commit(2590)),
-                latency={"commit": one(2590 * NS_PER_MS)},
-            ),
-        ),
-        run(
-            "wal",
-            "none",
-            trial(
-                in_ms(STATEMENTS, spiked(14.0, 1250.0, {91: 4500.0})),
-                *ROW_BY_ROW,
-                latency={"checkpoint": one(30 * NS_PER_MS)},
-            ),
-        ),
-        run(
-            "wal",
-            "run",
-            trial(
-                in_ms(STATEMENTS, spiked(9.0, 15.0, {40: 25.0})),
-                in_ms(BEGIN_AND_COMMIT, to_the_commit(1375)),
-                *LAST_FRAME,
-                latency={"commit": one(1375 * NS_PER_MS), "checkpoint": one(20 * NS_PER_MS)},
-            ),
-        ),
-        run(
-            "wal",
-            "run",
-            trial(
-                in_ms(STATEMENTS, spiked(9.0, 15.0, {70: 24.0})),
-                in_ms(BEGIN_AND_COMMIT, to_the_commit(1372)),
-                *LAST_FRAME,
-                autocheckpoint="0",
-                latency={"commit": one(1372 * NS_PER_MS), "checkpoint": one(21 * NS_PER_MS)},
-            ),
-            off=True,
-        ),
+        run("delete", "none", trial(in_ms(STATEMENTS, [30_000.0, 31_000.0]), **given_up)),
+        run("delete", "run", at_once(spiked(9.2, 20.0, {40: 25.0}), 2590)),
+        run("wal", "none", trial(row_by_row, *ROW_BY_ROW, latency=closing)),
+        run("wal", "run", checkpoints),
+        run("wal", "run", off, off=True),
     )
 
 

@@ -17,7 +17,7 @@ STACK = "parser stack overflow; 86 pairs at most"
 LIMITS = {"allocate": PARAMETERS, "query": STACK}
 
 Rates = dict[str, tuple[float | str | None, ...]]
-"""Method → rows a second at each scale; or how it failed there; None: not tried there."""
+"""Method → rows per second at each scale; or how it failed there; None: not tried there."""
 SCALES = {"insert": (100, 10_000), "allocate": (10, 100, 450), "query": (100, 4000)}
 PEEWEE: dict[str, Rates] = {
     "insert": {
@@ -81,7 +81,7 @@ def _runs(driver: str, phases: dict[str, Rates]) -> list[Run]:
 
 
 def run(phase: str, tricks: str, scale: int, figure: float | str = 1000.0, **fields: Any) -> Run:
-    """Return a run with so many rows a second, or one that failed in this way; `fields` are its case's."""
+    """Return a run with so many rows per second, or one that failed in this way; `fields` are its case's."""
     case = case_of(phase, tricks, scale, **fields)
     if figure == "skipped":
         return Run(case, skipped=f"{tricks} met a limit at 100 already")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.analysis.fleet import Fleet, gathered, host_of
+from sqlstress.analysis.fleet import Fleet, gathered
+from sqlstress.analysis.fleet_hosts import host_of
 from sqlstress.report import FileSystem, Report, Warning, to_json
 from tests.example_report import example_report
 

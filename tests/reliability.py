@@ -38,24 +38,24 @@ AREAS = {
 }
 """What a marker's `area` may be, and its heading."""
 
-INTRODUCTION = """# Reliability: what was done to it, and what it did
+INTRODUCTION = """# Reliability: which faults are injected, and what happens
 
-Each row is a fault that a test injects for real, and what is then seen to happen. The table is written
-by `python -m tests.reliability` from the tests that ran; it is not written while one of them fails.
-Markers in the tests hold the phrases, and a test fails when the page has others.
+Each row is a fault that a test injects for real, and what happens then. `python -m tests.reliability` writes
+the table from the tests that ran, unless one of them fails. Markers in the tests hold the phrases; a test
+fails if the page differs.
 
-Whatever happens: a message of a line or two, never a traceback; the report of what was measured until
-then is kept; no process is left, and no file of ours (after a SIGKILL the next start removes them);
-nothing of yours is touched. The exit code says what it was:
+The same holds for every fault. You get a message of one or two lines, never a traceback. The report of what
+was measured so far is kept. No process and no file of ours remains; after a SIGKILL the next start removes
+them. Nothing of yours is touched. The exit code says what it was:
 
 | code | meaning |
 |--:|---|
-| 0 | all is well |
-| 1 | an integrity failure, a regression, or a threshold that was not held |
+| 0 | success |
+| 1 | wrong data, a regression, or a threshold that was missed |
 | 2 | wrong usage: nothing was measured |
 | 3 | inconclusive, with `--strict` |
 | 4 | the environment or a worker failed |
-| 130 | it was stopped: what was measured is saved |"""
+| 130 | interrupted: what was measured is saved |"""
 HEADER = ("| injected | outcome | test | result |", "|---|---|---|---|")
 _ROW = re.compile(r"\| (.*) \| (.*) \| \[(\w+)\]\(\.\./(.*)\) \| (.*) \|")
 
@@ -135,7 +135,7 @@ def watch(paths: Sequence[str | Path], *options: str) -> Watch:
 def marked() -> list[Path]:
     """Return the files that hold marked tests: to collect all the others takes seconds."""
     files = sorted(ROOT.glob("tests/**/test_*.py"))
-    return [path for path in files if "pytest.mark.fault(" in path.read_text(encoding="utf-8")]
+    return [path for path in files if "fault(" in path.read_text(encoding="utf-8")]
 
 
 def page(results: Results) -> str:

@@ -1,7 +1,8 @@
 """Writes anew what follows from the code: `python -m tests.renew`, after a change that is meant.
 
 Read the diff then. It is the schema, the reference of the options, golden files and digests of what is shown,
-the Markdown beside kept reports, and published figures. What examples in the docs print is written by hand.
+the Markdown beside kept reports, published figures, and what pages show of saved reports. What pages show of
+a measurement is pasted by hand.
 """
 
 from __future__ import annotations

@@ -8,6 +8,11 @@ from typing import Any
 import pytest
 
 
+def fault(area: str, injected: str, outcome: str) -> pytest.MarkDecorator:
+    """Return the mark of a test that injects a fault: a row of docs/reliability.md, a short phrase each."""
+    return pytest.mark.fault(area=area, injected=injected, outcome=outcome)
+
+
 def thorough(*values: Any, id: str | None = None) -> Any:
     """Return a row that is no part of every day."""
     return pytest.param(*values, marks=pytest.mark.thorough, id=id)
@@ -15,18 +20,18 @@ def thorough(*values: Any, id: str | None = None) -> Any:
 
 def mostly_thorough(rows: Iterable[Any], quick: Collection[Any]) -> list[Any]:
     """Return rows, of which all but these are no part of every day."""
-    return _mostly(pytest.mark.thorough, rows, quick)
+    return _marked(rows, quick, pytest.mark.thorough)
 
 
-def mostly_long(rows: Iterable[Any], quick: Collection[Any]) -> list[Any]:
-    """Return rows, of which all but these take minutes."""
-    return _mostly(pytest.mark.long, rows, quick)
+def mostly_long(rows: Iterable[Any], kept: Collection[Any]) -> list[Any]:
+    """Return rows, of which CI runs these only: between them everything occurs that the others combine."""
+    return _marked(rows, kept, pytest.mark.long)
 
 
-def _mostly(mark: pytest.MarkDecorator, rows: Iterable[Any], quick: Collection[Any]) -> list[Any]:
+def _marked(rows: Iterable[Any], others: Collection[Any], mark: pytest.MarkDecorator) -> list[Any]:
     rows = list(rows)
-    assert all(one in rows for one in quick)
+    assert all(one in rows for one in others)
     return [
-        row if row in quick else pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=mark)
-        for row in rows
+        one if one in others else pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=mark)
+        for one in rows
     ]

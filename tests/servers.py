@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.postgres.address import OURS
+from sqlstress.targets.postgres.dialect import OURS
 
 CONNECTIONS = 40
 KEPT: set[int] = set()
@@ -20,7 +20,7 @@ KEPT: set[int] = set()
 def needs_server() -> None:
     """Skip a test where no server can be started."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    from sqlstress.targets.postgres.installed import programs, unprivileged
+    from sqlstress.targets.postgres.server import programs, unprivileged
 
     try:
         programs()
@@ -36,6 +36,8 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
     Yields its connection string.
     """
     needs_server()
+    import psycopg
+
     from sqlstress.targets.postgres import server as embedded
 
     with ExitStack() as stack:
@@ -43,17 +45,11 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(embedded, "LONGEST_SOCKET", 0)
             dsn = stack.enter_context(embedded.running(folder, connections))
-        _look_for_deadlocks_soon(dsn)
+        # Who waits in a circle is told at once: by default it takes a second, a test's whole window.
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET deadlock_timeout = '20ms'")
+            connection.execute("SELECT pg_reload_conf()")
         yield dsn
-
-
-def _look_for_deadlocks_soon(dsn: str) -> None:
-    """Let who waits in a circle be told at once: by default it takes a second, a test's whole window."""
-    import psycopg
-
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET deadlock_timeout = '20ms'")
-        connection.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")

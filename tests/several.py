@@ -1,12 +1,20 @@
-"""Runs over several passes, made of runs with one trial each, or none."""
+"""Runs over several passes, made of runs with one trial each, or none; and what is found of them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
+from sqlstress.show.blocks import Table
+from sqlstress.show.phrases import phrase
 
 
 def several(run: Run, noise: float = 0.01, count: int = 5, seed: str = "") -> Run:
@@ -42,3 +50,33 @@ def _slower(trial: Trial, index: int, times: float) -> Trial:
             for one in trial.series
         ),
     )
+
+
+def findings(*runs: Run, noise: float | None = None) -> dict[str, list[Finding]]:
+    """Return what is found of these runs, which are one group, by code; with `noise` over five passes."""
+    (group,) = group_runs(runs if noise is None else [several(run, noise) for run in runs])
+    by_code: dict[str, list[Finding]] = {}
+    for finding in advise_group(group):
+        by_code.setdefault(finding.code, []).append(finding)
+    return by_code
+
+
+def facts(*runs: Run, noise: float | None = None) -> dict[str, Mapping[str, Any]]:
+    """Return the facts of the last finding of each code."""
+    return {code: every[-1].facts for code, every in findings(*runs, noise=noise).items()}
+
+
+def sentences(*runs: Run, noise: float | None = None) -> dict[str, str]:
+    """Return the sentence of the last finding of each code."""
+    return {code: phrase(every[-1]) for code, every in findings(*runs, noise=noise).items()}
+
+
+def tables(*runs: Run) -> list[Table]:
+    """Return the tables that these runs have, which are one group."""
+    (group,) = group_runs(runs)
+    return [block for block in face_of(group.case).show().blocks(group) if isinstance(block, Table)]
+
+
+def column(table: Table, name: str) -> list[str]:
+    """Return the cells of a column."""
+    return [row[table.headers.index(name)] for row in table.rows]

@@ -6,6 +6,7 @@ type hint cannot say (an enumeration, a share) is written out.
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Any, cast, get_args, get_origin, get_type_hints
@@ -13,13 +14,13 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from sqlstress.experiment import Experiment, face, faces, studies
-from sqlstress.experiments.crash.spec import Kills
+from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.options.option import Option, options_of
+from sqlstress.experiments.hunt.results import Hunt
+from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, results, space, study_results
-from sqlstress.report.case_json import unknown_keys
 from sqlstress.statistics import histogram, sequential, series
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -117,8 +118,14 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
     max_leaves=5,
 )
+
+
+def unknown_spec(keys: dict[str, Any]) -> Unknown:
+    return Unknown(json.dumps(keys, sort_keys=True))
+
+
 strange_cases = cases_with(
-    names.map("x-{}".format), st.dictionaries(names.map("y_{}".format), json_values).map(unknown_keys)
+    names.map("x-{}".format), st.dictionaries(names.map("y_{}".format), json_values).map(unknown_spec)
 )
 """Those of experiments that nobody knows here."""
 cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
@@ -163,6 +170,7 @@ ab_tests = instances(
     order=st.sampled_from(study_results.ORDERS),
     verdict=st.sampled_from(sequential.VERDICTS),
 )
+hunts = instances(Hunt)
 kills = instances(Kills, case=cases_of(face("crash")))
 found = st.fixed_dictionaries(
     {}, optional={name: by_type(one.result_type()) for name, one in studies().items()}

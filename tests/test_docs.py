@@ -13,14 +13,14 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import pytest
 
-from sqlstress.cli.common_options import GroupedCommand, HeadedOption
+from sqlstress.cli.common_options import RUNNING
 from sqlstress.cli.group import cli, summaries
 from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
@@ -28,6 +28,7 @@ from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.json_file import report_json
+from tests.brief import PROGRAM
 from tests.example_report import example_report
 from tests.pages import (
     PAGES,
@@ -52,14 +53,14 @@ INDEX_OF_EXAMPLES = ROOT / "docs" / "plans.md"
 REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
-MOST_LINES = 200
+MOST_LINES = 140
 SHORT = "--concurrency 1,2 --repeat 1 --duration 200ms --warmup 200ms --key-space 2000"
 AB_SHORT = (
-    "--concurrency 1 --read-ratio 1 --duration 50ms --warmup 0ms --key-space 20 --verify none "
-    "--max-drop 90% --max-pairs 10"
+    "--concurrency 1 --read-ratio 1 --ops 1000 --key-space 20 --verify none --max-drop 90% --max-pairs 10"
 )
 PRESETS_SHORT = "--rounds 3 --max-time 6s"
-OWN_SHORT = "-c 2 --repeat 1 --duration 300ms"
+HUNT_SHORT = "--driver apsw --max-time 1s"
+OWN_SHORT = "-c 2 --repeat 1 --ops 20"
 PINNED = (
     "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms --duration 2s"
 )
@@ -90,21 +91,19 @@ TRAC_AB = (
 )
 LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred"
 ADDED = {
-    "sqlstress sql -b bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
+    "sqlstress sql --builtin bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
     RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 200ms --max-time 2s",
     RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --synchronous off",
-    "sqlstress sql -b tpcb-like@2 -b select-only": "--concurrency 1 --repeat 1",
-    "sqlstress sql -b bank -c 4 --ledger": "--repeat 1 --duration 300ms",
+    "sqlstress sql --builtin tpcb-like@2 --builtin select-only": "--concurrency 1 --repeat 1",
+    "sqlstress sql --builtin bank -c 4 --ledger": "--repeat 1 --duration 300ms",
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
-    "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": SHORT,
     "sqlstress -c 4 --busy-timeout 0ms": "--duration 300ms --repeat 1 --max-failed 100%",
     "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
     "sqlstress limit --p99 10ms --concurrency 4": "--duration 200ms --max-time 2s --key-space 2000",
     "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
-    "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": PRESETS_SHORT,
     "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 8s --key-space 2000",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
@@ -112,8 +111,8 @@ ADDED = {
     ),
     "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
     "sqlstress --driver psycopg -c 1-8": SHORT,
-    "sqlstress sql -b tpcb-like --driver psycopg": OWN_SHORT,
-    "sqlstress sql -b bank --target sqlite,postgres -c 1,4": OWN_SHORT,
+    "sqlstress sql --builtin tpcb-like --driver psycopg": OWN_SHORT,
+    "sqlstress sql --builtin bank --target sqlite,postgres -c 1,4": OWN_SHORT,
     PLAIN: OWN_SHORT,
     "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": OWN_SHORT,
     "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": OWN_SHORT,
@@ -121,6 +120,9 @@ ADDED = {
     'sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4': AB_SHORT,
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
     "sqlstress crash --rounds 100 --concurrency 3": "--rounds 2 --seed 1",
+    "sqlstress hunt": HUNT_SHORT,
+    "sqlstress hunt --max-time 60s --seed 4": HUNT_SHORT,
+    "sqlstress hunt --max-time 60s": HUNT_SHORT,
     "sqlstress cycles": "--repeat 1 --cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--repeat 1 --cycles 5",
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--repeat 1 --cycles 5",
@@ -131,11 +133,10 @@ ADDED = {
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
-    "sqlstress app examples/app/bank.py": "-c 1,2 --repeat 1 --duration 300ms",
-    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --duration 300ms",
+    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --ops 20",
+    "sqlstress app examples/recipes/job_queue.py -c 4": "--repeat 1 --ops 20",
     "sqlstress kv --target sqlite,postgres --concurrency 1,2 --synchronous full": SHORT,
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
-    "sqlstress methods --phase insert": "--repeat 1 --scale 100",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
     "sqlstress keys": "--repeat 1 --schema no-key --id-type uuid4,ulid --users 40 --items 200",
     "sqlstress keys --schema no-key": "--users 40 --picks 20 --items 100",
@@ -146,7 +147,9 @@ ADDED = {
 Plans are shortened in the file.
 """
 ELSEWHERE = {
-    RIGHT.replace("right", "wrong"): "it must fail, as the test of the example sees",
+    "sqlstress doctor --hunt": "what it finds depends on the SQLite; a test of doctor hunts",
+    "sqlstress hunt --max-time 20s app examples/app/bank_wrong.py": "it must fail, as a test of hunts sees",
+    RIGHT.replace("right", "wrong"): "it must fail, as a test of sql sees",
     RIGHT.replace("sqlstress sql", "sqlstress ab sql --a").replace(
         "--setup", "--b examples/transfer/wrong.sql --setup"
     )
@@ -192,20 +195,34 @@ ELSEWHERE = {
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
+    **dict.fromkeys(written_commands(ROOT / "docs" / "tutorial.md"), "tests/test_tutorial.py runs it"),
+    "sqlstress app examples/recipes/job_queue_wrong.py -c 4": "it must fail, as a test of recipes sees",
 }
 """Commands that no test runs, and why."""
-PLAN = re.compile(r"sqlstress run examples/\S+")
+ALIKE = {
+    "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": "sqlstress -c 1-8 -b 1,20",
+    "sqlstress app examples/app/bank.py": "sqlstress app examples/app/bank.py -c 1,4",
+    "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": (
+        "sqlstress presets --compare rails,django -- --concurrency 4"
+    ),
+}
+"""Commands that print what another one prints, but for the figures: that one runs for both."""
+PLAN = re.compile(r"sqlstress run examples/\S+( -o \S+)*")
 """The tests of the examples run these, and compare what is printed."""
+SAVED = re.compile(r"sqlstress (compare|report) ")
+"""Commands whose output a page shows to the letter."""
 READING = re.compile(r"sqlstress (compare|report|check|schema|doctor|fleet)\b")
 """Commands that measure nothing."""
 
 INTRODUCTION = """# Commands and options
 
-Written by `python -m tests.test_docs` from what `--help` prints; a test fails when it is stale.
+This page shows what `--help` prints. `python -m tests.test_docs` writes it; a test fails when it is stale.
 
-Without the name of a command, `kv` runs. In a plan, the options of a case (what is swept, the load,
-SQLite, trust) are keys, without the dashes: `read-ratio = 0.9`. A value is written as on the command
-line, or as TOML's own number, boolean or list."""
+Without a command, `kv` runs. In a plan, the options of a case are keys without the dashes:
+`read-ratio = 0.9`. Write a value as on the command line, or as a TOML number, boolean or list.
+
+Old spellings still work: `sql -b` for `sql --builtin`, and the variable `SQLSTRESS_DB` for
+`SQLSTRESS_DATABASE`."""
 HEADER = ("| option | default | meaning |", "|---|---|---|")
 
 
@@ -225,7 +242,7 @@ def execute(command: str, folder: Path) -> str:
     """Run a command, shortened, as a user would in a checkout; return what it prints: nothing on stderr."""
     line, _, file = command.partition(" > ")
     program, *words = shlex.split(line)
-    module = {"sqlstress": ["-m", "sqlstress"], "python": []}[program]
+    module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
     # Behind -- stands a command of the user's own.
     place = words.index("--") if "--" in words else len(words)
     words[place:place] = shlex.split(ADDED.get(command, ""))
@@ -239,7 +256,7 @@ def execute(command: str, folder: Path) -> str:
 def run_by_a_test() -> list[str]:
     """Return every command of the documentation that is run here, each once however many pages have it."""
     written = dict.fromkeys(command for page in WRITTEN for command in written_commands(page))
-    return [command for command in written if command not in ELSEWHERE and not PLAN.fullmatch(command)]
+    return [one for one in written if one not in {*ELSEWHERE, *ALIKE} and not PLAN.fullmatch(one)]
 
 
 @pytest.mark.thorough
@@ -264,11 +281,34 @@ def test_a_command_that_measures_nothing_prints_what_is_shown(
     check_output(command, printed)
 
 
+def is_an_excerpt(output: str, printed: str) -> bool:
+    """Say whether an output is what was printed, but for what [...] stands for on a line of its own."""
+    parts = re.split(r"^\[\.\.\.\]\n", output, flags=re.M)
+    if len(parts) == 1:
+        return output == printed
+    return re.fullmatch("(?s:.*\n)?".join(map(re.escape, parts)), printed) is not None
+
+
+def test_an_excerpt_of_an_output_has_its_lines_in_their_order_and_leaves_out_only_what_it_says() -> None:
+    printed = "one\ntwo\nthree\nfour\n"
+    for output in (printed, "[...]\ntwo\n[...]\nfour\n", "one\n[...]\n", "[...]\nfour\n"):
+        assert is_an_excerpt(output, printed), output
+    for output in (
+        "one\n",
+        "two\n[...]\n",
+        "[...]\nthree\n[...]\ntwo\n[...]\n",
+        "[...]\nwo\n[...]\n",
+        "one\n[...]\nfive\n",
+    ):
+        assert not is_an_excerpt(output, printed), output
+
+
 def check_output(command: str, printed: str) -> None:
     """See that what was printed is what every page shows, where it shows something."""
-    for page, output in shown(command):
-        if command.startswith(("sqlstress compare ", "sqlstress report ")):
-            assert output == printed, page  # what saved reports say, to the letter
+    alike = (one for one, other in ALIKE.items() if other == command)
+    for page, output in (each for one in (command, *alike) for each in shown(one)):
+        if SAVED.match(command):
+            assert is_an_excerpt(output, printed), page
         else:
             assert all(map(have_one_form, columns(output), columns(printed))), page
             assert len(columns(output)) == len(columns(printed)), page
@@ -298,8 +338,8 @@ def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() ->
 
 def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:
     written = {command for page in WRITTEN for command in written_commands(page)}
-    assert {*ADDED, *ELSEWHERE} - written == set()
-    assert all((ROOT / command.split()[-1]).is_file() for command in written if PLAN.fullmatch(command))
+    assert {*ADDED, *ELSEWHERE, *ALIKE, *ALIKE.values()} - written == set()
+    assert all((ROOT / command.split()[2]).is_file() for command in written if PLAN.fullmatch(command))
 
 
 def test_the_readme_is_read_in_a_few_screens() -> None:
@@ -359,7 +399,7 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
     text = REFERENCE.read_text(encoding="utf-8")
     for name in summaries():
         section = text.split(f"\n## sqlstress {name}\n")[1].split("\n## ")[0]
-        rows = " ".join(re.findall(r"^\| (`.+?`) \|", section, re.M))
+        rows = " ".join(re.findall(r"`[^`\n]+`", section))
         assert run_here([name, "--help"]) == 0
         printed = capsys.readouterr().out
         options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", printed, re.M)
@@ -368,40 +408,57 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
 
 
 def reference() -> str:
-    """Return docs/options.md: what --help prints, as tables."""
+    """Return docs/options.md: what --help prints, as tables.
+
+    The first command that has an option writes it out; other commands with the same one name it.
+    """
     context = click.Context(cli, info_name="sqlstress", **cli.context_settings)
     parts = [INTRODUCTION]
+    first: dict[Row, str] = {}
     for name in summaries():
         command = cli.get_command(context, name)
         assert command is not None
-        parts += _command(command, click.Context(command, info_name=name, parent=context))
+        inner = click.Context(command, info_name=name, parent=context)
+        rows = [*_rows(command, inner)]
+        parts += [f"## {inner.command_path}", " ".join((command.help or "").split())]
+        parts.append(f"Usage: `{command.get_usage(inner).removeprefix('Usage: ')}`")
+        parts += _tables([row for row in rows if first.setdefault(row, name) == name])
+        for other in dict.fromkeys(first[row] for row in rows if first[row] != name):
+            names = [f"`{row.option}`" for row in rows if first[row] == other]
+            parts.append(f"As with [{other}](#sqlstress-{other}): {', '.join(names)}.")
+        parts.append(f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```")
     return "\n\n".join(parts) + "\n"
 
 
-def _command(command: click.Command, context: click.Context) -> Iterator[str]:
-    yield f"## {context.command_path}"
-    yield " ".join((command.help or "").split())
-    yield f"Usage: `{command.get_usage(context).removeprefix('Usage: ')}`"
-    headed = [param for param in command.params if isinstance(param, HeadedOption)]
-    groups = {param.name: param.heading for param in headed if isinstance(command, GroupedCommand)}
-    options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
-    together: dict[str | None, list[click.Option]] = {}
-    for option in options:
-        together.setdefault(groups.get(option.name), []).append(option)
-    for group, params in together.items():
-        if groups:
-            yield f"### {group or 'Running'}"
-        yield "\n".join([*HEADER, *(_row(param, context) for param in params)])
-    yield f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```"
+class Row(NamedTuple):
+    """An option, as the reference shows it."""
+
+    heading: str
+    flags: str
+    default: str
+    meaning: str
+
+    @property
+    def option(self) -> str:
+        """Its long name."""
+        return next(word for word in self.flags.split() if word.startswith("--"))
 
 
-def _row(param: click.Option, context: click.Context) -> str:
-    record = param.get_help_record(context)
-    assert record is not None
-    flags, text = (part.replace("|", r"\|") for part in record)
-    default = re.search(r"\s+\[default: (.*)\]$", text)
-    meaning = text[: default.start()] if default else text
-    return f"| `{flags}` | {f'`{default[1]}`' if default else ''} | {meaning} |"
+def _rows(command: click.Command, context: click.Context) -> Iterator[Row]:
+    for param in command.get_params(context):
+        record = param.get_help_record(context)
+        if isinstance(param, click.Option) and record:
+            flags, text = (part.replace("|", r"\|") for part in record)
+            meaning, _, default = text.removesuffix("]").partition("  [default: ")
+            heading = getattr(param, "heading", RUNNING)
+            yield Row(heading, flags, f"`{default}`" if default else "", meaning)
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[str]:
+    for heading in dict.fromkeys(row.heading for row in rows):
+        yield f"### {heading}"
+        own = [row for row in rows if row.heading == heading]
+        yield "\n".join([*HEADER, *(f"| `{row.flags}` | {row.default} | {row.meaning} |" for row in own)])
 
 
 def test_the_reference_of_the_options_is_what_help_prints() -> None:
@@ -409,5 +466,21 @@ def test_the_reference_of_the_options_is_what_help_prints() -> None:
     assert REFERENCE.read_text(encoding="utf-8") == reference(), stale
 
 
+def renew_outputs(page: Path) -> None:
+    """Write anew what a page shows of saved reports."""
+    text = page.read_text(encoding="utf-8")
+    for command, output in outputs(page):
+        if SAVED.match(command) and "[...]" not in output:
+            text = text.replace(f"```text\n{output}```", f"```text\n{run_brief(command)}```")
+    page.write_text(text, encoding="utf-8", newline="\n")
+
+
+def run_brief(command: str) -> str:
+    """Return what a command prints in this checkout."""
+    return run([*PROGRAM[1:], *shlex.split(command)[1:]], ROOT).stdout
+
+
 if __name__ == "__main__":
     REFERENCE.write_text(reference(), encoding="utf-8", newline="\n")
+    for written in WRITTEN:
+        renew_outputs(written)

@@ -1,4 +1,4 @@
-"""Tests of the example workflow: its structure, its commands, and what it does, on two reports of ours."""
+"""Tests of our workflows, and of the example: its structure, its commands, what it does on two reports."""
 
 from __future__ import annotations
 
@@ -26,15 +26,19 @@ from tests.pages import ROOT
 from tests.test_examples import EXAMPLES, run
 
 WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
-OWN = ROOT / ".github" / "workflows" / "test.yml"
+OWN = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 posix = pytest.mark.skipif(sys.platform == "win32", reason="what GitHub has there is not here: a POSIX shell")
 STEP = {"name", "uses", "with", "run", "if", "id", "env", "shell"}
 
 
 @cache
 def workflow() -> dict[str, Any]:
-    """Return the workflow as YAML 1.2 would have it: PyYAML takes the key `on` for a boolean."""
-    text = re.sub(r"^on:", '"on":', WORKFLOW.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return loaded(WORKFLOW)
+
+
+def loaded(path: Path) -> dict[str, Any]:
+    """Return a workflow as YAML 1.2 would have it: PyYAML takes the key `on` for a boolean."""
+    text = re.sub(r"^on:", '"on":', path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
@@ -54,7 +58,7 @@ def commands() -> Iterator[list[str]]:
 
 
 @pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
-@pytest.mark.parametrize("path", [WORKFLOW, OWN], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [WORKFLOW, *OWN], ids=lambda path: path.name)
 def test_actionlint_finds_nothing(path: Path) -> None:
     done = subprocess.run(["actionlint", str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
@@ -78,11 +82,21 @@ def test_it_runs_on_three_systems_and_goes_on_when_one_fails() -> None:
     assert workflow()["jobs"]["compare"]["if"] == "always()"
 
 
-def test_it_uses_the_versions_of_actions_that_our_own_workflow_uses() -> None:
-    own = set(re.findall(r"uses: (\S+)", OWN.read_text(encoding="utf-8")))
-    used = {step["uses"] for step in steps() if "uses" in step}
-    versions = {name.partition("@")[2] for name in used if name.startswith("actions/download-artifact")}
-    assert used - own == {f"actions/download-artifact@{version}" for version in versions}
+def test_all_workflows_use_one_version_of_an_action() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (WORKFLOW, *OWN)]
+    used = {tuple(name.split("@")) for text in texts for name in re.findall(r"uses: (\S+)", text)}
+    assert len(used) == len({name for name, _ in used})
+    assert all(re.fullmatch(r"v\d+(\.\d+)*", version) for _, version in used)
+
+
+def test_only_the_job_that_publishes_may_prove_who_it_is_and_only_for_a_tag() -> None:
+    release = loaded(ROOT / ".github" / "workflows" / "release.yml")
+    assert release["permissions"] == {"contents": "read"}
+    allowed = {name: job["permissions"] for name, job in release["jobs"].items() if "permissions" in job}
+    assert allowed == {"publish": {"id-token": "write"}}
+    publish = release["jobs"]["publish"]
+    assert {*publish["needs"]} == release["jobs"].keys() - {"publish"}
+    assert "github.ref_type == 'tag'" in publish["if"]
 
 
 @pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[0])
@@ -116,9 +130,9 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(EXAMPLES / "app" / "bank.py", branch / "stress" / "bank.py")
     here = sysconfig.get_paths()["purelib"]
     for side in ("env-a", "env-b"):
-        subprocess.run([sys.executable, "-m", "venv", side], cwd=tmp_path, check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", side], cwd=tmp_path, check=True)
         (folder,) = (tmp_path / side).glob("lib/python*/site-packages")
-        # What the workflow installs is there already.
+        # What the workflow installs, and pip, is there already.
         (folder / "here.pth").write_text(f"import site; site.addsitedir({here!r})\n", encoding="utf-8")
     return tmp_path
 
@@ -142,7 +156,7 @@ def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.thorough
 @posix
 def test_the_gate_measures_the_change_against_the_target_branch_and_passes_no_doubt(checkout: Path) -> None:
-    at_once = "--concurrency 4 --duration 1s --max-time 1s --max-drop 5% --strict"
+    at_once = "--concurrency 4 --duration 500ms --max-time 1s --max-drop 5% --strict"
     assert gated(checkout, at_once).returncode == 3
     report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
     assert [one.case.spec.file for one in report.runs] == ["base/stress/bank.py", "stress/bank.py"]
@@ -168,4 +182,4 @@ def test_the_last_job_joins_the_reports_of_the_systems(tmp_path: Path) -> None:
             given = [name for word in words for name in (found if "*" in word else [word])]
             run(["-m", "sqlstress", *given], tmp_path)
     assert "macos-latest" in (tmp_path / "compare.md").read_text(encoding="utf-8")
-    assert "ratios are to A" in (tmp_path / "systems.html").read_text(encoding="utf-8")
+    assert "Ratios are relative to A" in (tmp_path / "systems.html").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -16,14 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.gate import simulate, slowed
-from benchmarks.gate.experiments import Outcome, Results, Setting, kept, to_come
-from benchmarks.gate.noise import NOISES
-from benchmarks.gate.rates import clopper_pearson
-from benchmarks.gate.simulation import ORDERINGS, Row, concluded, row
+from benchmarks.document import CHECKOUT, write
+from benchmarks.gate import simulated, slowed
+from benchmarks.gate.real import Outcome, Results, Setting, kept, markdown, table, targets, to_come
+from benchmarks.gate.simulated import NOISES, ORDERINGS, Row, concluded, row
 from benchmarks.gate.slowed import Slowed, waiting_after
-from benchmarks.gate.table import markdown, table, targets
-from benchmarks.loops import CHECKOUT
+from benchmarks.rates import clopper_pearson
 from sqlstress.errors import UsageError
 from sqlstress.statistics.sequential import conclude
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
@@ -40,6 +38,10 @@ SETTING = Setting(0.1, 0.1, 1, "normal", 0.5, 500, 200, 1200.0)
 
 def outcome(share: float, verdict: str, seconds: float = 60.0, max_drop: float = 0.1) -> Outcome:
     return Outcome(share, max_drop, 1, verdict, 10, 1.0 - share, seconds, (0.01, -0.02))
+
+
+def save(results: Results, folder: Path) -> None:
+    write(folder / "gate.md", "", asdict(results))
 
 
 @pytest.mark.thorough
@@ -88,7 +90,7 @@ def test_the_tests_that_are_wanted_come_to_their_ends_together() -> None:
 
 def test_what_was_kept_is_gone_on_with_and_other_slices_are_refused(tmp_path: Path) -> None:
     results = Results(SETTING, outcomes=[outcome(0.0, "pass")])
-    results.save(tmp_path / "gate.json")
+    save(results, tmp_path)
     assert kept(tmp_path / "gate.json", SETTING).outcomes == results.outcomes
     assert kept(tmp_path / "new.json", SETTING).outcomes == []
     with pytest.raises(UsageError, match="measured with other slices"):
@@ -116,7 +118,7 @@ def test_the_table_counts_verdicts_and_sets_them_beside_their_targets() -> None:
 @pytest.mark.thorough
 def test_a_tiny_real_run_goes_on_with_what_was_kept(tmp_path: Path) -> None:
     setting = Setting(0.06, 0.1, 1, "off", 0.5, 200, 10, 60.0)
-    Results(setting, outcomes=[outcome(0.0, "pass")]).save(tmp_path / "gate.json")
+    save(Results(setting, outcomes=[outcome(0.0, "pass")]), tmp_path)
     slices = ("--duration", "60ms", "--warmup", "100ms", "--key-space", "200", "--synchronous", "off")
     asked = ("--same", "2", "--slowed", "0", "--max-pairs", "10", "--max-time", "60s", *slices)
     where = ("--dir", str(tmp_path), "--output", str(tmp_path / "gate.md"))
@@ -129,8 +131,9 @@ def test_a_tiny_real_run_goes_on_with_what_was_kept(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))
     kept_one, measured = found["outcomes"]
-    assert kept_one["verdict"] == "pass" and measured["verdict"] in ("pass", "inconclusive", "fail")
-    assert measured["pairs"] == len(measured["differences"]) == 10
+    assert kept_one["verdict"] == "pass"
+    # On a busy machine nothing may be completed in some slice.
+    assert measured["verdict"] == "undecided" or measured["pairs"] == len(measured["differences"]) == 10
     assert "false alarms, of what is allowed: " in (tmp_path / "gate.md").read_text(encoding="utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gate.json", "gate.md"]
 
@@ -161,8 +164,8 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
 
     rows = [one(0.0, 0.1, **{"pass": 99, "fail": 1}), one(0.2, 0.1, **{"pass": 3, "fail": 97})]
     rows += [one(0.1, 0.1, **{"pass": 0, "fail": 2, "inconclusive": 98})]
-    rows += [replace(one(0.1, 0.05, fail=89, inconclusive=11), noise=name) for name in simulate.QUIET]
-    assert list(simulate.targets(rows)) == [
+    rows += [replace(one(0.1, 0.05, fail=89, inconclusive=11), noise=name) for name in simulated.QUIET]
+    assert list(simulated.targets(rows)) == [
         "false alarms of A against A, the worst noise: 1.00% (quiet, 0% at --max-drop 10%), "
         "at most 1%: reached",
         "false passes of a drop of 20%, the worst noise: 3.00% (quiet, 20% at --max-drop 10%), "
@@ -173,7 +176,7 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
         "a drop of 10% found at --max-drop 5%, typical: 89.0%, at least 90%: SHORT",
         "minutes on a quiet machine: median 0.9, at most 3: reached",
     ]
-    page = simulate.markdown([*rows, replace(rows[0], ordering="in turns")], "x")
+    page = simulated.markdown([*rows, replace(rows[0], ordering="in turns")], "x")
     assert "| 99.0% (94.6% to 100.0%)" in page
 
 

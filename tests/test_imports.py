@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.pool import plain
 from sqlstress.experiment import face_of, faces
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.plain import plain
 from tests.halves import open_work
 
 ROOT = Path(__file__).parents[1]
@@ -114,7 +114,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
 @pytest.mark.parametrize("target", [target for one in faces() for target in one.companions.values()])
 def test_a_process_beside_the_workers_imports_little_more(target: str) -> None:
     module = target.partition(":")[0]
-    found = modules("-c", f"import sys, sqlstress.engine.companion, {module}; print(*sys.modules)")
+    found = modules("-c", f"import sys, sqlstress.engine.worker, {module}; print(*sys.modules)")
     # What it tells are dataclasses, or JSON on a board, and it counts in no figure.
     told = {name.partition(".")[0] for name in within(found, (*UNWANTED, "sqlite3"))}
     assert told <= {"dataclasses", "inspect", "json"}

@@ -12,6 +12,8 @@ import pytest
 import sqlstress
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.usefixtures("brief_runs")
+
 TRIED = ROOT / "examples" / "tried"
 PAGE = ROOT / "docs" / "tried.md"
 ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}

@@ -7,14 +7,15 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 import psutil
 
-CHECKOUT = Path(__file__).parents[2]
+from benchmarks.document import CHECKOUT
+
 PATIENCE_S = 300.0
 """A machine that needs longer than this for anything here is broken, not slow."""
 PLAN = """\
@@ -41,18 +42,20 @@ class LocalCluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._known = folder / "scheduler.json"
 
-    def __enter__(self) -> LocalCluster:
+    def __enter__(self) -> Self:
         protocol = ("--protocol", "tls") if self._security else ()
         place = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self._known))
         self._start("scheduler", *place, *protocol, *self._security)
         self.wait_for(self._has_begun)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for process in reversed(self._processes):
-            end_with_children(process.pid)
+            with suppress(psutil.Error):
+                own = psutil.Process(process.pid)
+                for one in (*own.children(recursive=True), own):
+                    with suppress(psutil.Error):
+                        one.kill()
             process.wait(PATIENCE_S)
 
     @property
@@ -92,10 +95,9 @@ class LocalCluster:
             start_new_session=True,
         )  # fmt: skip
 
-    def wait_for(self, is_so: object) -> None:
+    def wait_for(self, is_so: Callable[[], object]) -> None:
         """Wait until something is so; fail if it never is."""
         until = time.monotonic() + PATIENCE_S
-        assert callable(is_so)
         while not is_so():
             assert time.monotonic() < until, "it did not come to pass"
             time.sleep(0.1)
@@ -117,12 +119,10 @@ class LocalCluster:
         found = []
         for process in psutil.process_iter(["cmdline"]):
             with suppress(psutil.Error):
-                if "sqlstress.cluster.job" in (process.info["cmdline"] or ()) and self._is_ours(process):
+                is_job = "sqlstress.cluster.job" in (process.info["cmdline"] or ())
+                if is_job and Path(process.cwd()) == self.folder:
                     found.append(process)
         return found
-
-    def _is_ours(self, process: psutil.Process) -> bool:
-        return Path(process.cwd()) == self.folder
 
     def _start(
         self, *arguments: str, log: Path | None = None, program: Sequence[str] = ("dask",)
@@ -138,15 +138,6 @@ class LocalCluster:
         return process
 
 
-def end_with_children(pid: int) -> None:
-    """Kill a process and what it has started."""
-    with suppress(psutil.Error):
-        own = psutil.Process(pid)
-        for one in (*own.children(recursive=True), own):
-            with suppress(psutil.Error):
-                one.kill()
-
-
 def environment() -> dict[str, str]:
     """Return the environment of a process that finds the checkout from any folder."""
     paths = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
@@ -156,12 +147,7 @@ def environment() -> dict[str, str]:
 def certificates(folder: Path) -> tuple[str, str]:
     """Make a certificate that is its own authority; return the files of it and of its key."""
     cert, key = str(folder / "cert.pem"), str(folder / "key.pem")
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            "-nodes",
-            *("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert),
-        ],
-        check=True, capture_output=True, env={**os.environ}, timeout=PATIENCE_S,
-    )  # fmt: skip
+    words = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    more = ("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert)
+    subprocess.run(["openssl", *words, *more], check=True, capture_output=True, timeout=PATIENCE_S)
     return cert, key

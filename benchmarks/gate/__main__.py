@@ -1,10 +1,9 @@
 """The way in. Workers import this module again, so it imports nothing but what it needs to look away."""
 
-from __future__ import annotations
-
 import sys
 
 if __name__ == "__main__":
-    from benchmarks.gate.command import main
+    from benchmarks.gate import real, simulated
 
-    sys.exit(main(sys.argv[1:]))
+    words = sys.argv[1:]
+    sys.exit(simulated.main(words[1:]) if words[:1] == ["simulate"] else real.main(words))

@@ -16,15 +16,13 @@ from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import (
     HANDLES_BUSY,
-    LIBRARY,
-    WHOLE,
     result_code,
     versions,
 )
 
 NAME = "slowed"
 
-__all__ = ["HANDLES_BUSY", "LIBRARY", "WHOLE", "Slowed", "connect", "result_code", "versions"]
+__all__ = ["HANDLES_BUSY", "Slowed", "connect", "result_code", "versions"]
 
 _share = 0.0
 

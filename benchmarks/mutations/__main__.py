@@ -5,6 +5,6 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    from benchmarks.mutations.command import main
+    from benchmarks.mutations.tried import main
 
     sys.exit(main(sys.argv[1:]))

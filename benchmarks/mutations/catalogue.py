@@ -8,12 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutations import counters, crash, cycles, keys, kv, methods
-from benchmarks.mutations.change import Mutation, Words
-from benchmarks.mutations.flips import flip
-from benchmarks.mutations.sites import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK
-from benchmarks.mutations.trial import Trial, measure, measure_killed
-from sqlstress.experiments.crash.spec import Transactions
+from benchmarks.mutations import rows
+from benchmarks.mutations.flips import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK, flip
+from benchmarks.mutations.rows import drop, give, swap, tear
+from benchmarks.mutations.trial import Mutation, Trial, Words, measure, measure_killed
+from sqlstress.experiments.crash.experiment import Transactions
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.kv.experiment import Load
@@ -40,8 +39,8 @@ CLEAN = "clean"
 
 ONE_ROW = "a transaction is one row"
 ONCE = "a row is written once"
-NO_INDEX = "there is no index"
-NO_FREE_PAGES = "there are no free pages"
+NO_INDEX = {"index byte": "there is no index"}
+NO_FREE_PAGES = {"trunk": "there are no free pages"}
 
 Possible = Mapping[str, Mutation | str]
 """What can be changed; a string says why nothing can."""
@@ -55,7 +54,6 @@ class Workload:
     case: Callable[[int], Case]
     """Seed → case."""
     changes: Possible
-    words: Words
     trials: int = 1
     """Trials over the same files; the last one is verified."""
 
@@ -63,76 +61,113 @@ class Workload:
         """Let real processes work on real files."""
         case = replace(self.case(seed), driver=driver, seed=seed)
         if case.workload == "crash":
-            return measure_killed(case, folder, SALT, self.words)
-        return measure(case, folder, SALT + seed, self.words, self.trials)
+            return measure_killed(case, folder, SALT)
+        return measure(case, folder, SALT + seed, self.trials)
 
 
-def _possible(rows: Mapping[str, Mutation | str], **bytes_: str) -> Possible:
-    """Return changes of rows and of bytes; `bytes_` says which bytes there are none of."""
-    return {**rows, **{name: flip(part) for name, part in BYTES.items()}, **bytes_}
-
-
-def _kv(name: str, changes: Mapping[str, Mutation | str], buckets: int = 1, **load: Any) -> Workload:
-    settings = WAL if buckets == 1 else ROLLBACK
-    case = Case(
-        concurrency=2,
-        buckets=buckets,
-        ops=150,
-        settings=settings,
-        spec=Load(**{"key_space": 120, "read_ratio": 0.2, **load}),
-    )
-    possible = _possible(changes, **{"index byte": NO_INDEX, "trunk": NO_FREE_PAGES})
-    return Workload(name, lambda seed: case, possible, kv.words)
+def _possible(words: Words, changes: Possible, *without: Mapping[str, str]) -> Possible:
+    """Return changes of rows and of bytes; `without` says which bytes there are none of, and why."""
+    bytes_: Possible = {name: flip(part, words) for name, part in BYTES.items()}
+    return {**changes, **bytes_, **{name: why for one in without for name, why in one.items()}}
 
 
 KV: Possible = {
-    "drop": kv.drop,
-    "restore": kv.restore,
-    "swap": kv.swap,
-    "duplicate": kv.duplicate,
-    "add": kv.add,
+    "drop": drop(rows.written),
+    "restore": rows.kv_restore,
+    "swap": swap(rows.written),
+    "duplicate": give(rows.written),
+    "add": rows.kv_add,
     "tear": ONE_ROW,
 }
 COUNTERS: Possible = {
-    "drop": counters.drop,
-    "restore": counters.restore,
-    "swap": counters.swap,
-    "duplicate": counters.duplicate,
-    "add": counters.add,
+    "drop": drop(rows.counters),
+    "restore": rows.counter_restore,
+    "swap": swap(rows.counters),
+    "duplicate": rows.counter_duplicate,
+    "add": rows.counter_add,
     "tear": ONE_ROW,
 }
-
-
-def _classic(buckets: int) -> Workload:
-    load = Load(key_space=(1 << 31) + 1, begin="deferred")
-    case = Case(
-        workload="classic", concurrency=2, buckets=buckets, ops=40, warmup_s=0, settings=WAL, spec=load
-    )
-    name = f"classic, {buckets} file{'s' * (buckets > 1)}"
-    changes: Possible = {
-        **KV,
-        "restore": ONCE,
-        "duplicate": kv.duplicate if buckets == 1 else kv.duplicate_elsewhere,
-        "add": kv.add_unknown,
-    }
-    possible = _possible(changes, **{"index byte": NO_INDEX, "trunk": NO_FREE_PAGES})
-    return Workload(name, lambda seed: case, possible, kv.words, trials=2)
-
+SAMPLES: Possible = {
+    "drop": drop(rows.samples),
+    "restore": ONCE,
+    "swap": swap(rows.samples),
+    "duplicate": rows.sample_duplicate,
+    "add": rows.sample_add,
+    "tear": tear(rows.samples),
+}
+ALLOCATED: Possible = {
+    "drop": drop(rows.results),
+    "restore": ONCE,
+    "swap": "all rows hold the same value",
+    "duplicate": rows.result_duplicate,
+    "add": rows.result_add,
+    "tear": tear(rows.results_of_one),
+}
+QUERIED: Possible = {
+    **ALLOCATED,
+    "swap": swap(rows.results),
+    "duplicate": give(rows.results),
+    "tear": "nothing is written",
+}
+PICKS: Possible = {
+    "drop": drop(rows.picks_of_one),
+    "restore": ONCE,
+    "swap": rows.pick_swap,
+    "duplicate": rows.pick_duplicate,
+    "add": rows.pick_add,
+    "tear": tear(rows.picks_of_one),
+}
+CYCLES: Possible = {
+    "drop": drop(rows.cycles),
+    "restore": rows.cycle_restore,
+    "swap": swap(rows.cycles),
+    "duplicate": rows.cycle_duplicate,
+    "add": rows.cycle_add,
+    "tear": tear(rows.cycles),
+}
+CRASH: Possible = {
+    "drop": rows.crash_drop,
+    "restore": rows.crash_restore,
+    "swap": swap(rows.records),
+    "duplicate": rows.crash_duplicate,
+    "add": rows.crash_add,
+    "tear": rows.crash_tear,
+}
 
 INSERTS = (("1b1", True), ("BLK", False), ("BLK/n", True), ("JSON", False))
 ALLOCATIONS = (*INSERTS, ("SPC", False))
 QUERIES = (("1b1", False), ("BLK", False), ("ROW", False), ("VALUES", False), ("JSON", False), ("SPC", False))
 
 
-def _methods(
-    phase: str, variants: tuple[tuple[str, bool], ...], scale: int, changes: Mapping[str, Mutation | str]
-) -> Workload:
+def _kv(name: str, changes: Possible, buckets: int = 1, **load: Any) -> Workload:
+    settings = WAL if buckets == 1 else ROLLBACK
+    spec = Load(**{"key_space": 120, "read_ratio": 0.2, **load})
+    case = Case(concurrency=2, buckets=buckets, ops=150, settings=settings, spec=spec)
+    return Workload(name, lambda _: case, _possible(rows.kv_words, changes, NO_INDEX, NO_FREE_PAGES))
+
+
+def _classic(buckets: int) -> Workload:
+    spec = Load(key_space=(1 << 31) + 1, begin="deferred")
+    case = Case(
+        workload="classic", concurrency=2, buckets=buckets, ops=40, warmup_s=0, settings=WAL, spec=spec
+    )
+    changes: Possible = {
+        **KV,
+        "restore": ONCE,
+        "duplicate": give(rows.written) if buckets == 1 else rows.kv_duplicate_elsewhere,
+        "add": rows.kv_add_unknown,
+    }
+    possible = _possible(rows.kv_words, changes, NO_INDEX, NO_FREE_PAGES)
+    return Workload(f"classic, {buckets} file{'s' * (buckets > 1)}", lambda _: case, possible, trials=2)
+
+
+def _methods(phase: str, variants: tuple[tuple[str, bool], ...], scale: int, changes: Possible) -> Workload:
     def case(seed: int) -> Case:
         name, transaction = variants[seed % len(variants)]
         method = Method(phase, name, transaction, scale, timeout_s=60.0, samples=16, chunk=7)
         return Case(workload="methods", concurrency=2, settings=ROLLBACK, spec=method)
 
-    return Workload(f"methods, {phase}", case, _possible(changes, trunk=NO_FREE_PAGES), methods.words)
+    return Workload(f"methods, {phase}", case, _possible(rows.method_words, changes, NO_FREE_PAGES))
 
 
 def _keys(schema: str, id_type: str) -> Workload:
@@ -141,111 +176,50 @@ def _keys(schema: str, id_type: str) -> Workload:
         picks = Picks(schema, id_type, made_by, users=12, picks=10, items=40)
         return Case(workload="keys", concurrency=2, duration_s=0, warmup_s=0, settings=WAL, spec=picks)
 
-    changes: dict[str, Mutation | str] = {
-        "drop": keys.drop,
-        "restore": ONCE,
-        "swap": keys.swap,
-        "duplicate": keys.duplicate_elsewhere if schema.startswith("pair-") else keys.duplicate,
-        "add": keys.add,
-        "tear": keys.tear,
-    }
-    possible = _possible(changes, trunk=NO_FREE_PAGES)
-    return Workload(f"keys, {schema}, {id_type}", case, possible, keys.words)
+    paired: Possible = {"duplicate": rows.pick_duplicate_elsewhere} if schema.startswith("pair-") else {}
+    possible = _possible(rows.pick_words, {**PICKS, **paired}, NO_FREE_PAGES)
+    return Workload(f"keys, {schema}, {id_type}", case, possible)
 
 
-def _cycles(transaction: str, settings: Settings) -> Workload:
+def _cycles(name: str, transaction: str, settings: Settings) -> Workload:
     settings = replace(settings, busy="fair")  # the default lets one wait for long
-    cycling = Cycling(cycles=3, rows=30, transaction=transaction)
-    case = Case(workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=cycling)
-    changes: dict[str, Mutation | str] = {
-        "drop": cycles.drop,
-        "restore": cycles.restore,
-        "swap": cycles.swap,
-        "duplicate": cycles.duplicate,
-        "add": cycles.add,
-        "tear": ONE_ROW if transaction == "none" else cycles.tear,
-    }
-    possible = _possible(changes, **{"index byte": NO_INDEX})
-    name = "a statement each" if transaction == "none" else "a transaction each"
-    return Workload(f"cycles, {name}", lambda seed: case, possible, cycles.words)
+    spec = Cycling(cycles=3, rows=30, transaction=transaction)
+    case = Case(workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=spec)
+    torn: Possible = {"tear": ONE_ROW} if transaction == "none" else {}
+    possible = _possible(rows.cycle_words, {**CYCLES, **torn}, NO_INDEX)
+    return Workload(f"cycles, {name}", lambda _: case, possible)
 
 
 def _crash(buckets: int) -> Workload:
-    settings = WAL if buckets == 1 else ROLLBACK
     case = Case(
         workload="crash",
         concurrency=2,
         buckets=buckets,
         duration_s=0,
         warmup_s=0,
-        settings=settings,
+        settings=WAL if buckets == 1 else ROLLBACK,
         spec=Transactions(batch=4, value_size=16),
         verify="full",
     )
-    changes: dict[str, Mutation | str] = {
-        "drop": crash.drop,
-        "restore": crash.restore,
-        "swap": crash.swap,
-        "duplicate": crash.duplicate,
-        "add": crash.add,
-        "tear": crash.tear,
-    }
-    possible = _possible(changes, trunk=NO_FREE_PAGES)
-    return Workload(f"crash, {buckets} file{'s' * (buckets > 1)}", lambda seed: case, possible, crash.words)
+    possible = _possible(rows.crash_words, CRASH, NO_FREE_PAGES)
+    return Workload(f"crash, {buckets} file{'s' * (buckets > 1)}", lambda _: case, possible)
 
 
 def _all() -> Iterator[Workload]:
+    elsewhere: Possible = {**KV, "duplicate": rows.kv_duplicate_elsewhere}
     yield _kv("kv, 1 file", KV)
-    yield _kv(
-        "kv, 3 files", {**KV, "duplicate": kv.duplicate_elsewhere}, buckets=3, key_type="text", value_size=100
-    )
-    yield _kv("kv, batches", {**KV, "tear": kv.tear}, batch=5, key_type="blob")
+    yield _kv("kv, 3 files", elsewhere, buckets=3, key_type="text", value_size=100)
+    yield _kv("kv, batches", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob")
     yield _kv("kv, updates", COUNTERS, update_ratio=0.6)
     yield _classic(1)
     yield _classic(3)
-    yield _methods(
-        "insert",
-        INSERTS,
-        40,
-        {
-            "drop": methods.drop_sample,
-            "restore": ONCE,
-            "swap": methods.swap_samples,
-            "duplicate": methods.duplicate_sample,
-            "add": methods.add_sample,
-            "tear": methods.tear_samples,
-        },
-    )
-    yield _methods(
-        "allocate",
-        ALLOCATIONS,
-        12,
-        {
-            "drop": methods.drop_result,
-            "restore": ONCE,
-            "swap": "all rows hold the same value",
-            "duplicate": methods.duplicate_pending,
-            "add": methods.add_result,
-            "tear": methods.tear_results,
-        },
-    )
-    yield _methods(
-        "query",
-        QUERIES,
-        36,
-        {
-            "drop": methods.drop_result,
-            "restore": ONCE,
-            "swap": methods.swap_results,
-            "duplicate": methods.duplicate_result,
-            "add": methods.add_result,
-            "tear": "nothing is written",
-        },
-    )
+    yield _methods("insert", INSERTS, 40, SAMPLES)
+    yield _methods("allocate", ALLOCATIONS, 12, ALLOCATED)
+    yield _methods("query", QUERIES, 36, QUERIED)
     for schema, id_type in product(SCHEMAS, ID_TYPES):
         yield _keys(schema, id_type)
-    yield _cycles("none", WAL)
-    yield _cycles("cycle", ROLLBACK)
+    yield _cycles("a statement each", "none", WAL)
+    yield _cycles("a transaction each", "cycle", ROLLBACK)
     yield _crash(1)
     yield _crash(2)
 

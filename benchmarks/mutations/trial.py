@@ -1,24 +1,24 @@
-"""A trial of real processes whose files have not been looked at; it can be changed and had back."""
+"""A trial of real processes whose files have not been looked at; they can be changed and had back."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from benchmarks.mutations.change import Words
-from benchmarks.mutations.sites import Site
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
-from sqlstress.engine.victims import Victims
-from sqlstress.engine.window import plan_window
+from sqlstress.engine.trial import plan_window
 from sqlstress.experiment import face_of
 from sqlstress.experiments.crash.database import Database, Told
+from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
@@ -33,6 +33,31 @@ TRANSACTIONS = 60
 """Acknowledged transactions after which writers are killed."""
 
 
+class NothingToChange(Exception):
+    """This trial's files hold nothing that could be changed in this way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of the files of a trial."""
+
+    text: str
+    """What was done, in words."""
+    names: tuple[tuple[str, ...], ...]
+    """What counter-examples must name: of each of these at least one of its words."""
+
+    def is_named(self, counterexamples: Iterable[str]) -> bool:
+        """Return whether counter-examples name everything that was changed."""
+        told = "\n".join(counterexamples)
+        words = (rf"(?<!\w)(?:{'|'.join(map(re.escape, its))})(?!\w)" for its in self.names)
+        return all(re.search(word, told, re.IGNORECASE) for word in words)
+
+
+def changed(how: str, *names: str) -> Change:
+    """Return a change of which every name must be told."""
+    return Change(f"{' and '.join(names)} {how}", tuple((name,) for name in names))
+
+
 @dataclass
 class Trial:
     """What is left of a trial: its files, and what its workers were told."""
@@ -44,10 +69,9 @@ class Trial:
     """What the workers shared with the workload's other half."""
     verdict: Callable[[str], Verdict]
     """Verifies the files as they are now, at one of the levels of --verify."""
-    words: Words
     images: dict[Path, bytes] = field(default_factory=dict)
     """The files as the workers left them, their WALs put into them."""
-    sites: dict[int, list[Site]] = field(default_factory=dict)
+    sites: dict[int, list[Any]] = field(default_factory=dict)
     """The bytes that carry meaning, by bucket, once they were asked for."""
 
     def __post_init__(self) -> None:
@@ -68,22 +92,28 @@ class Trial:
             path.write_bytes(image)
 
     @contextmanager
-    def connected(self, bucket: int = 0) -> Iterator[sqlite3.Connection]:
+    def _connected(self, bucket: int) -> Iterator[sqlite3.Connection]:
         """Yield a connection of nobody's, whose changes are committed at the end."""
         with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
             yield connection
 
     def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
         """Return the rows of a query."""
-        with self.connected(bucket) as connection:
+        with self._connected(bucket) as connection:
             return connection.execute(sql, params).fetchall()
 
     def execute(self, sql: str, *params: object, bucket: int = 0) -> None:
         """Change exactly one row."""
-        with self.connected(bucket) as connection:
+        with self._connected(bucket) as connection:
             count = connection.execute(sql, params).rowcount
         if count != 1:
             raise AssertionError(f"{count} rows were changed by {sql}")
+
+
+Mutation = Callable[[Trial, Random], Change]
+"""Changes the files of a trial. Raises NothingToChange."""
+Words = Callable[[Trial, str, tuple[Any, ...]], list[str]]
+"""What a counter-example may call a row of a table."""
 
 
 @dataclass
@@ -125,7 +155,7 @@ def work_on(
     return Worked(work, ended, seen, problem)
 
 
-def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> Trial:
+def measure(case: Case, folder: Path, salt: int, trials: int) -> Trial:
     """Let a case's workers do their work, in several trials over the same files; the last is to be verified.
 
     Raises RuntimeError when a worker could not start, or an earlier trial failed.
@@ -146,10 +176,10 @@ def measure(case: Case, folder: Path, salt: int, words: Words, trials: int) -> T
         vars(work)["case"] = replace(case, verify=verify)
         return work.verify(ended, nothing)
 
-    return Trial(case, folder, salt + trials - 1, work.shared, verdict, words)
+    return Trial(case, folder, salt + trials - 1, work.shared, verdict)
 
 
-def measure_killed(case: Case, folder: Path, salt: int, words: Words) -> Trial:
+def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
     """Kill the writers of a crash test amid their work."""
     place = SqlitePlace(case, folder)
     database = Database(place)
@@ -173,7 +203,7 @@ def measure_killed(case: Case, folder: Path, salt: int, words: Words) -> Trial:
         finally:
             database.release()
 
-    return Trial(case, folder, salt, (told,), verdict, words)
+    return Trial(case, folder, salt, (told,), verdict)
 
 
 def nothing() -> None:

@@ -26,10 +26,12 @@ SHOWN = 3
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield why cases could not be measured, wholly or in part; the same reason is told once."""
+    """Yield why cases could not be measured, wholly or in part; the same reason is said once."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
-        reason = _reason(run)
+        reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
+        if not reason and not run.trials and not run.skipped:
+            reason = "No trial was made."
         if reason:
             reasons.setdefault((bool(run.valid), reason), []).append(run.case)
     for (partly, reason), cases in reasons.items():
@@ -37,37 +39,26 @@ def failures(group: Group) -> Iterator[Finding]:
         yield Finding(code, where=group.places(cases), reason=reason.removesuffix("."))
 
 
-def _reason(run: Run) -> str | None:
-    """Return why a run is not whole; None when it is."""
-    if run.error:
-        return run.error
-    invalid = next((trial.error for trial in run.trials if trial.error), None)
-    return invalid or (None if run.trials or run.skipped else "No trial was made.")
-
-
 def wrong_data(group: Group) -> Iterator[Finding]:
     """Yield what was wrong with the data, with the first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
-        checks = tuple(map(_failed_check, _by_name(run).values()))
+        by_name: dict[str, list[Check]] = {}
+        for check in run.verdict.checks:  # of all passes
+            by_name.setdefault(check.name, []).append(check)
+        checks = tuple(
+            _failed_check(own) for own in by_name.values() if any(check.status == "failed" for check in own)
+        )
         yield Finding("data-wrong", where=group.place(run.case), checks=checks)
     if len(wrong) > SHOWN:
         yield Finding("data-wrong-elsewhere", where=group.places(run.case for run in wrong[SHOWN:]))
 
 
-def _by_name(run: Run) -> dict[str, list[Check]]:
-    """Return a run's checks of all passes by their names, of those that failed in any."""
-    found: dict[str, list[Check]] = {}
-    for check in run.verdict.checks:
-        found.setdefault(check.name, []).append(check)
-    return {name: own for name, own in found.items() if any(one.status == "failed" for one in own)}
-
-
 def _failed_check(checks: Sequence[Check]) -> Finding:
     """Return what failed passes of a check say."""
     failed = [check for check in checks if check.status == "failed"]
-    checked, problems = sum(one.checked for one in failed), sum(one.problems for one in failed)
-    examples = dict.fromkeys(example for one in failed for example in one.counterexamples[:SHOWN])
+    checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
+    examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:SHOWN])
     return Finding(
         "check-failed",
         name=failed[0].name,
@@ -125,18 +116,36 @@ PROOF_OVER = 0.05
 
 
 def trust(group: Group) -> Iterator[Finding]:
-    """Yield what qualifies the figures of a group."""
-    yield from _unsteady(group)
-    yield from _spread(group)
-    yield from _harness(group)
-    yield from _proof(group)
-
-
-def _unsteady(group: Group) -> Iterator[Finding]:
-    changes = [(run.case, change) for run in group.runs if (change := _change(run)) is not None]
+    """Yield what qualifies the figures of a group: steadiness, spread, what the harness and a proof cost."""
+    changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
-        largest = max((change for _, change in changes), key=abs)
-        yield Finding("not-steady", where=group.places(case for case, _ in changes), change=largest)
+        largest = max((change for change, _ in changes), key=abs)
+        yield Finding("not-steady", where=group.places(case for _, case in changes), change=largest)
+    ranges = []
+    for run in group.runs:
+        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
+        middle = finite(run.median_tps())
+        if len(rates) == 2 and middle:
+            ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
+    if ranges:
+        widest, where = max(ranges)
+        yield Finding("spread", share=widest, where=where)
+    costs, proofs = [], [(0.0, "")]
+    for run, trial in group.measured():
+        cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
+        if cost and rate and not stores_nothing(run.case.driver):
+            # Beside a real store, with colder caches and neighbours on the processor, it takes longer.
+            share = _mean_share([worker.harness_share for worker in trial.workers])
+            # More than all of the time was disturbed when it was tried alone.
+            costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
+        proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
+    if costs:
+        share, cost, where = max(costs)
+        unit = face_of(group.case).words.unit
+        yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
+    share, where = max(proofs)
+    if share > PROOF_OVER:
+        yield Finding("proof-cost", share=share, where=where)
 
 
 def _change(run: Run) -> float | None:
@@ -149,46 +158,6 @@ def _change(run: Run) -> float | None:
     found = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
     agree = found and (min(found) > UNSTEADY_OVER or max(found) < -UNSTEADY_OVER)
     return median(found) if agree else None
-
-
-def _spread(group: Group) -> Iterator[Finding]:
-    ranges = []
-    for run in group.runs:
-        rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
-        middle = finite(run.median_tps())
-        if len(rates) == 2 and middle:
-            ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
-    if ranges:
-        widest, where = max(ranges)
-        yield Finding("spread", share=widest, where=where)
-
-
-def _harness(group: Group) -> Iterator[Finding]:
-    if stores_nothing(group.case.driver):
-        return
-    costs = []
-    for run, trial in group.measured():
-        cost, rate = finite(run.harness_ns), finite(trial.tps_per_process)
-        if cost and rate:
-            # Beside a real store, with colder caches and neighbours on the processor, it takes longer.
-            measured = _mean_share([worker.harness_share for worker in trial.workers])
-            # More than all of the time was disturbed when it was tried alone.
-            costs.append((max(measured, min(1.0, cost * rate / NS_PER_S)), cost, group.place(run.case)))
-    if costs:
-        share, cost, where = max(costs)
-        unit = face_of(group.case).words.unit
-        yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
-
-
-def _proof(group: Group) -> Iterator[Finding]:
-    shares = [
-        (share, group.place(run.case))
-        for run, trial in group.measured()
-        if (share := _mean_share([worker.proof_share for worker in trial.workers]))
-    ]
-    share, where = max(shares, default=(0.0, ""))
-    if share > PROOF_OVER:
-        yield Finding("proof-cost", share=share, where=where)
 
 
 def _mean_share(shares: Sequence[float]) -> float:

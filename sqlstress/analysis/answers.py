@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
+from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding, leaves_open
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, of_closed_loops, too_noisy
@@ -23,6 +24,17 @@ ENOUGH_PASSES = 5
 """What is advised where there were too few."""
 
 
+class OfRun(Protocol):
+    """What was measured in a run."""
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+
+
+Cell = TypeVar("Cell", bound=OfRun)
+
+
 @dataclass(frozen=True)
 class Leaders:
     """The run with the highest figure, and those that can't be told from it."""
@@ -31,31 +43,35 @@ class Leaders:
     runs: tuple[Run, ...]
     """The best one among them."""
     equal: bool
-    """Whether they differ by less than EQUAL, beyond doubt."""
+    """Whether there are several, and they differ by less than EQUAL, beyond doubt."""
 
     @property
     def unclear(self) -> bool:
         """Whether there are several that can't be told apart."""
         return len(self.runs) > 1 and not self.equal
 
+    def among(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return those cells that are of the leading runs, in their order."""
+        leading = {id(run) for run in self.runs}
+        return [cell for cell in cells if id(cell.run) in leading]
+
 
 def leaders(tested: Tested, runs: Sequence[Run]) -> Leaders:
     """Return the highest of one or more runs, with all that none of the highest leads beyond doubt."""
     heads = sorted(runs, key=tested.middle)[-HEADS:]
-    near = (run for run in runs if not any(tested.is_less(run, head) for head in heads))
-    return _near(tested, heads[-1], near)
+    near = tuple(run for run in runs if not any(tested.is_less(run, head) for head in heads))
+    return Leaders(heads[-1], near, _are_equal(tested, heads[-1], near))
 
 
 def laggards(tested: Tested, runs: Sequence[Run]) -> Leaders:
     """Return the lowest of one or more runs, with all that lead none of the lowest beyond doubt."""
     tails = sorted(runs, key=tested.middle)[:HEADS]
-    near = (run for run in runs if not any(tested.is_less(tail, run) for tail in tails))
-    return _near(tested, tails[0], near)
+    near = tuple(run for run in runs if not any(tested.is_less(tail, run) for tail in tails))
+    return Leaders(tails[0], near, _are_equal(tested, tails[0], near))
 
 
-def _near(tested: Tested, best: Run, runs: Iterable[Run]) -> Leaders:
-    near = tuple(runs)
-    return Leaders(best, near, all(tested.are_equal(best, run) for run in near))
+def _are_equal(tested: Tested, best: Run, runs: Sequence[Run]) -> bool:
+    return len(runs) > 1 and all(tested.are_equal(best, run) for run in runs)
 
 
 def is_told(ratio: Ratio | None) -> bool:
@@ -90,7 +106,7 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
 Place = tuple[int, int]
 """Files and processes."""
 
-TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "can't tell", "too few passes"
+TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +154,12 @@ def sides_of(group: Group) -> tuple[Side, ...]:
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
-    return tuple(
-        Side(target if targets.count(target) == 1 else part.case.driver, part.runs, _worth(part.runs))
-        for target, part in zip(targets, group.parts, strict=True)
-    )
-
-
-def _worth(runs: Sequence[Run]) -> str:
-    found = {worth(trial.durability) for run in runs for trial in run.valid}
-    return found.pop() if len(found) == 1 else ""
+    sides = []
+    for target, part in zip(targets, group.parts, strict=True):
+        worths = {worth(trial.durability) for run in part.runs for trial in run.valid}
+        name = target if targets.count(target) == 1 else part.case.driver
+        sides.append(Side(name, part.runs, worths.pop() if len(worths) == 1 else ""))
+    return tuple(sides)
 
 
 def at(case: Case) -> Place:
@@ -169,33 +182,30 @@ def leads(group: Group) -> list[Lead]:
     """
     if group.case.rate:
         return []
-    several = [own for own in by_worth(sides_of(group)) if len(own) > 1]
-    return [one for own in several for one in _leads(group, own, ERROR / group.groups / len(several))]
+    several = [sides for sides in by_worth(sides_of(group)) if len(sides) > 1]
+    return [lead for sides in several for lead in _leads(group, sides, ERROR / group.groups / len(several))]
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
-    common = [layout for layout in sorted(runs[0]) if all(layout in own for own in runs)]
-    everyone = [own[layout] for layout in common for own in runs]
     names = tuple(side.name for side in sides)
+    runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
+    common = [place for place in sorted(runs[0]) if all(place in own for own in runs)]
+    everyone = [own[place] for place in common for own in runs]
     tested = Tested(everyone, [run.rates() for run in everyone], error) if everyone else None
     for layout in common:
-        case, here = runs[0][layout].case, {name: own[layout] for name, own in zip(names, runs, strict=True)}
+        case, here = runs[0][layout].case, [own[layout] for own in runs]
         if tested is None or tested.passes < FEWEST:
             yield Lead(case, names, names, TOO_FEW_PASSES)
+            continue
+        found = leaders(tested, here)
+        ahead = tuple(name for name, run in zip(names, here, strict=True) if run in found.runs)
+        if len(ahead) == 1:
+            next_best = tested.best(run for run in here if run is not found.best)
+            yield Lead(case, names, ahead, TOLD_APART, tested.ratio(next_best, found.best))
+        elif found.equal:
+            yield Lead(case, names, ahead, NO_DIFFERENCE)
         else:
-            yield _lead(case, here, tested)
-
-
-def _lead(case: Case, here: dict[str, Run], tested: Tested) -> Lead:
-    found, names = leaders(tested, list(here.values())), tuple(here)
-    ahead = tuple(name for name, run in here.items() if run in found.runs)
-    if len(ahead) == 1:
-        others = [run for run in here.values() if run is not found.best]
-        return Lead(case, names, ahead, TOLD_APART, tested.ratio(tested.best(others), found.best))
-    if found.equal:
-        return Lead(case, names, ahead, NO_DIFFERENCE)
-    return Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
+            yield Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
 
 
 def who_leads(group: Group) -> Iterator[Finding]:
@@ -214,45 +224,41 @@ def who_leads(group: Group) -> Iterator[Finding]:
             # Where the connections are the user's own there is no such option.
             can_be_set=face_of(group.case).behaviour.sets,
         )
-    found = leads(group)
-    for names in dict.fromkeys(one.names for one in found):
-        yield _said([one for one in found if one.names == names], group)
+    of_names: dict[tuple[str, ...], list[Lead]] = {}
+    for lead in leads(group):
+        of_names.setdefault(lead.names, []).append(lead)
+    for names, found in of_names.items():
+        if all(lead.verdict == TOO_FEW_PASSES for lead in found):
+            yield Finding("leads", unclear=names, too_few=too_few(found[0].case))
+            continue
+        together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
+        for lead in found:
+            together.setdefault((lead.verdict, lead.ahead), []).append(lead)
+        yield Finding(
+            "leads",
+            # The first side's is that of all of them.
+            worth=next(side.worth for side in sides if side.name == names[0]),
+            places=tuple(map(_led, together.values())),
+            noise=next((lead.noise for lead in found if lead.noise), None),
+        )
 
 
-def _said(found: Sequence[Lead], group: Group) -> Finding:
-    """Return who leads among some sides."""
-    names = found[0].names
-    if all(one.verdict == TOO_FEW_PASSES for one in found):
-        return Finding("leads", unclear=names, too_few=too_few(found[0].case))
-    together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
-    for one in found:
-        together.setdefault((one.verdict, one.ahead), []).append(one)
-    # The first side's worth is that of all of them.
-    side = next(one for one in sides_of(group) if one.name == names[0])
-    return Finding(
-        "leads",
-        worth=side.worth,
-        places=tuple(_led(own) for own in together.values()),
-        noise=next((one.noise for one in found if one.noise), None),
-    )
-
-
-def _led(own: Sequence[Lead]) -> Finding:
+def _led(found: Sequence[Lead]) -> Finding:
     """Return who leads at some places, and by how much: what the intervals of all of them span."""
-    first, where = own[0], places(one.case for one in own)
+    first, where = found[0], places(lead.case for lead in found)
     if first.verdict == NO_DIFFERENCE:
         lead = len(first.ahead) < len(first.names)
         return Finding("sides-equal", sides=first.ahead, lead=lead, where=where)
     if first.verdict != TOLD_APART:
         return Finding("sides-unclear", sides=first.ahead, where=where)
-    ratios = [one.ratio for one in own if one.ratio]
+    ratios = [lead.ratio for lead in found if lead.ratio]
     others = [name for name in first.names if name not in first.ahead]
     return Finding(
         "side-leads",
         side=first.ahead[0],
         where=where,
-        low=min((one.low for one in ratios), default=None),
-        high=max((one.high for one in ratios), default=None),
+        low=min((ratio.low for ratio in ratios), default=None),
+        high=max((ratio.high for ratio in ratios), default=None),
         other=others[0] if len(others) == 1 else None,
         several=len(others) > 1,
     )
@@ -260,32 +266,12 @@ def _led(own: Sequence[Lead]) -> Finding:
 
 # Answers: which value of the option in which the parts of a group differ does better, and by how much.
 #
-# Each value is set against the first one, pass by pass. Over several places (processes, files) a pass
-# counts
+# Each value is set against the first one, pass by pass. Over several places (processes, files) a pass counts
 # with the geometric mean of its figures, so that each place weighs the same.
 
 
-Layout = tuple[int, int]
-"""Files and processes."""
 Rates = Mapping[int, float]
 """Transactions a second by pass."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """The values that were measured, and what they reached at the places that all of them have."""
-
-    base: str
-    """The first value, against which the others are set."""
-    cases: tuple[Case, ...]
-    """The places, as cases of the first value."""
-    rates: Mapping[str, Mapping[Layout, Rates]]
-    """By value, the first one before the others."""
-
-    @property
-    def others(self) -> list[str]:
-        """The values that are set against the first one."""
-        return [value for value in self.rates if value != self.base]
 
 
 @of_closed_loops
@@ -296,63 +282,64 @@ def answer(group: Group) -> Iterator[Finding]:
     """
     if sides_of(group):
         return  # targets are compared place by place, and only where a commit is worth the same
-    sides = _sides(group)
-    if sides is None:
+    rates = {group.value(part.case): _by_place(part) for part in group.parts}
+    rates = {value: own for value, own in rates.items() if own}
+    common = [
+        place for place in next(iter(rates.values()), {}) if all(place in own for own in rates.values())
+    ]
+    rates = {value: {place: own[place] for place in common} for value, own in rates.items()}
+    if len(rates) < 2 or not common or not all(map(_passes_of, rates.values())):
         return
+    base, *others = rates
+    first = next(part for part in group.parts if group.value(part.case) == base)
+    cases = {at(run.case): run.case for run in first.runs}
     error = ERROR / group.groups / 2
-    passes = Passes({value: _mean(own) for value, own in sides.rates.items()}, error)
-    ratios = {value: passes.ratio(sides.base, value) for value in sides.others}
+    passes = Passes({value: _mean(own) for value, own in rates.items()}, error)
+    ratios = {value: passes.ratio(base, value) for value in others}
+    clear = None in ratios.values() or all(map(is_told, ratios.values()))
     yield Finding(
         "answer",
         setting=group.setting,
         values=tuple(
-            _compared(value, ratio, passes.middle(value) / passes.middle(sides.base), sides.base)
+            _compared(value, ratio, passes.middle(value) / passes.middle(base), base)
             for value, ratio in ratios.items()
         ),
         unit=group.unit,
-        places=places(sides.cases) if len(sides.cases) > 1 else None,
+        places=places(cases[place] for place in common) if len(common) > 1 else None,
         too_few=too_few(group.case) if None in ratios.values() else None,
-        noise=_noise(ratios, passes),
+        noise=None if clear else too_noisy(passes.count, passes.needed(EQUAL)),
     )
-    if apart := [one for value in sides.others if (one := _apart(sides, value, error))]:
+    apart = []
+    for value in others:
+        share = error / len(common) / len(others)
+        by_case = [(_over(rates[base][place], rates[value][place], share), cases[place]) for place in common]
+        if found := _by_case(value, [(ratio, case) for ratio, case in by_case if ratio]):
+            apart.append(found)
+    if apart:
         yield Finding("answer-by-place", values=tuple(apart))
 
 
-def _sides(group: Group) -> _Sides | None:
-    """Return what can be set side by side; None where it is fewer than two values."""
-    found = {group.value(part.case): _by_place(part) for part in group.parts}
-    rates = {value: own for value, own in found.items() if own}
-    if len(rates) < 2:
-        return None
-    base, *others = rates
-    common = [at for at in rates[base] if all(at in rates[value] for value in others)]
-    if not common or not all(_common(own, common) for own in rates.values()):
-        return None
-    first = next(part for part in group.parts if group.value(part.case) == base)
-    cases = {_at(run.case): run.case for run in first.runs}
-    kept = {value: {at: own[at] for at in common} for value, own in rates.items()}
-    return _Sides(base, tuple(cases[at] for at in common), kept)
-
-
-def _at(case: Case) -> Layout:
-    return case.buckets, case.concurrency
-
-
-def _by_place(part: Group) -> dict[Layout, Rates]:
+def _by_place(part: Group) -> dict[Place, Rates]:
     """Return the figures of a part that can be believed, pass by pass."""
-    found = {_at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
-    return {at: rates for at, rates in found.items() if rates}
+    found = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
+    return {place: rates for place, rates in found.items() if rates}
 
 
-def _common(own: Mapping[Layout, Rates], at: list[Layout]) -> set[int]:
-    """Return the passes that all of these places have."""
-    return set.intersection(*(set(own[one]) for one in at))
+def _passes_of(own: Mapping[Place, Rates]) -> set[int]:
+    """Return the passes that all places have."""
+    return set.intersection(*(set(rates) for rates in own.values()))
 
 
-def _mean(own: Mapping[Layout, Rates]) -> Rates:
+def _mean(own: Mapping[Place, Rates]) -> Rates:
     """Return the geometric mean over the places, of each pass that has them all."""
-    logs = {number: [math.log(rates[number]) for rates in own.values()] for number in _common(own, [*own])}
-    return {number: math.exp(fmean(each)) for number, each in logs.items()}
+    return {
+        number: math.exp(fmean(math.log(rates[number]) for rates in own.values()))
+        for number in _passes_of(own)
+    }
+
+
+def _over(base: Rates, other: Rates, error: float) -> Ratio | None:
+    return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Finding:
@@ -366,23 +353,11 @@ def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Fi
     return Finding("value-gave", value=value, base=base, times=gave, ratio=ratio)
 
 
-def _noise(ratios: Mapping[str, Ratio | None], passes: Passes[str]) -> Finding | None:
-    """Return what would say more, where something could not be told."""
-    told = None in ratios.values() or all(map(is_told, ratios.values()))
-    return None if told else too_noisy(passes.count, passes.needed(EQUAL))
-
-
-def _apart(sides: _Sides, value: str, error: float) -> Finding | None:
+def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> Finding | None:
     """Return at which places a value does best and worst, if these differ beyond their noise."""
-    found = []
-    for case in sides.cases:
-        both = {each: sides.rates[each][_at(case)] for each in (sides.base, value)}
-        share = error / len(sides.cases) / len(sides.others)
-        if ratio := Passes(both, share).ratio(sides.base, value):
-            found.append((ratio, case))
     if len(found) < 2:
         return None
-    (most, where), (least, elsewhere) = max(found, key=_estimate), min(found, key=_estimate)
+    (least, elsewhere), (most, where) = (end(found, key=lambda pair: pair[0].estimate) for end in (min, max))
     if most.low <= least.high:
         return None
     return Finding(
@@ -393,7 +368,3 @@ def _apart(sides: _Sides, value: str, error: float) -> Finding | None:
         least=least.estimate,
         elsewhere=place(elsewhere),
     )
-
-
-def _estimate(found: tuple[Ratio, Case]) -> float:
-    return found[0].estimate

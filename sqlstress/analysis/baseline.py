@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
-from sqlstress.analysis.comparison import Compared, compare
+from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
 from sqlstress.report import Report, Run
 from sqlstress.statistics.compare import needed, unpaired, unpaired_bounds
-from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, clears, falls, tolerance
+from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, judged, tolerance
 
-_NEAR = 0.1
+NEAR = 0.1
 """Of what is allowed: changes within it are about none, whatever their signs."""
 
 
@@ -42,9 +41,8 @@ class CaseCheck:
 
     def agrees(self, metric: str, max_drop: float) -> bool:
         """Say whether the medians and the estimate tell of the same direction, or both of about no change."""
-        changes = [_worse(ratio, metric) for ratio in (self.ratio, self.now / self.base)]
-        near = _NEAR * abs(tolerance(metric, max_drop))
-        return changes[0] * changes[1] >= 0 or max(map(abs, changes)) <= near
+        one, other = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
+        return one * other >= 0 or max(abs(one), abs(other)) <= NEAR * abs(tolerance(metric, max_drop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,49 +68,43 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     if wrong:
         return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), wrong.case.label))
     if any(run.verdict.status == "failed" for run in baseline.runs):
-        raise UsageError("the baseline's data was wrong, so its figures say nothing. Measure it again.")
+        raise UsageError("the data of the baseline was wrong, so its figures are invalid. Measure it again.")
     if baseline.ab or current.ab:
-        raise UsageError("an A/B test has a verdict of its own: check the reports of kv, or of a plan.")
+        raise UsageError("an A/B test has its own verdict. Check reports of kv or of a plan instead.")
     if what := called((baseline, current)):
-        raise UsageError(f"{what} has a verdict of its own: check the reports of kv, or of a plan.")
+        raise UsageError(f"{what} has its own verdict. Check reports of kv or of a plan instead.")
     tables = compare((("the baseline", baseline), ("the report", current))).tables
-    _refuse(tables)
-    pairs = [pair for table in tables for pair in _pairs(table)]
+    if reasons := list(dict.fromkeys(reason for table in tables for reason in table.reasons(1))):
+        raise UsageError(
+            f"the reports are not comparable: {listing(reasons)} (A is the baseline). Measure the "
+            "baseline again with the same options."
+        )
+    pairs = [
+        (compared.table.row_name(row), base, now)
+        for compared in tables
+        for row in range(len(compared.table.keys))
+        if (base := compared.run(row, 0)) and (now := compared.run(row, 1))
+        if base.case.buckets == now.case.buckets
+    ]
     if not pairs:
         raise UsageError("the reports have no case in common. Measure the baseline's cases again.")
     share = ALPHA / len(pairs)
     cases = tuple(_case(name, a, b, metric, share, max_drop) for name, a, b in pairs)
-    ratio = math.exp(fmean(math.log(case.ratio) for case in cases))
+    verdicts = {case.verdict for case in cases}
     return Checked(
-        _verdict(cases),
+        # One case that fails is enough to fail, all must pass to pass.
+        next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in verdicts),
         cases,
-        ratio,
+        ratio=math.exp(fmean(math.log(case.ratio) for case in cases)),
         differing=tuple(
             dict.fromkeys(
-                f"{one.subject} ({listing([value or 'unknown' for value in one.values])})"
+                f"{differing.subject} ({listing([value or 'unknown' for value in differing.values])})"
                 for table in tables
-                for one in table.differences
+                for differing in table.differences
             )
         ),
         left_out=len(baseline.runs) - len(pairs),
     )
-
-
-def _refuse(tables: tuple[Compared, ...]) -> None:
-    reasons = list(dict.fromkeys(reason for table in tables for reason in table.reasons(1)))
-    if reasons:
-        raise UsageError(
-            f"these reports can't be compared: {listing(reasons)} (A is the baseline). "
-            "Measure the baseline anew with the same options."
-        )
-
-
-def _pairs(compared: Compared) -> Iterator[tuple[str, Run, Run]]:
-    """Yield each case that both reports have, by its name."""
-    for row in range(len(compared.table.keys)):
-        base, now = compared.run(row, 0), compared.run(row, 1)
-        if base and now and base.case.buckets == now.case.buckets:
-            yield compared.table.row_name(row), base, now
 
 
 def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
@@ -122,20 +114,21 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
     """
     if error := base.error or now.error:
         # The trials that are left may be the lucky ones.
-        raise UsageError(f"{name} was not wholly measured: {error.removesuffix('.')}. Measure it again.")
+        raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = needed(share)
     if min(len(before), len(after)) < enough:
         raise UsageError(
-            f"too few trials to conclude anything from: {name} has {len(before)} and {len(after)}, "
-            f"{enough} in each report are needed. Measure with --repeat {enough}."
+            f"too few trials: {name} has {len(before)} and {len(after)}, and each report needs {enough}. "
+            f"Use --repeat {enough}."
         )
     sign = -1 if metric == "p99" else 1
-    judged = [sign * value for value in before], [sign * value for value in after]
-    passing, failing = unpaired_bounds(*judged, ALPHA), unpaired_bounds(*judged, share)
+    signed = [sign * value for value in before], [sign * value for value in after]
+    passing, failing = unpaired_bounds(*signed, ALPHA), unpaired_bounds(*signed, share)
     ratio = unpaired(before, after)
     if ratio is None:
-        raise UsageError(f"the figures of {name} lie too far apart for a ratio. Measure it again.")
+        raise UsageError(f"the figures of {name} are too far apart for a ratio. Measure it again.")
+    verdict = judged(passing, [failing], tolerance(metric, max_drop))
     found = CaseCheck(
         name,
         base=median(map(math.exp, before)),
@@ -145,19 +138,10 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
         high=ratio.high if ratio.pairs else None,
         worst=math.exp(sign * passing[0]) if passing else None,
         best=math.exp(sign * failing[1]) if failing else None,
-        verdict=INCONCLUSIVE,
+        verdict=INCONCLUSIVE if verdict == UNDECIDED else verdict,
     )
-    allowed = tolerance(metric, max_drop)
-    if falls(failing, allowed):
-        return replace(found, verdict=FAIL)
-    if clears(passing, allowed) and found.agrees(metric, max_drop):
-        return replace(found, verdict=PASS)
-    return found
-
-
-def _worse(ratio: float, metric: str) -> float:
-    """Return a ratio's difference, below zero where the figure became worse."""
-    return -math.log(ratio) if metric == "p99" else math.log(ratio)
+    doubted = verdict == PASS and not found.agrees(metric, max_drop)
+    return replace(found, verdict=INCONCLUSIVE) if doubted else found
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
@@ -165,13 +149,7 @@ def _logarithms(name: str, run: Run, metric: str) -> list[float]:
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:
         raise UsageError(
-            f"of {name} a trial has no figure to compare, as when nothing is completed in it. "
-            "Measure again, with a longer --duration."
+            f"a trial of {name} has no figure to compare; nothing may have completed in it. Use a longer "
+            "--duration."
         )
     return [math.log(value) for value in figures if value]
-
-
-def _verdict(cases: tuple[CaseCheck, ...]) -> str:
-    """Return the verdict of all cases: one that fails is enough to fail, all must pass to pass."""
-    found = {case.verdict for case in cases}
-    return next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in found)

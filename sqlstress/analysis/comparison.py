@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.differences import LETTERS, Difference, Part, Table, barriers, match, remarks
+from sqlstress.analysis.differences import Difference, Table, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
@@ -25,12 +25,6 @@ from sqlstress.statistics.compare import (
     verdict,
     without_interval,
 )
-
-# Estimates: how the rates of two cases compare, and what their trials' own noise lets one say of it.
-#
-# The ratio is that of `check`: the Hodges-Lehmann estimate of the logarithms, over all pairs of trials, with
-# its exact interval (Mann-Whitney). Trials are what is independent, so a case of one trial has no interval.
-
 
 ALPHA = 0.05
 """How often at most one of a comparison's intervals misses what it is about."""
@@ -55,9 +49,6 @@ def logarithms(run: Run | None) -> list[float]:
     return [math.log(rate) for rate in found] if len(found) == len(trials) else []
 
 
-# Compared: a table of several reports with its differences, and the figures that may be shown of it.
-
-
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Cases of several reports, what they differ in, and how their figures compare."""
@@ -73,7 +64,7 @@ class Compared:
 
     def reasons(self, place: int) -> tuple[str, ...]:
         """Return why a part's figures can't be set in a ratio to the first one's; none if they can."""
-        return tuple(reason for one in self.differences if (reason := one.barred[place]))
+        return tuple(reason for each in self.differences if (reason := each.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
         """Return whether a part has ratios to show."""
@@ -103,52 +94,52 @@ class Compared:
         return found.estimate if found else None
 
     def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return how a part's rate compares with the first one's; None where one has none."""
-        rates = self.rate(row, 0), self.rate(row, place)
-        own, other = (logarithms(self.run(row, one)) for one in (0, place))
+        """Return how a part's rate compares with the first one's; None where one has none.
+
+        Trials are what is independent, so a case of one trial has no interval.
+        """
+        own, other = (logarithms(self.run(row, part)) for part in (0, place))
         if own and other:
             return unpaired(own, other, 1 - self.alpha)
-        ratio = _over(rates[1], rates[0])  # where a trial came to no end: no interval
+        ratio = _over(self.rate(row, place), self.rate(row, 0))  # where a trial came to no end: no interval
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
         """Return a part's rate over its own with one process on the same layout; None without that."""
-        alone = self.alone(row)
+        alone = self._alone(row)
         return None if alone is None else _over(self.rate(row, place), self.rate(alone, place))
 
-    def alone(self, row: int) -> int | None:
+    def _alone(self, row: int) -> int | None:
         """Return the row with one process on the same layout; None without it."""
-        *layout, _ = self.table.keys[row]
-        key = (*layout, 1)
+        key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def grown(self) -> list[tuple[int, dict[int, float]]]:
         """Return of each layout the row of the most processes that two parts have, and the shapes there."""
         found: dict[object, tuple[int, dict[int, float]]] = {}
-        for row, (*layout, processes) in enumerate(self.table.keys):
+        for row, (*layout, count) in enumerate(self.table.keys):
             places = range(len(self.table.parts))
             shapes = {place: shape for place in places if (shape := self.shape(row, place))}
-            if len(shapes) > 1 and processes != 1:
+            if len(shapes) > 1 and count != 1:
                 found[tuple(layout)] = row, shapes
         return list(found.values())
 
     def claims(self) -> int:
         """Return how many ratios and shapes are held against the noise of their trials."""
-        places = [place for place in range(1, len(self.table.parts)) if not self.reasons(place)]
-        rows = range(len(self.table.keys))
         ratios = sum(
             self.rate(row, 0) is not None and self.rate(row, place) is not None
-            for row in rows
-            for place in places
+            for place in range(1, len(self.table.parts))
+            if not self.reasons(place)
+            for row in range(len(self.table.keys))
         )
         return ratios + sum(len(shapes) - 1 for _, shapes in self.grown())
 
     def shapes(self, row: int, place: int) -> list[float]:
         """Return the logarithms of a part's shapes, trial by trial: those of the same number."""
-        alone = self.alone(row)
+        alone = self._alone(row)
         if alone is None:
             return []
-        pairs = zip(*(logarithms(self.run(one, place)) for one in (alone, row)), strict=False)
+        pairs = zip(*(logarithms(self.run(number, place)) for number in (alone, row)), strict=False)
         return [rate - base for base, rate in pairs]
 
 
@@ -175,13 +166,9 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Set reports side by side: two to 26, each with its name."""
     names, reports = zip(*named, strict=True)
-    tables = [Compared(table, _differences(table), anyway) for table in match(reports)]
+    tables = [Compared(table, differences(table.parts), anyway) for table in match(reports)]
     alpha = ALPHA / max(1, sum(table.claims() for table in tables))
     return Comparison(names, reports, tuple(replace(table, alpha=alpha) for table in tables))
-
-
-def _differences(table: Table) -> tuple[Difference, ...]:
-    return tuple(one for one in (*barriers(table.parts), *remarks(table.parts)) if one.is_one)
 
 
 def _over(rate: float | None, base: float | None) -> float | None:
@@ -193,70 +180,75 @@ def _over(rate: float | None, base: float | None) -> float | None:
 
 def conclude(compared: Compared) -> Iterator[Finding]:
     """Yield how the others compare with the first, and how the shapes compare."""
-    for place in range(1, len(compared.table.parts)):
-        if rows := _common(compared, place):
-            yield _against_first(compared, place, rows)
+    table = compared.table
+    for place in range(1, len(table.parts)):
+        # Of each layout the most processes say it; in the other experiments every row stands for itself.
+        rows = {
+            key[:-1] if table.sweeps else key: row
+            for row, key in enumerate(table.keys)
+            if compared.rate(row, 0) and compared.rate(row, place)
+        }
+        if rows:
+            yield _against_first(compared, place, list(rows.values()))
     for row, shapes in compared.grown():
         yield _shapes(compared, row, shapes)
 
 
-def _common(compared: Compared, place: int) -> list[int]:
-    """Return the rows that say how a part compares with the first: of each layout the most processes.
-
-    In the other experiments every row stands for itself.
-    """
-    found: dict[object, int] = {}
-    for row, key in enumerate(compared.table.keys):
-        if compared.rate(row, 0) and compared.rate(row, place):
-            found[key[:-1] if compared.table.sweeps else key] = row
-    return list(found.values())
-
-
 def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
-    a, b = (compared.table.parts[one].letter for one in (0, place))
-    reasons = compared.reasons(place)
+    reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
         return Finding("compared", claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
-        shown: dict[str, Any] = {"ratios": _ratios(compared, place, rows)}
-    else:
-        shown = _rates(compared, place, rows[-1])
-    return Finding("reports-not-comparable", a=a, b=b, **shown, reasons=reasons)
+        ratios = _ratios(compared, place, rows)
+        return Finding("reports-not-comparable", **letters, ratios=ratios, reasons=reasons)
+    # The two figures of the last row, with the first one's unit where that is another.
+    (base, base_unit), (rate, unit) = (
+        (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
+    )
+    return Finding(
+        "reports-not-comparable",
+        **letters,
+        where=compared.table.row_name(rows[-1]),
+        a_rate=base,
+        a_unit=base_unit if base_unit != unit else None,
+        b_rates=Finding("rates", letter=letters["b"], rate=rate, unit=unit),
+        reasons=reasons,
+    )
+
+
+def _letters(compared: Compared, place: int) -> dict[str, str]:
+    return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
 def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Finding]:
     """Yield each thing that can be said of these rows, the firmest first."""
-    found = {row: one for row in rows if (one := compared.estimate(row, place))}
-    by_verdict = {
-        said: [row for row, one in found.items() if said_of(one) == said]
-        for said in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW)
-    }
-    sides = {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
-    if own := by_verdict[DIFFERENT]:
-        ratios = _ratios(compared, place, own)
-        yield Finding("compared-different", **sides, ratios=ratios, **_ends(own, found))
-    if own := by_verdict[EQUAL]:
-        yield Finding("compared-equal", **sides, where=_where(compared, own), **_ends(own, found))
-    if own := by_verdict[UNCLEAR]:
-        yield Finding("compared-unclear", **sides, where=_where(compared, own), **_ends(own, found))
-    if own := by_verdict[TOO_FEW]:
-        ratios = _ratios(compared, place, own)
-        yield Finding("compared-chance", **sides, ratios=ratios, repeat=needed(compared.alpha / 2))
+    table, found = compared.table, {row: compared.estimate(row, place) for row in rows}
+    for said, code in _CLAIMS.items():
+        own = [row for row, ratio in found.items() if ratio and said_of(ratio) == said]
+        if not own:
+            continue
+        facts: dict[str, Any] = dict(_letters(compared, place))
+        if said in (DIFFERENT, TOO_FEW):
+            facts["ratios"] = _ratios(compared, place, own)
+        elif len(own) > 1 and not table.sweeps:
+            facts["where"] = (Finding("in-cases", cases=len(own)),)
+        else:
+            facts["where"] = tuple(Finding("at", place=table.row_name(row)) for row in own)
+        if said == TOO_FEW:
+            facts["repeat"] = needed(compared.alpha / 2)
+        # The interval of one row, or the widest of several: they hold together.
+        elif ends := [(ratio.low, ratio.high) for row in own if (ratio := found[row]) and ratio.low]:
+            lows, highs = zip(*ends, strict=True)
+            facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
+        yield Finding(code, **facts)
 
 
-def _ends(rows: Sequence[int], found: Mapping[int, Ratio]) -> dict[str, Any]:
-    """Return the interval of one row, or the widest of several; they hold together."""
-    ends = [(one.low, one.high) for one in map(found.__getitem__, rows) if one.pairs and one.low]
-    if not ends:
-        return {}
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    return {"low": low, "high": high, "several": len(ends) > 1}
-
-
-def _where(compared: Compared, rows: Sequence[int]) -> tuple[Finding, ...]:
-    if not compared.table.sweeps and len(rows) > 1:
-        return (Finding("in-cases", cases=len(rows)),)
-    return tuple(Finding("at", place=compared.table.row_name(row)) for row in rows)
+_CLAIMS = {
+    DIFFERENT: "compared-different",
+    EQUAL: "compared-equal",
+    UNCLEAR: "compared-unclear",
+    TOO_FEW: "compared-chance",
+}
 
 
 def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Finding, ...]:
@@ -272,20 +264,8 @@ def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Findin
     return Finding("times-of", **first.facts, **whose), *others
 
 
-def _rates(compared: Compared, place: int, row: int) -> dict[str, Any]:
-    """Return the two figures of a row, with the first one's unit where that is another."""
-    letter, unit = compared.table.parts[place].letter, _unit(compared, place)
-    base, rate = (compared.rate(row, one) or 0.0 for one in (0, place))
-    return {
-        "where": compared.table.row_name(row),
-        "a_rate": base,
-        "a_unit": _unit(compared, 0) if _unit(compared, 0) != unit else None,
-        "b_rates": Finding("rates", letter=letter, rate=rate, unit=unit),
-    }
-
-
 def _unit(compared: Compared, place: int) -> str:
-    return f"{face_of(compared.table.parts[place].case).rate_counts} a second"
+    return f"{face_of(compared.table.parts[place].case).rate_counts} per second"
 
 
 def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
@@ -296,20 +276,15 @@ def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Findin
     for place in others:
         own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
         verdicts.setdefault(said_of(own), []).append(letters[place])
+    codes = {
+        DIFFERENT: "grew-otherwise",
+        EQUAL: "grew-alike",
+        UNCLEAR: "growth-unclear",
+        TOO_FEW: "growth-too-few",
+    }
     return Finding(
         "shape",
         where=compared.table.row_name(row),
         totals=tuple(Finding("total-in", times=shape, of=letters[place]) for place, shape in shapes.items()),
-        growths=tuple(Finding(_GREW[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()),
+        growths=tuple(Finding(codes[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()),
     )
-
-
-_GREW = {
-    DIFFERENT: "grew-otherwise",
-    EQUAL: "grew-alike",
-    UNCLEAR: "growth-unclear",
-    TOO_FEW: "growth-too-few",
-}
-
-
-__all__ = ["LETTERS", "Compared", "Comparison", "Difference", "Part", "Table", "compare", "conclude", "match"]

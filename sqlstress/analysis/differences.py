@@ -27,15 +27,10 @@ from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
 from sqlstress.statistics.units import format_ms
 from sqlstress.target import stores_nothing, takes, worth
 
-# Matching: which tables of several reports belong together, and which of their cases.
-
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
-
 MOST_PAIRS = 40_000
 """Tables of one report times those of another, each of which is held against each: 200 settings in both."""
-
 PROCESSES = "processes"
 
 Figure = Callable[[Case], int | None]
@@ -60,14 +55,9 @@ class Part:
         """One of its cases: it stands for all, but for what the experiment varies."""
         return self.group.case
 
-    @property
-    def stores_nothing(self) -> bool:
-        """Whether its figures are the harness's own ceiling."""
-        return stores_nothing(self.case.driver)
-
-    def measured(self) -> Iterator[Run]:
-        """Yield the runs that it has."""
-        yield from filter(None, self.runs)
+    def measured(self) -> list[Run]:
+        """Return the runs that it has."""
+        return [run for run in self.runs if run]
 
     def trials(self) -> Iterator[Trial]:
         """Yield the trials of these runs that count."""
@@ -99,6 +89,9 @@ class Table:
         return f"{processes(case.concurrency)}{at_rate(case)}"
 
 
+# Matching: which tables of several reports belong together, and which of their cases.
+
+
 def match(reports: Sequence[Report]) -> Iterator[Table]:
     """Yield what the first report has in common with any other, in the first one's order.
 
@@ -121,11 +114,18 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
     """
     if len(groups) * len(others) > MOST_PAIRS:
         raise UsageError(
-            f"these reports have {len(groups):,} and {len(others):,} tables, too many to match: "
-            "compare reports of fewer settings."
+            f"the reports have {len(groups):,} and {len(others):,} tables, which is too many to match. "
+            "Compare reports with fewer settings."
         )
+
+    def distance(case: Case, other: Case) -> int:
+        """Return in how many fields two cases differ, in those of their parts too."""
+        one, two = (face_of(each).alike.one_table(each).spec for each in (case, other))
+        pairs = ((case, other), (case.settings, other.settings), (one, two))
+        return sum(len(differing(*pair)) for pair in pairs)
+
     pairs = sorted(
-        (_distance(group.case, other.case), i, j)
+        (distance(group.case, other.case), i, j)
         for i, group in enumerate(groups)
         for j, other in enumerate(others)
         if face_of(group.case).tables == face_of(other.case).tables
@@ -137,13 +137,6 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
     return {i: others[j] for i, j in found.items()}
 
 
-def _distance(case: Case, other: Case) -> int:
-    """Return in how many fields two cases differ, in those of their parts too."""
-    one, two = (face_of(each).alike.one_table(each) for each in (case, other))
-    found = [differing(case, other), differing(case.settings, other.settings), differing(one.spec, two.spec)]
-    return sum(map(len, found))
-
-
 def differing(value: Any, other: Any) -> list[str]:
     """Return the names of the fields in which two values of a dataclass differ; none of values of two."""
     if type(value) is not type(other) or not is_dataclass(value):
@@ -153,12 +146,16 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(found: list[tuple[str, Report, Group]]) -> Table:
-    sweeps = face_of(found[0][2].case).behaviour.sweeps
-    by_layout = not _one_layout_each([group for _, _, group in found])
-    key_of = _key_of([group for _, _, group in found], by_layout)
+    groups = [group for _, _, group in found]
+    sweeps = face_of(groups[0].case).behaviour.sweeps
+    layouts = [{run.case.buckets for run in group.runs} for group in groups]
+    # Where reports have one layout each, and not the same, then that is what is compared.
+    one_each = all(len(own) == 1 for own in layouts) and layouts.count(layouts[0]) < len(layouts)
+    by_layout = not (sweeps and one_each)
+    key_of = _key_of(groups, sweeps, by_layout)
     # Of a case that a plan holds twice, the first one stands.
-    runs = [{key_of(run.case): run for run in reversed(group.runs)} for _, _, group in found]
-    order = list(dict.fromkeys(key_of(run.case) for _, _, group in found for run in group.runs))
+    runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
+    order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
     keys = [key for key in order if sum(key in own for own in runs) > 1]
     if sweeps:
         keys.sort()
@@ -169,23 +166,24 @@ def _table(found: list[tuple[str, Report, Group]]) -> Table:
     return Table(sweeps, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
 
 
-def _one_layout_each(groups: Sequence[Group]) -> bool:
-    """Return whether reports have one layout each, and not the same: then that is what is compared."""
-    layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    return (
-        face_of(groups[0].case).behaviour.sweeps
-        and all(len(own) == 1 for own in layouts)
-        and layouts.count(layouts[0]) < len(layouts)
-    )
-
-
-def _key_of(groups: Sequence[Group], by_layout: bool) -> Callable[[Case], Key]:
-    if face_of(groups[0].case).behaviour.sweeps:
-        return _layout_key if by_layout else _concurrency
+def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
+    if sweeps and by_layout:
+        return lambda case: (case.rate, case.buckets, case.concurrency)
+    if sweeps:
+        return lambda case: (case.rate, case.concurrency)
     cases = [run.case for group in groups for run in group.runs]
     figures = may_be_unknown(cases[0])
-    forgotten = [name for name, (_, figure) in figures.items() if 0 in map(figure, cases)]
-    return lambda case: _whole_case(case, forgotten)
+    forgotten = {name for name, (_, figure) in figures.items() if 0 in map(figure, cases)}
+
+    def whole_case(case: Case) -> Key:
+        """Return what the work was. When it is given up, and how it is shown, says nothing of it."""
+        if PROCESSES in forgotten:
+            case = replace(case, concurrency=0)
+        alike = face_of(case).alike
+        own = alike.forget(case) if forgotten - {PROCESSES} else case
+        return case.label, alike.same_work(own).spec, case.settings.wal_autocheckpoint
+
+    return whole_case
 
 
 def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
@@ -198,21 +196,7 @@ def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
     )
 
 
-def _layout_key(case: Case) -> Key:
-    return case.rate, case.buckets, case.concurrency
-
-
-def _concurrency(case: Case) -> Key:
-    return case.rate, case.concurrency
-
-
-def _whole_case(case: Case, forgotten: Sequence[str]) -> Key:
-    """Return what the work was. When it would have been given up, and how it is shown, says nothing of it."""
-    if PROCESSES in forgotten:
-        case = replace(case, concurrency=0)
-    experiment = face_of(case)
-    own = experiment.alike.forget(case) if set(forgotten) - {PROCESSES} else case
-    return case.label, experiment.alike.same_work(own).spec, case.settings.wal_autocheckpoint
+# Barriers: what must be the same for a ratio of figures to mean anything.
 
 
 FLAT = 1.25
@@ -233,65 +217,44 @@ class Difference:
     barred: tuple[str | None, ...]
     """For each part: why its figures can't be set in a ratio to the first one's; None: this is no reason."""
 
-    @property
-    def is_one(self) -> bool:
-        """Whether the parts differ in it, as far as it is known."""
-        return None in self.values or len(set(self.values)) > 1
+
+def differences(parts: Parts) -> tuple[Difference, ...]:
+    """Return in what parts differ, as far as it is known: barriers first."""
+    found = (*barriers(parts), *_remarks(parts))
+    return tuple(each for each in found if None in each.values or len(set(each.values)) > 1)
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
     """Yield what must be the same, and what it is in each part."""
-    letters = [part.letter for part in parts]
-    work = [face_of(part.case).words.does or part.case.workload for part in parts]
-    yield _barrier("work", "the work", work, letters)
-    yield _barrier("load", "the load", _load(parts), letters)
-    yield _barrier("loop", "what drove the load, the native loop or Python's,", _loop(parts), letters)
-    for name, (clause, figure) in may_be_unknown(parts[0].case).items():
-        yield _barrier(name, clause, _told_if_unknown(parts, figure), letters)
-    yield _barrier("durability", "what a commit waits for", _durabilities(parts), letters)
+    letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
+    def barrier(subject: str, clause: str, values: Values) -> Difference:
+        barred: list[str | None] = [None]
+        for other in range(1, len(parts)):
+            if unknown := [letters[part] for part in (0, other) if values[part] is None]:
+                barred.append(f"{clause} is unknown for {listing(unknown)}")
+            else:
+                barred.append(f"{clause} differs" if values[other] != values[0] else None)
+        return Difference(subject, tuple(values), tuple(barred))
 
-def _barrier(subject: str, clause: str, values: Values, letters: Sequence[str]) -> Difference:
-    def reason(place: int) -> str | None:
-        unknown = [letters[i] for i in (0, place) if values[i] is None]
-        if unknown:
-            return f"{clause} is not known of {listing(unknown)}"
-        return f"{clause} differs" if values[place] != values[0] else None
-
-    return Difference(subject, tuple(values), (None, *map(reason, range(1, len(values)))))
-
-
-def _load(parts: Parts) -> list[str]:
-    """Return what differs in the loads of parts that do the same work."""
-    first = parts[0].case
-    if any(part.case.workload != first.workload for part in parts):
-        return [""] * len(parts)
-    return face_of(first).show().loads([part.case for part in parts])
-
-
-def _loop(parts: Parts) -> list[str]:
-    """Return what drove the loads of parts that do the same work."""
-    if any(part.case.workload != parts[0].case.workload for part in parts):
-        return [""] * len(parts)
-    return [face_of(part.case).behaviour.loop_of(part.case) for part in parts]
-
-
-def _told_if_unknown(parts: Parts, figure: Callable[[Case], int | None]) -> Values:
-    """Return what cases were matched without, since of some it is not known."""
-    found = [
-        sorted({value for run in part.measured() if (value := figure(run.case)) is not None})
-        for part in parts
-    ]
-    if all(map(all, found)):
-        return [""] * len(parts)
-    return [listing([*map(whole, values)]) if all(values) else None for values in found]
-
-
-def _durabilities(parts: Parts) -> Values:
-    """Return what commits wait for; where a part's target is another store, on the scale that all share."""
-    if all(part.stores_nothing or takes(part.case.driver, "journal-mode") for part in parts):
-        return [_durability(part) for part in parts]
-    return [_worth(part) for part in parts]
+    yield barrier("work", "the work", [face_of(case).words.does or case.workload for case in cases])
+    loads = loops = [""] * len(parts)  # of parts that do not the same work there is no more to say
+    if len({case.workload for case in cases}) == 1:
+        loads = face_of(cases[0]).show().loads(cases)
+        loops = [face_of(case).behaviour.loop_of(case) for case in cases]
+    yield barrier("load", "the load", loads)
+    yield barrier("loop", "what drove the load, the native loop or Python's,", loops)
+    for name, (clause, figure) in may_be_unknown(cases[0]).items():
+        figures = [
+            sorted({value for run in part.measured() if (value := figure(run.case)) is not None})
+            for part in parts
+        ]
+        known: Values = [listing([*map(whole, own)]) if all(own) else None for own in figures]
+        yield barrier(name, clause, known if None in known else [""] * len(parts))
+    # Where a part's target is another store, what commits are worth on the scale that all share.
+    settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
+    promised = [(_durability if settings else _worth)(part) for part in parts]
+    yield barrier("durability", "what a commit waits for", promised)
 
 
 def _worth(part: Part) -> str | None:
@@ -302,13 +265,13 @@ def _worth(part: Part) -> str | None:
 
 def _durability(part: Part) -> str | None:
     """Return what commits wait for, whatever the call is named; None where it is not known of all runs."""
-    if part.stores_nothing:
+    if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
     codes = {warning.code for warning in environment.warnings}
     found = [durability_of(trial.effective, environment.sync) for trial in part.trials()]
-    told = dict.fromkeys(None if one is None else _promise(one, codes) for one in found)
-    return None if not told or None in told else "; ".join(filter(None, told))
+    promises = dict.fromkeys(None if each is None else _promise(each, codes) for each in found)
+    return None if not promises or None in promises else "; ".join(filter(None, promises))
 
 
 def _promise(found: Durability, codes: set[str]) -> str | None:
@@ -330,100 +293,76 @@ def _promise(found: Durability, codes: set[str]) -> str | None:
     return f"{same.name}, {worth}"
 
 
-_VERIFIED = {frozenset({"ok"}): "every case", frozenset({"skipped"}): "no case"}
-_TOLD_ELSEWHERE = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
+# Remarks: what reports may differ in without being incomparable.
 
 
-def remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield what may differ, and what it is in each part."""
-    for subject, value in _SUBJECTS.items():
-        yield Difference(subject, tuple(value(parts)), (None,) * len(parts))
+def _remarks(parts: Parts) -> Iterator[Difference]:
+    def remark(subject: str, values: Values) -> Difference:
+        return Difference(subject, tuple(values), (None,) * len(parts))
 
+    def if_known_to_differ(values: Values) -> Values:
+        """Return values of which it is not worth a word that they are not known."""
+        return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
-def _verified(parts: Parts) -> Values:
-    statuses = [{run.verdict.status for run in part.measured()} for part in parts]
-    return [
-        "found wrong" if "failed" in own else _VERIFIED.get(frozenset(own), "in part") for own in statuses
-    ]
+    def of_builds(values_of: Callable[[Builds], Values]) -> Values:
+        """Return what is known of each part's library; of the dry driver, that there is none."""
+        builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
+        pairs = zip(parts, values_of(builds), strict=True)
+        return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
 
-
-def _layout(parts: Parts) -> Values:
-    """Return the layouts of parts that have one each; of others the rows say it."""
+    cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
+    named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    return [
-        laid_out(min(own), [run.case for run in part.measured()]) if max(map(len, layouts)) == 1 else ""
-        for own, part in zip(layouts, parts, strict=True)
-    ]
+    one_each = max(map(len, layouts)) == 1  # of others the rows say it
+    syncs = [part.report.environment.sync for part in parts]
+    yield remark("verified", [_verified(part) for part in parts])
+    yield remark(
+        "layout",
+        [
+            laid_out(min(own), [run.case for run in part.measured()]) if one_each else ""
+            for own, part in zip(layouts, parts, strict=True)
+        ],
+    )
+    yield remark("measured", [amount(case) for case in cases])
+    yield remark("driver", [case.driver if case else None for case in named])
+    yield remark("waiting for the lock", [busy_policy(case) if case else None for case in named])
+    yield remark("SQLite's version", of_builds(versions))
+    yield remark("SQLite's options", if_known_to_differ(of_builds(own_options)))
+    yield remark("settings such as page_size", _settings(parts))
+    yield remark(
+        "the call that syncs",
+        if_known_to_differ([(sync.primitive or None) if sync else None for sync in syncs]),
+    )
+    known = [sync.overwrite_p50_ns for sync in syncs if sync]
+    costs: Values = [f"{format_ms(sync.overwrite_p50_ns)} ms (p50)" if sync else None for sync in syncs]
+    differ = known and max(known) > FLAT * min(known)  # by more than on one machine
+    yield remark("what a sync costs", costs if differ else [""] * len(parts))
+    yield remark("Python's version", [host.python or None for host in hosts])
+    tools = [part.report.tool_version or None for part in parts]
+    yield remark("sqlstress's version", if_known_to_differ(tools))
 
 
-def _of_builds(parts: Parts, told: Callable[[Builds], Values]) -> Values:
-    """Return what is told of each part's library; of the dry driver, that there is none."""
-    builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
-    return [
-        value or ("none" if part.stores_nothing else None)
-        for part, value in zip(parts, told(builds), strict=True)
-    ]
-
-
-def _if_known_to_differ(values: Values) -> Values:
-    """Return values of which it is not worth a word that they are not known."""
-    return values if len(set(values) - {None}) > 1 else [""] * len(values)
+def _verified(part: Part) -> str:
+    statuses = {run.verdict.status for run in part.measured()}
+    if "failed" in statuses:
+        return "found wrong"
+    only = statuses.pop() if len(statuses) == 1 else ""
+    return {"ok": "every case", "skipped": "no case"}.get(only, "in part")
 
 
 def _settings(parts: Parts) -> Values:
-    """Return the settings that were read back and differ, but for those that are told elsewhere."""
+    """Return the settings that were read back and differ, but for those that are said elsewhere."""
     read = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known = [own for own in read if own is not None]
-    names = sorted({name for own in known for name in own} - _TOLD_ELSEWHERE)
+    elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
+    names = sorted({name for own in known for name in own} - elsewhere)
     differ = [name for name in names if len({own.get(name) for own in known}) > 1]
-
-    def text(part: Part, own: dict[str, str] | None) -> str | None:
-        if own is None:
-            return "none" if part.stores_nothing else None
-        return ", ".join(f"{name}={own.get(name, 'not read back')}" for name in differ)
-
-    return [text(part, own) for part, own in zip(parts, read, strict=True)]
-
-
-def _sync_call(parts: Parts) -> Values:
-    costs = [part.report.environment.sync for part in parts]
-    return _if_known_to_differ([(cost.primitive or None) if cost else None for cost in costs])
-
-
-def _sync_cost(parts: Parts) -> Values:
-    """Return what a sync costs, where that differs by more than it would on one machine."""
-    costs = [part.report.environment.sync for part in parts]
-    known = [cost.overwrite_p50_ns for cost in costs if cost]
-    if not known or max(known) <= FLAT * min(known):
-        return [""] * len(parts)
-    return [f"{format_ms(cost.overwrite_p50_ns)} ms (p50)" if cost else None for cost in costs]
-
-
-def _knows_driver(part: Part) -> bool:
-    return part.case.driver != UNKNOWN_DRIVER
-
-
-def _tool(parts: Parts) -> Values:
-    return _if_known_to_differ([part.report.tool_version or None for part in parts])
-
-
-_SUBJECTS: dict[str, Callable[[Parts], Values]] = {
-    "verified": _verified,
-    "layout": _layout,
-    "measured": lambda parts: [amount(part.case) for part in parts],
-    "driver": lambda parts: [part.case.driver if _knows_driver(part) else None for part in parts],
-    "waiting for the lock": lambda parts: [
-        busy_policy(part.case) if _knows_driver(part) else None for part in parts
-    ],
-    "SQLite's version": lambda parts: _of_builds(parts, versions),
-    "SQLite's options": lambda parts: _if_known_to_differ(_of_builds(parts, own_options)),
-    "settings such as page_size": _settings,
-    "the call that syncs": _sync_call,
-    "what a sync costs": _sync_cost,
-    "Python's version": lambda parts: [part.report.environment.host.python or None for part in parts],
-    "sqlstress's version": _tool,
-}
-"""What reports may differ in without being incomparable → what it is in each."""
+    return [
+        ("none" if stores_nothing(part.case.driver) else None)
+        if own is None
+        else ", ".join(f"{name}={own.get(name, 'not read back')}" for name in differ)
+        for part, own in zip(parts, read, strict=True)
+    ]
 
 
 def options_apart(reports: Sequence[Report]) -> list[str]:
@@ -431,6 +370,6 @@ def options_apart(reports: Sequence[Report]) -> list[str]:
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:
         return ["command"]
-    told = [traits(case) for case in cases]
-    names = [name for name in told[0] if len({own.get(name) for own in told}) > 1] if told else []
+    values = [traits(case) for case in cases]
+    names = [name for name in values[0] if len({own.get(name) for own in values}) > 1] if values else []
     return [f"--{name}" for name in names] or ["--concurrency"]

@@ -60,16 +60,13 @@ def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durabi
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _OF_FILES or level not in _LEVELS:
         return None
-    return Durability(journal, level, _primitive(effective, sync))
+    primitive = (sync.primitive if sync else None) or None
+    if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
+        primitive = "fsync"  # the call that was timed is another case's
+    return Durability(journal, level, primitive)
 
 
-def _primitive(effective: Mapping[str, str], sync: SyncCost | None) -> str | None:
-    """Return the call that commits wait for: the one that was timed may be another case's."""
-    if sync is None or not sync.primitive:
-        return None
-    if sync.primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        return "fsync"
-    return sync.primitive
+_UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back."
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
@@ -77,13 +74,25 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
 
     `effective` are the settings as SQLite answered them (journal_mode, synchronous, fullfsync), or a server.
     """
-    if told := at_server(effective):
-        return f"{told[0].upper()}{told[1:]}."
+    if of_server := at_server(effective):
+        return f"{of_server[0].upper()}{of_server[1:]}."
     found = durability_of(effective, sync)
     if found is None:
-        return _differing(effective) or _UNKNOWN
-    caveats = "".join(f"; {text}" for text in _caveats(found) if text)
-    return f"{_waited(found, sync)}{caveats}."
+        # Connections to the same database may differ.
+        answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
+        differing = [
+            f"{name} is {said.replace(' / ', ' or ')}" for name, said in answers.items() if " / " in said
+        ]
+        depends = f"Durability depends on the connection: {' and '.join(differing)}."
+        return depends if differing else _UNKNOWN
+    no_journal = found.journal in ("memory", "off")
+    caveats = (
+        "a crash can corrupt the database" if no_journal else "",
+        # Whoever has no journal need not be told of the power failure beside the crash.
+        "" if no_journal and found.syncs else risk(found.journal, found.level).told,
+        "fsync leaves it in the drive's cache" if found.syncs and not found.reaches_the_medium else "",
+    )
+    return f"{'; '.join(filter(None, (_waited(found, sync), *caveats)))}."
 
 
 def describe_waits(effective: Mapping[str, str], sync: SyncCost | None) -> str:
@@ -92,18 +101,13 @@ def describe_waits(effective: Mapping[str, str], sync: SyncCost | None) -> str:
     return _UNKNOWN if found is None else f"{_waited(found, sync)}."
 
 
-_UNKNOWN = "What a commit waits for is not known: journal_mode and synchronous were not read back."
-
-
-def _differing(effective: Mapping[str, str]) -> str | None:
-    """Return what it depends on where connections to the same database differ; None where they don't."""
-    answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
-    told = [f"{name} is {value.replace(' / ', ' or ')}" for name, value in answers.items() if " / " in value]
-    return f"What a commit waits for depends on the connection: {' and '.join(told)}." if told else None
-
-
 def _waited(found: Durability, sync: SyncCost | None) -> str:
-    return f"{found.name}: {waits(found)}{_cost(found, sync)}"
+    """Return what a commit waits for, with the settings and what it costs."""
+    cost = ""
+    if sync and found.syncs and found.primitive == sync.primitive:
+        shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
+        cost = f" (p50 {shown} ms{' each' * (found.syncs > 1)} here)"
+    return f"{found.name}: {waits(found)}{cost}"
 
 
 def waits(found: Durability) -> str:
@@ -111,25 +115,9 @@ def waits(found: Durability) -> str:
     if not found.syncs:
         return "no commit waits for a sync"
     if found.primitive is None:
-        return "each commit waits for a sync, by a call that is not known"
+        return "each commit waits for a sync, by an unknown call"
     calls = f"one {found.primitive}" if found.syncs == 1 else f"{found.syncs} {found.primitive} calls"
     return f"each commit waits for {calls}"
-
-
-def _cost(found: Durability, sync: SyncCost | None) -> str:
-    if sync is None or not found.syncs or found.primitive != sync.primitive:
-        return ""
-    shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
-    return f" (p50 {shown} ms{' each' * (found.syncs > 1)} here)"
-
-
-def _caveats(found: Durability) -> tuple[str, ...]:
-    no_journal = found.journal in ("memory", "off")
-    crash = "a crash can corrupt the database" if no_journal else ""
-    # Whoever has no journal need not be told of the power failure beside the crash.
-    power = "" if no_journal and found.syncs else risk(found.journal, found.level).told
-    stays = found.syncs and not found.reaches_the_medium
-    return crash, power, "fsync leaves it in the drive's cache" if stays else ""
 
 
 # SQLite's builds, and in what those of several reports, or of the arms of a test, differ: in words.

@@ -5,26 +5,30 @@ Hosts are never pooled, but for the totals of those that loaded one server toget
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import combinations
-from statistics import NormalDist, median_low
+from statistics import median_low
 from typing import Any
 
 from sqlstress.analysis.comparison import ALPHA, said_of
 from sqlstress.analysis.differences import FLAT
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.fleet_hosts import FACTS, Host, Measured, Terms, host_of
+from sqlstress.analysis.fleet_hosts import (
+    FACTS,
+    Host,
+    Joint,
+    Measured,
+    Terms,
+    joint_loads,
+    short_name,
+    totals_of,
+)
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import ERROR
-from sqlstress.analysis.joint_load import Joint, Total, joint_loads, totals_told
 from sqlstress.analysis.wording import listing, place, plural
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, Ratio, needed, unpaired
+from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, Ratio, needed, trend, unpaired
 
 # Tables of a fleet: a row for each case, and in it the hosts whose figures can be compared.
 
@@ -93,13 +97,12 @@ class Row:
 
     def why_apart(self, figure: Figure) -> tuple[Finding, ...]:
         """Return why a figure can't be compared with the others: in which terms it differs."""
-        own, usual = dict(figure.measured.terms), dict(self.terms)
+        own, usual = figure.measured.terms, dict(self.terms)
         if not usual:
-            unknown = (subject for subject, value in own.items() if value is None)
-            return tuple(Finding("term-unknown", subject=subject) for subject in unknown)
+            return tuple(Finding("term-unknown", subject=subject) for subject, value in own if value is None)
         return tuple(
             Finding("term-differs", subject=subject, value=value, usual=usual.get(subject))
-            for subject, value in own.items()
+            for subject, value in own
             if value is None or value != usual.get(subject)
         )
 
@@ -124,49 +127,39 @@ class Table:
 
 def tables(hosts: Sequence[Host]) -> tuple[Table, ...]:
     """Return what hosts have in common, in the order in which the first of them has it."""
-    by_case: dict[Case, list[Figure]] = {}
+    by_case: dict[Case, dict[str, Figure]] = {}
     for host in hosts:
-        own: set[Case] = set()
-        for measured in host.cases:
-            if measured.case not in own:  # of a case that a plan holds twice, the first one stands
-                own.add(measured.case)
-                by_case.setdefault(measured.case, []).append(Figure(host, measured))
+        for measured in host.cases:  # of a case that a plan holds twice, the first one stands
+            by_case.setdefault(measured.case, {}).setdefault(host.digest, Figure(host, measured))
     by_table: dict[Hashable, list[Row]] = {}
     for case, figures in by_case.items():
         if len(figures) > 1:
             key = face_of(case).tables, face_of(case).alike.one_table(case)
-            by_table.setdefault(key, []).append(_row(case, figures))
-    return tuple(Table(tuple(sorted(rows, key=_order))) for rows in by_table.values())
+            by_table.setdefault(key, []).append(_row(case, [*figures.values()]))
 
+    def order(row: Row) -> tuple[int, int]:
+        sweeps = face_of(row.case).behaviour.sweeps
+        return (row.case.buckets, row.case.concurrency) if sweeps else (0, 0)
 
-def _order(row: Row) -> tuple[int, int]:
-    sweeps = face_of(row.case).behaviour.sweeps
-    return (row.case.buckets, row.case.concurrency) if sweeps else (0, 0)
+    return tuple(Table(tuple(sorted(rows, key=order))) for rows in by_table.values())
 
 
 def _row(case: Case, figures: Sequence[Figure]) -> Row:
-    known = [one for one in figures if one.measured.rate]
-    without = tuple(one for one in figures if not one.measured.rate)
-    alike = _most_alike(known)
-    comparable = sorted(alike, key=lambda one: -one.rate)
-    chosen = {id(one) for one in alike}  # a thousand figures, each held against each, would take seconds
-    apart = sorted((one for one in known if id(one) not in chosen), key=lambda one: -one.rate)
-    return Row(case, figures[0].measured.work, tuple(comparable), tuple(apart), without)
-
-
-def _most_alike(figures: Iterable[Figure]) -> list[Figure]:
-    """Return the most figures that have all terms in common, each of which is known."""
+    known = sorted((figure for figure in figures if figure.measured.rate), key=lambda figure: -figure.rate)
+    # The most that have all terms in common, each of which is known.
     kinds: dict[Terms, list[Figure]] = {}
-    for one in figures:
-        terms = one.measured.terms
-        if all(value is not None for _, value in terms):
-            kinds.setdefault(terms, []).append(one)
-    return max(kinds.values(), key=len, default=[])
-
-
-def compared(base: Figure, other: Figure, alpha: float) -> Ratio | None:
-    """Return how a host's figure compares with another's, from the trials of each."""
-    return unpaired(base.measured.logarithms, other.measured.logarithms, 1 - alpha)
+    for figure in figures:
+        terms = figure.measured.terms
+        if figure.measured.rate and all(value is not None for _, value in terms):
+            kinds.setdefault(terms, []).append(figure)
+    usual = max(kinds, key=lambda terms: len(kinds[terms]), default=None)
+    return Row(
+        case,
+        figures[0].measured.work,
+        comparable=tuple(figure for figure in known if figure.measured.terms == usual),
+        apart=tuple(figure for figure in known if figure.measured.terms != usual),
+        without=tuple(figure for figure in figures if not figure.measured.rate),
+    )
 
 
 # Gathering: hosts become a fleet, each report counted once.
@@ -217,7 +210,7 @@ class Fleet:
     def alone(self) -> int:
         """Return how many cases only one host has."""
         shared = {row.case for table in self.tables for row in table.rows}
-        return len({one.case for host in self.hosts for one in host.cases} - shared)
+        return len({measured.case for host in self.hosts for measured in host.cases} - shared)
 
 
 def gathered(hosts: Iterable[Host], left_out: Iterable[LeftOut] = (), remarks: Iterable[str] = ()) -> Fleet:
@@ -243,157 +236,74 @@ class Spread:
     subject: str
     values: tuple[tuple[str, tuple[Host, ...]], ...]
     """What it is, and on which hosts, the most frequent first."""
-    hosts: int
-    """How many hosts there are."""
-
-    @property
-    def usual(self) -> str | None:
-        """What it is on more than half of the hosts; None where nothing is."""
-        value, own = self.values[0]
-        return value if 2 * len(own) > self.hosts else None
+    usual: str | None
+    """What it is on more than half of the hosts; None where nothing is."""
 
 
-def spreads(hosts: Sequence[Host]) -> tuple[Spread, ...]:
-    """Return the subjects in which hosts differ, as far as they are known."""
-    return tuple(one for subject in FACTS if len((one := _spread(subject, hosts)).values) > 1)
+def spreads(hosts: Sequence[Host]) -> Iterator[Spread]:
+    """Yield the subjects in which hosts differ, as far as they are known."""
+    for subject in FACTS:
+        own: dict[str, list[Host]] = {}
+        for host in hosts:
+            if value := host.fact(subject):
+                own.setdefault(value, []).append(host)
+        values = sorted(((value, tuple(of)) for value, of in own.items()), key=lambda item: -len(item[1]))
+        if len(values) > 1:
+            first, of_first = values[0]
+            yield Spread(subject, tuple(values), first if 2 * len(of_first) > len(hosts) else None)
 
 
-def _spread(subject: str, hosts: Sequence[Host]) -> Spread:
-    known = [(host, value) for host in hosts if (value := host.fact(subject))]
-    counts = Counter(value for _, value in known)
-    own = [(value, tuple(host for host, told in known if told == value)) for value, _ in counts.most_common()]
-    return Spread(subject, tuple(own), len(hosts))
-
-
-def usual_sync(hosts: Sequence[Host]) -> Host | None:
-    """Return the host whose sync's cost is in the middle; None where fewer than three are known."""
-    known = {host.sync_ns[0]: host for host in hosts if host.sync_ns}
-    costs = [host.sync_ns[0] for host in hosts if host.sync_ns]
-    return known[median_low(costs)] if len(costs) > 2 else None
-
-
-def sync_differs(host: Host, other: Host) -> bool:
-    """Say whether a sync costs two hosts more or less by a factor that one host does not show by itself.
-
-    Each has it measured when it began and when it ended: all of one must lie beyond all of the other.
-    """
-    if not host.sync_ns or not other.sync_ns:
-        return False
-    return min(host.sync_ns) > FLAT * max(other.sync_ns) or FLAT * max(host.sync_ns) < min(other.sync_ns)
-
-
-def unlike(host: Host, hosts: Sequence[Host], found: Sequence[Spread]) -> Iterator[Finding]:
-    """Yield in what a host differs from most."""
-    middle = usual_sync(hosts)
-    if middle and middle is not host and sync_differs(host, middle):
-        yield Finding("sync-unlike", own_ns=host.sync_ns[0], usual_ns=middle.sync_ns[0])
-    for spread in found:
-        value = host.fact(spread.subject)
-        if spread.usual is not None and value and value != spread.usual:
-            yield Finding("fact-unlike", subject=spread.subject, value=value, usual=spread.usual)
-
-
-# Whether one figure falls or rises with another over hosts: Kendall's tau, and its test.
-#
-# Exact up to EXACT hosts, by counting the orders; of more by the normal approximation. A pair that ties in
-# either figure counts against what is to be shown.
-#
-# Source: Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", chapter 8.
-
-
-EXACT = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Trend:
-    """How two figures go together."""
-
-    tau: float
-    """-1 to 1: the share of pairs of hosts in the same order, less that in the opposite one."""
-    chance: float
-    """How likely so much is, either way, where the figures have nothing to do with each other."""
-
-    @property
-    def falls(self) -> bool:
-        """Whether one falls as the other rises."""
-        return self.tau < 0
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether it is more than chance."""
-        return self.chance <= ERROR
-
-
-def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return how the second figure goes with the first, over two points or more."""
-    signs = [_sign(x - a) * _sign(y - b) for (a, b), (x, y) in combinations(points, 2)]
-    pairs, score = len(signs), sum(signs)
-    # Ties take away from the score, so that they never help.
-    shown = max(0, abs(score) - signs.count(0))
-    return Trend(score / pairs, min(1.0, 2 * _tail(len(points), shown)))
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
-
-
-def _tail(count: int, score: int) -> float:
-    """Return how likely a score of so much or more is, of figures in any order."""
-    pairs = count * (count - 1) // 2
-    if count > EXACT:
-        deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-        return 1 - NormalDist().cdf((score - 1) / deviation)
-    discordant = (pairs - score) // 2
-    return sum(_orders(count)[: discordant + 1]) / math.factorial(count)
-
-
-@cache
-def _orders(count: int) -> tuple[int, ...]:
-    """Return how many orders of so many things have 0, 1, 2, ... pairs in the wrong one."""
-    if count < 2:
-        return (1,)
-    before = _orders(count - 1)
-    size = len(before) + count - 1
-    return tuple(sum(before[max(0, place - count + 1) : place + 1]) for place in range(size))
+def differing_facts(fleet: Fleet) -> Iterator[str]:
+    """Yield in what the hosts differ, a sentence for each subject."""
+    for spread in spreads(fleet.hosts):
+        shown = []
+        for value, hosts in spread.values[:8]:
+            most = 2 * len(hosts) > len(fleet.hosts) and len(hosts) > 1
+            where = f"{len(hosts)} hosts" if most else listing([short_name(host.name) for host in hosts])
+            shown.append(f"{value} on {where}")
+        if (more := len(spread.values) - 8) > 0:
+            shown.append(plural(more, "other value"))
+        yield f"{spread.subject[:1].upper()}{spread.subject[1:]}: {'; '.join(shown)}."
 
 
 # Conclusions: what the reports of a fleet say, each against the noise of its trials.
 
 
-_LONGEST = 40
+MOST_EXPLAINED = 8
 
 
 def conclude(fleet: Fleet) -> Iterator[Finding]:
     """Yield what can be said of the hosts: wrong data first."""
-    yield from _wrong(fleet)
-    yield from totals_told(fleet)
-    found = spreads(fleet.hosts)
-    slow: dict[str, Host] = {}
+    for host in fleet.hosts:
+        if wrong := [measured.wrong for measured in host.cases if measured.wrong]:
+            name = short_name(host.name)
+            yield Finding("host-wrong-data", host=name, cases=len(wrong), example=wrong[0])
+    yield from totals_of(fleet.joint())
+    unlike: dict[str, Host] = {}
     for row in fleet.told():
         yield _range(fleet, row)
-        yield from _from_the_median(fleet, row, slow)
-    yield from _explained(fleet, slow.values(), found)
-    yield from _apart(fleet)
-    # A server's disk is not its hosts'.
-    own_disk = [row for row in fleet.told()[:1] if not row.case.server]
-    yield from (one for row in own_disk if (one := _with_sync(row)))
+        yield from _from_the_median(fleet, row, unlike)
+    yield from _explained(fleet, list(unlike.values())[:MOST_EXPLAINED])
+    apart: dict[tuple[Finding, ...], dict[str, Host]] = {}
+    for row in (row for table in fleet.tables for row in table.rows):
+        for figure in row.apart:
+            apart.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
+    for reasons, hosts in apart.items():  # the same of several cases once
+        names = tuple(short_name(host.name) for host in hosts.values())
+        yield Finding("hosts-not-comparable", hosts=names, reasons=reasons)
+    for row in fleet.told()[:1]:
+        # Whether hosts whose sync costs less reached more; a server's disk is not its hosts'.
+        points = [(figure.host.sync_ns[0], figure.rate) for figure in row.comparable if figure.host.sync_ns]
+        if len(points) > 2 and not row.case.server:
+            found = trend(points)
+            code = "cheaper-sync-more" if found.tau < 0 else "dearer-sync-more"
+            code = code if found.chance <= ERROR else "sync-unclear"
+            yield Finding(code, hosts=len(points), where=row.place, tau=found.tau)
 
 
-def name(host: Host) -> str:
-    """Return what a host is called in a sentence."""
-    return host.name if len(host.name) <= _LONGEST else f"{host.name[: _LONGEST - 1]}…"
-
-
-def names(hosts: Sequence[Host]) -> str:
-    """Return several hosts' names; of many the first ones."""
-    return listing([name(host) for host in hosts])
-
-
-def _wrong(fleet: Fleet) -> Iterator[Finding]:
-    for host in fleet.hosts:
-        wrong = [one for one in host.cases if one.wrong]
-        if wrong:
-            yield Finding("host-wrong-data", host=name(host), cases=len(wrong), example=wrong[0].wrong)
+def compared(base: Figure, other: Figure, alpha: float) -> Ratio | None:
+    """Return how a host's figure compares with another's, from the trials of each."""
+    return unpaired(base.measured.logarithms, other.measured.logarithms, 1 - alpha)
 
 
 def _range(fleet: Fleet, row: Row) -> Finding:
@@ -401,11 +311,11 @@ def _range(fleet: Fleet, row: Row) -> Finding:
     found = compared(row.worst, row.best, fleet.alpha)
     facts: dict[str, Any] = {
         "where": row.place,
-        "best": name(row.best.host),
-        "worst": name(row.worst.host),
+        "best": short_name(row.best.host.name),
+        "worst": short_name(row.worst.host.name),
         "most": row.best.rate,
         "least": row.worst.rate,
-        "unit": _unit(row),
+        "unit": f"{face_of(row.case).rate_counts} per second",
         "low": found.low if found and found.pairs else None,
         "high": found.high if found and found.pairs else None,
     }
@@ -419,11 +329,7 @@ def _range(fleet: Fleet, row: Row) -> Finding:
     return Finding("hosts-unclear", **facts, longer=True)
 
 
-def _unit(row: Row) -> str:
-    return f"{face_of(row.case).rate_counts} a second"
-
-
-def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> Iterator[Finding]:
+def _from_the_median(fleet: Fleet, row: Row, unlike: dict[str, Host]) -> Iterator[Finding]:
     """Yield which hosts are beyond doubt unlike the one in the middle, and remember the hosts."""
     if len(row.comparable) < 3:
         return
@@ -433,73 +339,32 @@ def _from_the_median(fleet: Fleet, row: Row, unlike_hosts: dict[str, Host]) -> I
         found = compared(median, figure, fleet.alpha) if figure is not median else None
         if found and said_of(found) == DIFFERENT and not 1 - NEAR < found.estimate < 1 / (1 - NEAR):
             side = sides["hosts-slower" if found.estimate < 1 else "hosts-faster"]
-            side.append(Finding("host-times", host=name(figure.host), times=found.estimate))
-            unlike_hosts[figure.host.digest] = figure.host
+            side.append(Finding("host-times", host=short_name(figure.host.name), times=found.estimate))
+            unlike[figure.host.digest] = figure.host
     for code, hosts in sides.items():
         if hosts:
-            yield Finding(code, median=name(median.host), where=row.place, hosts=tuple(hosts))
+            name = short_name(median.host.name)
+            yield Finding(code, median=name, where=row.place, hosts=tuple(hosts))
 
 
-_MOST_EXPLAINED = 8
-
-
-def _explained(fleet: Fleet, hosts: Iterable[Host], found: Sequence[Spread]) -> Iterator[Finding]:
+def _explained(fleet: Fleet, hosts: Sequence[Host]) -> Iterator[Finding]:
     """Yield in what hosts differ from most whose figures do; that is no proof of what it comes from."""
-    for host in list(hosts)[:_MOST_EXPLAINED]:
-        if own := tuple(unlike(host, fleet.hosts, found)):
-            yield Finding("host-unlike", host=name(host), facts=own)
+    differ = list(spreads(fleet.hosts))
+    known = {host.sync_ns[0]: host for host in fleet.hosts if host.sync_ns}
+    costs = [host.sync_ns[0] for host in fleet.hosts if host.sync_ns]
+    middle = known[median_low(costs)] if len(costs) > 2 else None
+    for host in hosts:
+        facts = []
+        if middle and host.sync_ns:
+            # Measured when each began and when it ended: all of one must lie beyond all of the other.
+            own, usual = host.sync_ns, middle.sync_ns
+            if min(own) > FLAT * max(usual) or FLAT * max(own) < min(usual):
+                facts.append(Finding("sync-unlike", own_ns=own[0], usual_ns=usual[0]))
+        for spread in differ:
+            value = host.fact(spread.subject)
+            if spread.usual is not None and value and value != spread.usual:
+                facts.append(Finding("fact-unlike", subject=spread.subject, value=value, usual=spread.usual))
+        if facts:
+            yield Finding("host-unlike", host=short_name(host.name), facts=tuple(facts))
         else:
-            yield Finding("host-unlike-unknown", host=name(host))
-
-
-def _apart(fleet: Fleet) -> Iterator[Finding]:
-    """Yield which hosts can't be compared with the others, and why; the same of several cases once."""
-    apart: dict[tuple[Finding, ...], dict[str, Host]] = {}
-    for table in fleet.tables:
-        for row in table.rows:
-            for figure in row.apart:
-                apart.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
-    for reasons, hosts in apart.items():
-        yield Finding("hosts-not-comparable", hosts=tuple(map(name, hosts.values())), reasons=reasons)
-
-
-def _with_sync(row: Row) -> Finding | None:
-    """Return whether hosts whose sync costs less reached more; None of too few hosts to ask."""
-    points = [(one.host.sync_ns[0], one.rate) for one in row.comparable if one.host.sync_ns]
-    if len(points) < 3:
-        return None
-    found: Trend = trend(points)
-    if not found.is_shown:
-        code = "sync-unclear"
-    else:
-        code = "cheaper-sync-more" if found.falls else "dearer-sync-more"
-    return Finding(code, hosts=len(points), where=row.place, tau=found.tau)
-
-
-def differing_facts(fleet: Fleet) -> Iterator[str]:
-    """Yield in what the hosts differ, a sentence for each subject."""
-    for spread in spreads(fleet.hosts):
-        told = [f"{value} on {_where(own, len(fleet.hosts))}" for value, own in spread.values[:8]]
-        more = len(spread.values) - 8
-        others = [f"{plural(more, 'other value')}"] if more > 0 else []
-        yield f"{spread.subject[:1].upper()}{spread.subject[1:]}: {'; '.join([*told, *others])}."
-
-
-def _where(hosts: Sequence[Host], every: int) -> str:
-    return f"{len(hosts)} hosts" if 2 * len(hosts) > every and len(hosts) > 1 else names(hosts)
-
-
-__all__ = [
-    "Fleet",
-    "Host",
-    "Joint",
-    "LeftOut",
-    "Measured",
-    "Row",
-    "Table",
-    "Total",
-    "conclude",
-    "differing_facts",
-    "gathered",
-    "host_of",
-]
+            yield Finding("host-unlike-unknown", host=short_name(host.name))

@@ -67,14 +67,14 @@ class Group:
         """Return which of its cases they are; of a value that has them all, the value only."""
         if not self.parts:
             return places(cases)
-        meant = set(cases)
+        wanted = set(cases)
         whole, some = [], []
         for part in self.parts:
-            own = [run.case for run in part.runs if run.case in meant]
-            if len(own) == len(part.runs):
+            shared = [run.case for run in part.runs if run.case in wanted]
+            if len(shared) == len(part.runs):
                 whole.append(self.value(part.case))
-            elif own:
-                some.append(f"{self.setting} {self.value(part.case)} with {places(own)}")
+            elif shared:
+                some.append(f"{self.setting} {self.value(part.case)} with {places(shared)}")
         if len(whole) == len(self.parts):
             return "every case"
         return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
@@ -144,8 +144,8 @@ class Tested:
     """What the passes of some runs say of each other, each pair against its own noise."""
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
-        self._places = {id(run): place for place, run in enumerate(runs)}
-        self._passes = Passes(dict(enumerate(figures)), error)
+        # By identity: a run is no key.
+        self._passes = Passes(dict(zip(map(id, runs), figures, strict=True)), error)
 
     @property
     def passes(self) -> int:
@@ -154,7 +154,7 @@ class Tested:
 
     def middle(self, run: Run) -> float:
         """Return the geometric mean of a run's figures."""
-        return self._passes.middle(self._place(run))
+        return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
         """Return which of the runs has the highest."""
@@ -162,7 +162,7 @@ class Tested:
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
         """Return the other's figure over the base's."""
-        return self._passes.ratio(self._place(base), self._place(other))
+        return self._passes.ratio(id(base), id(other))
 
     def is_less(self, run: Run, other: Run) -> bool:
         """Say whether a run reaches less than another one, beyond doubt."""
@@ -183,9 +183,6 @@ class Tested:
     def needed(self) -> int:
         """About how many passes would tell a difference of EQUAL."""
         return self._passes.needed(EQUAL)
-
-    def _place(self, run: Run) -> int:
-        return self._places[id(run)]
 
 
 MOST_PASSES = 1000
@@ -208,11 +205,11 @@ def longest_wait_ns(run: Run) -> int:
     return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
-def by_files(ones: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
+def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
     """Return things by their number of files, ascending; those of a number in the order given."""
     found: dict[int, list[T]] = {}
-    for one in ones:
-        found.setdefault(files(one), []).append(one)
+    for item in items:
+        found.setdefault(files(item), []).append(item)
     return dict(sorted(found.items()))
 
 
@@ -244,35 +241,34 @@ def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
         families.setdefault(_family(group), []).append(group)
-    found = [one for family in families.values() for one in _joined(family)]
+    found = []
+    for family in families.values():
+        traits = [face_of(group.case).alike.traits(group.case) for group in family]
+        ways = [(name, _alike(family, traits, name)) for name in traits[0]] if len(family) > 1 else []
+        name, alike = min(ways, key=lambda way: len(way[1]), default=("", [[group] for group in family]))
+        for parts in alike:
+            runs = tuple(run for part in parts for run in part.runs)
+            several = len(parts) > 1
+            found.append(
+                Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if several else parts[0]
+            )
     # What is said of the values beside each other is one group's more.
-    said = len(groups) + sum(bool(one.parts) for one in found)
-    return tuple(_counted(one, said) for one in found)
-
-
-def _counted(group: Group, groups: int) -> Group:
-    parts = tuple(replace(part, groups=groups) for part in group.parts)
-    return replace(group, groups=groups, parts=parts)
+    count = len(groups) + sum(bool(group.parts) for group in found)
+    return tuple(
+        replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
+        for group in found
+    )
 
 
 def _family(group: Group) -> Hashable:
     """Return what groups have in common that may be put together: all but the traits of their cases."""
-    face, run = face_of(group.case), group.runs[0]
+    face = face_of(group.case)
     if not face.alike.traits(group.case):
         return id(group)
     bare = replace(
         face.alike.one_table(group.case), driver="", settings=Settings(), server=None, spec=face.spec()
     )
-    return run.arm, bare, stores_nothing(group.case.driver)
-
-
-def _joined(family: list[Group]) -> list[Group]:
-    if len(family) < 2:
-        return family
-    traits = [face_of(group.case).alike.traits(group.case) for group in family]
-    ways = [(name, _alike(family, traits, name)) for name in traits[0]]
-    name, alike = min(ways, key=lambda way: len(way[1]))
-    return [_whole(name, parts) for parts in alike]
+    return group.runs[0].arm, bare, stores_nothing(group.case.driver)
 
 
 def _alike(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
@@ -288,10 +284,3 @@ def _alike(family: list[Group], traits: list[Mapping[str, str]], name: str) -> l
         found.setdefault((others, id(group) if twin in values else None), []).append(group)
         values.add(twin)
     return list(found.values())
-
-
-def _whole(setting: str, parts: list[Group]) -> Group:
-    if len(parts) < 2:
-        return parts[0]
-    runs = tuple(run for part in parts for run in part.runs)
-    return Group(parts[0].case, runs, setting=setting, parts=tuple(parts))

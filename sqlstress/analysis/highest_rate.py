@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.scaling import SATURATED, achieved, saturation
-from sqlstress.analysis.wording import duration, listing, percent, plural, whole
+from sqlstress.analysis.scaling import SATURATED, saturation
+from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram
@@ -38,38 +39,31 @@ def promised(promise: Promise) -> str:
 
 
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return what of a promise a window broke, in words; nothing of one that kept all of it."""
-    return tuple(_broken(trial, promise))
-
-
-def _broken(trial: Trial, promise: Promise) -> Iterator[str]:
+    """Return what of a promise a window broke, as a column names it; nothing if the window kept all of it."""
     latency = trial.arrived.whole if trial.arrived else None
     if latency is None:
-        yield "nothing was due"
-        return
-    if trial.failed:
-        yield f"{plural(trial.failed, 'operation')} failed"
-    if saturation([trial], ERROR) == SATURATED:
-        yield f"{percent(achieved([trial]) or 0.0)} of what was due was done"
+        return ("nothing due",)
+    found = ["failures"] * bool(trial.failed)
+    found += ["saturated"] * (saturation([trial], ERROR) == SATURATED)
     for name, bound in promise.bounds.items():
         ns = latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
         if ns is None or ns > bound * NS_PER_S:
-            yield f"{name} was {duration(ns or 0.0)}"
+            found.append(name)
+    return tuple(found)
 
 
 def tried(report: Report, search: LimitSearch) -> tuple[Tried, ...]:
     """Return the rates that were tried, in ascending order."""
-    found = [
-        Tried(run.case.rate, run, tuple(not broken(one, search.promise) for one in run.valid))
-        for run in report.runs
-        if run.case.rate
-    ]
-    return tuple(sorted(found, key=_rate))
+    runs = sorted((run for run in report.runs if run.case.rate), key=lambda run: run.case.rate)
+    return tuple(
+        Tried(run.case.rate, run, tuple(not broken(trial, search.promise) for trial in run.valid))
+        for run in runs
+    )
 
 
 def answered(report: Report, search: LimitSearch) -> Answer:
     """Return the highest rate that holds, and the lowest that does not, as far as they are known."""
-    return answer({one.rate: one.kept for one in tried(report, search) if one.kept})
+    return answer({rate.rate: rate.kept for rate in tried(report, search) if rate.kept})
 
 
 def is_whole(found: Answer) -> bool:
@@ -80,44 +74,63 @@ def is_whole(found: Answer) -> bool:
 def conclusion(report: Report, search: LimitSearch) -> str:
     """Return the answer, in a few sentences: what holds, what does not, and what can't be told."""
     rates, found = tried(report, search), answered(report, search)
+    measured = [rate for rate in rates if rate.kept]
+    ended = f"It ended early: {search.ended.removesuffix('.')}." if search.ended else ""
     if found.holds is None and found.breaks is None:
-        return " ".join(filter(None, (_nothing(rates, search), _ended(search))))
-    sentences = [_ends(found, rates, search)]
-    if found.holds is None or found.breaks is None:
-        sentences.append(_one_end(found, rates))
-    sentences += [text for text in (_between(found, rates), _below(found, rates)) if text]
-    if not is_whole(found) and (why := _ended(search)):
-        sentences.append(why)
-    if few := _too_few(found, rates, search.promise):
-        sentences.append(few)
-    return " ".join(sentences)
+        sentences = [_nothing(measured, search), ended]
+    else:
+        sentences = [
+            _ends(found, rates, search),
+            *_beside(found, measured),
+            "" if is_whole(found) else ended,
+            _too_few(found, rates, search.promise),
+        ]
+    return " ".join(filter(None, sentences))
 
 
 def _nothing(rates: Sequence[Tried], search: LimitSearch) -> str:
     """Say that neither end is known, and between which rates both lie."""
-    said = f"Which rate holds {promised(search.promise)} can't be told"
-    low = max((one for one in rates if one.kept and all(one.kept)), key=_rate, default=None)
-    high = min((one for one in rates if one.kept and not any(one.kept)), key=_rate, default=None)
+    said = f"Cannot tell which rate holds {promised(search.promise)}"
+    if not rates:
+        return f"{said}: no window was measured."
+    low = next((rate for rate in reversed(rates) if all(rate.kept)), None)
+    high = next((rate for rate in rates if not any(rate.kept)), None)
     if low and high and low.rate < high.rate:
         return f"{said} between {whole(low.rate)}/s and {whole(high.rate)}/s: {_counts([low, high])}."
-    measured = [one for one in rates if one.kept]
-    if not measured:
-        return f"{said}: no window was measured."
-    where = f"from {whole(measured[0].rate)}/s to {whole(measured[-1].rate)}/s"
-    return f"{said}: {plural(len(measured), 'rate')} {where} tried, and none is decided."
+    where = f"from {whole(rates[0].rate)}/s to {whole(rates[-1].rate)}/s"
+    return f"{said}: {plural(len(rates), 'rate')} {where} tried, but none is decided."
 
 
 def _ends(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> str:
-    windows = {one.rate: len(one.kept) for one in rates}
+    """Say which ends of the answer are known, and of the other one as far as it was looked for."""
+    windows = {rate.rate: len(rate.kept) for rate in rates}
     what, held, not_held = promised(search.promise), found.holds, found.breaks
     if held is not None and not_held is not None:
-        rate, other = whole(held), whole(not_held)
-        of_all = f"in all {windows[held]} windows at the one, in none of {windows[not_held]} at the other"
-        return f"Holds {rate}/s, does not hold {other}/s: {what} {of_all}."
+        first = f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
+        return f"{first} Does not hold {whole(not_held)}/s: in none of {windows[not_held]} windows."
     if held is not None:
-        return f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
+        top = max(rate.rate for rate in rates if rate.kept)
+        holds = f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
+        return (
+            f"{holds} Rates up to {whole(top)}/s were tried: cannot tell from which rate on it does not hold."
+        )
     assert not_held is not None
-    return f"Does not hold {whole(not_held)}/s: {what} in none of {windows[not_held]} windows."
+    breaks = f"Does not hold {whole(not_held)}/s: {what} in none of {windows[not_held]} windows."
+    if not_held == 1:
+        return f"{breaks} Less than one operation per second was not tried."
+    return (
+        f"{breaks} Rates down to {whole(rates[0].rate)}/s were tried: cannot tell whether a lower rate holds."
+    )
+
+
+def _beside(found: Answer, rates: Sequence[Tried]) -> Iterator[str]:
+    """Yield what was seen between the ends of the answer, and which rates below did not always hold."""
+    low, high = found.holds or 0, found.breaks or math.inf
+    if between := [rate for rate in rates if low < rate.rate < high]:
+        said = "Between them, cannot tell:" if found.holds and found.breaks else "Also,"
+        yield f"{said} {_counts(between)}."
+    if below := [rate for rate in rates if rate.rate < low and not all(rate.kept)]:
+        yield f"Below it, {_counts(below)}."
 
 
 def _too_few(found: Answer, rates: Sequence[Tried], promise: Promise) -> str:
@@ -126,56 +139,24 @@ def _too_few(found: Answer, rates: Sequence[Tried], promise: Promise) -> str:
     if not name or found.holds is None:
         return ""
     needed = round(1 / (1 - SHARES[name]))
-    trials = (trial for one in rates if one.rate == found.holds for trial in one.run.valid)
-    counts = (one.arrived.whole.count for one in trials if one.arrived and one.arrived.whole)
-    fewest = min(counts, default=needed)
+    trials = (trial for rate in rates if rate.rate == found.holds for trial in rate.run.valid)
+    fewest = min(
+        (trial.arrived.whole.count for trial in trials if trial.arrived and trial.arrived.whole),
+        default=needed,
+    )
     if fewest >= needed:
         return ""
     return (
-        f"A window of {plural(fewest, 'operation')} shows little of {name}, which is one in {whole(needed)}: "
-        "give a longer --duration."
+        f"A window of {plural(fewest, 'operation')} says little about {name}, which is one in "
+        f"{whole(needed)}: use a longer --duration."
     )
-
-
-def _one_end(found: Answer, rates: Sequence[Tried]) -> str:
-    if found.breaks is None:
-        top = max((one.rate for one in rates if one.kept), default=0)
-        return f"From which rate on it does not hold can't be told up to {whole(top)}/s."
-    if found.breaks == 1:
-        return "Less than one operation a second was not tried."
-    return f"Whether a lower rate holds can't be told down to {whole(rates[0].rate)}/s."
-
-
-def _between(found: Answer, rates: Sequence[Tried]) -> str:
-    """Say what was seen between the ends of the answer."""
-    low, high = found.holds or 0, found.breaks or 1 << 62
-    inner = [one for one in rates if one.kept and low < one.rate < high]
-    return (
-        f"Between them it can't be told: {_counts(inner)}."
-        if inner and found.holds and found.breaks
-        else (f"Besides, {_counts(inner)}." if inner else "")
-    )
-
-
-def _below(found: Answer, rates: Sequence[Tried]) -> str:
-    """Say which rates below the one that holds broke the promise all the same, now and then."""
-    inner = [one for one in rates if found.holds and one.rate < found.holds and not all(one.kept)]
-    return f"Below it, {_counts(inner)}." if inner else ""
 
 
 def _counts(rates: Sequence[Tried]) -> str:
     """Write how many windows kept the promise at each of some rates."""
     return listing(
         [
-            f"at {whole(one.rate)}/s {sum(one.kept)} of {plural(len(one.kept), 'window')} kept it"
-            for one in rates
+            f"at {whole(rate.rate)}/s {sum(rate.kept)} of {plural(len(rate.kept), 'window')} kept it"
+            for rate in rates
         ]
     )
-
-
-def _ended(search: LimitSearch) -> str:
-    return f"It ended early: {search.ended.removesuffix('.')}." if search.ended else ""
-
-
-def _rate(one: Tried) -> int:
-    return one.rate

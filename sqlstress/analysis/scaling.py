@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from statistics import fmean, stdev
+from typing import Any
 
 from sqlstress.analysis.answers import ENOUGH_PASSES, is_told, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, Group, Tested, by_files, longest_wait_ns, noise, of_closed_loops
+from sqlstress.analysis.group import (
+    EQUAL,
+    ERROR,
+    Group,
+    Tested,
+    by_files,
+    longest_wait_ns,
+    noise,
+    of_closed_loops,
+)
 from sqlstress.analysis.wording import (
     finite,
     laid_out,
@@ -23,7 +31,7 @@ from sqlstress.analysis.wording import (
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import FEWEST, Ratio, quantile
+from sqlstress.statistics.compare import FEWEST, quantile
 from sqlstress.statistics.units import NS_PER_S, format_ms
 
 WORTH_SAYING = 1.0
@@ -33,41 +41,31 @@ WORTH_SAYING = 1.0
 @of_closed_loops
 def throughput(group: Group) -> Iterator[Finding]:
     """Yield what the totals of a group say; nothing of one point only."""
-    runs = believed(group)
+    # Those whose figures count, and of which the number of processes is known.
+    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
         return
     tested = group.tested(runs)
     if tested is None:
-        yield _highest(group, runs)
+        best = max(runs, key=lambda run: run.median_tps() or 0.0)
+        enough = best.case.repeat >= ENOUGH_PASSES
+        yield Finding(
+            "highest",
+            rate=best.median_tps() or 0.0,
+            unit=group.unit,
+            where=places([best.case]),
+            repeat=best.case.repeat if enough else None,
+            enough=None if enough else ENOUGH_PASSES,
+        )
         return
     yield _best(group, tested, runs)
-    found = curves(tested, runs)
-    yield from _scalings(found)
-    yield from _layouts(tested, found)
-
-
-def believed(group: Group) -> list[Run]:
-    """Return the runs whose figures count, and of which the number of processes is known."""
-    return [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
-
-
-def curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return the runs of each layout, by its number of files."""
-    return {
-        layout: Curve(tested, own) for layout, own in by_files(runs, lambda run: run.case.buckets).items()
-    }
-
-
-def _highest(group: Group, runs: Sequence[Run]) -> Finding:
-    best = max(runs, key=lambda run: run.median_tps() or 0.0)
-    return Finding(
-        "highest",
-        rate=best.median_tps() or 0.0,
-        unit=group.unit,
-        where=places([best.case]),
-        repeat=best.case.repeat if best.case.repeat >= ENOUGH_PASSES else None,
-        enough=None if best.case.repeat >= ENOUGH_PASSES else ENOUGH_PASSES,
-    )
+    by_layout = by_files(runs, lambda run: run.case.buckets)
+    curves = {layout: Curve(tested, own) for layout, own in by_layout.items()}
+    (base_files, base), *others = curves.items()
+    if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
+        yield Finding("layouts", base=base.laid_out(base_files), others=tuple(compared))
+    yield from _waits(group, curves)
+    yield from _scalings(curves)
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
@@ -84,24 +82,24 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
         about=several and alike,
         unit=group.unit,
         where=places(run.case for run in lead.runs),
-        equal=several and lead.equal,
+        equal=lead.equal,
         unclear=lead.unclear,
     )
 
 
-@dataclass(frozen=True)
 class Curve:
     """The runs of one layout."""
 
-    tested: Tested
-    measured: Sequence[Run]
-
-    @cached_property
-    def runs(self) -> list[Run]:
+    def __init__(self, tested: Tested, measured: Sequence[Run]) -> None:
+        self.tested = tested
+        self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
         """In ascending order of processes, one of each."""
-        return sorted({run.case.concurrency: run for run in self.measured}.values(), key=_count)
 
-    @cached_property
+    def laid_out(self, layout: int) -> str:
+        """Return what the layout is called: "20 files"."""
+        return laid_out(layout, [run.case for run in self.runs])
+
+    @property
     def less(self) -> list[Run]:
         """Those at the beginning of which a larger number reaches more, beyond doubt."""
         found = []
@@ -111,7 +109,7 @@ class Curve:
             found.append(run)
         return found
 
-    @cached_property
+    @property
     def enough(self) -> Run:
         """The fewest processes to which more of them add less than EQUAL, beyond doubt."""
         return next(
@@ -120,99 +118,137 @@ class Curve:
             if all(self.tested.adds_little(run, other) for other in self.runs[place + 1 :])
         )
 
-    @property
-    def most_gained(self) -> float | None:
-        """The share that more processes can gain at most over the fewest that are not known to reach less."""
-        first, *others = self.runs[len(self.less) :]
+    def scaling(self) -> Finding:
+        """Return at how many processes the total of a layout stops rising."""
+        runs, tested, less = self.runs, self.tested, self.less
+        if len(less) == len(runs) - 1:
+            return Finding("still-rising", most=_count(runs[-1]))
+        enough, (first, *others) = self.enough, runs[len(less) :]
+        if enough is runs[-1]:
+            return self._unclear(less, first, others)
+        best = tested.best(runs)
+        fallen = [
+            run
+            for run in runs
+            if _count(run) > _count(best) and tested.is_less(run, best) and not tested.are_equal(run, best)
+        ]
+        return Finding(
+            "plateau",
+            enough=_count(enough),
+            share=EQUAL,
+            most=_count(fallen[-1]) if fallen else None,
+            fall=tested.ratio(best, fallen[-1]) if fallen else None,
+            unclear=None if enough is first else _count(first),
+        )
+
+    def _unclear(self, less: Sequence[Run], first: Run, others: Sequence[Run]) -> Finding:
+        """Return how much more processes gain at most, where that may be EQUAL or more."""
         ratios = [self.tested.ratio(first, other) for other in others]
-        return max((ratio.high - 1 for ratio in ratios if ratio), default=None)
+        most = max((ratio.high - 1 for ratio in ratios if ratio), default=None)
+        anything = most is None or most > WORTH_SAYING
+        return Finding(
+            "scaling-unclear",
+            less=_count(less[-1]) if less else None,
+            first=_count(first),
+            most=None if anything else most,
+            anything=anything,
+            noise=noise(self.tested),
+        )
 
 
 def _count(run: Run) -> int:
     return run.case.concurrency
 
 
-def _scalings(found: Mapping[int, Curve]) -> Iterator[Finding]:
+def _scalings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
     """Yield at how many processes the totals stop rising; what is so of several layouts is said once."""
     said: dict[Finding, list[int]] = {}
-    for layout, curve in found.items():
+    for layout, curve in curves.items():
         if len(curve.runs) > 1:
-            said.setdefault(_scaling(curve), []).append(layout)
-    for one, own in said.items():
-        if face_of(found[own[0]].runs[0].case).behaviour.many_files:
-            cases = [run.case for layout in own for run in found[layout].runs]
-            yield Finding(one.code, where=layouts(own, cases), **one.facts)
+            said.setdefault(curve.scaling(), []).append(layout)
+    for finding, own in said.items():
+        cases = [run.case for layout in own for run in curves[layout].runs]
+        if face_of(cases[0]).behaviour.many_files:
+            yield Finding(finding.code, where=layouts(own, cases), **finding.facts)
         else:
-            yield one
+            yield finding
 
 
-def _scaling(curve: Curve) -> Finding:
-    """Return at how many processes the total of a layout stops rising."""
-    runs, less = curve.runs, curve.less
-    most, enough = runs[-1], curve.enough
-    if len(less) == len(runs) - 1:
-        return Finding("still-rising", most=_count(most))
-    if enough is most:
-        return _unclear(curve)
-    first = runs[len(less)]
-    fallen, fall = _falling(curve)
-    return Finding(
-        "plateau",
-        enough=_count(enough),
-        share=EQUAL,
-        most=fallen,
-        fall=fall,
-        unclear=None if enough is first else _count(first),
-    )
-
-
-def _falling(curve: Curve) -> tuple[int | None, Ratio | None]:
-    """Return the most processes that reached less than fewer did, and how much of that; None without any."""
-    best = curve.tested.best(curve.runs)
-    more = [run for run in curve.runs if _count(run) > _count(best)]
-    falls = [run for run in more if curve.tested.is_less(run, best) and not curve.tested.are_equal(run, best)]
-    if not falls:
-        return None, None
-    return _count(falls[-1]), curve.tested.ratio(best, falls[-1])
-
-
-def _unclear(curve: Curve) -> Finding:
-    """Return how much more processes gain at most, where it may be EQUAL or more; if that says anything."""
-    most = curve.most_gained
-    return Finding(
-        "scaling-unclear",
-        less=_count(curve.less[-1]) if curve.less else None,
-        first=_count(curve.runs[len(curve.less)]),
-        most=None if most is None or most > WORTH_SAYING else most,
-        anything=most is None or most > WORTH_SAYING,
-        noise=noise(curve.tested),
-    )
-
-
-def _layouts(tested: Tested, found: Mapping[int, Curve]) -> Iterator[Finding]:
-    (base_files, base), *others = found.items()
-    compared = [one for layout, curve in others if (one := _against(tested, base, layout, curve))]
-    if compared:
-        yield Finding("layouts", base=_laid_out(base_files, base), others=tuple(compared))
-
-
-def _laid_out(layout: int, curve: Curve) -> str:
-    return laid_out(layout, [run.case for run in curve.runs])
-
-
-def _against(tested: Tested, base: Curve, layout: int, curve: Curve) -> Finding | None:
+def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
     """Return how a layout compares at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]
-    ratio = tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
+    ratio = curve.tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
     if ratio is None:
         return None
     return Finding(
         "layout-gave" if is_told(ratio) else "layout-unclear",
-        layout=_laid_out(layout, curve),
+        layout=curve.laid_out(layout),
         ratio=ratio,
         processes=_count(common[-1]),
     )
+
+
+# How long processes waited, and how evenly they shared, where passes show a change.
+
+
+LONGER = 1.5
+"""Smallest ratio of longest waits that is reported."""
+FAIRER = 0.05
+"""Smallest difference of fairness (Jain's index) that is reported."""
+
+
+def _waits(group: Group, curves: Mapping[int, Curve]) -> Iterator[Finding]:
+    """Yield how waits and fairness differ between the layouts with the fewest and the most files, at the most
+    processes that both have; with one layout, between the fewest and the most processes."""
+    (base_files, base), *others = curves.items()
+    if not others:
+        first, last = base.runs[0], base.runs[-1]
+        if changed := _changed(first, last, ERROR / group.groups):
+            yield Finding("waits", least=_count(first), processes=_count(last), **changed)
+        return
+    layout, curve = others[-1]
+    of_base, of_other = ({_count(run): run for run in one.runs} for one in (base, curve))
+    most = max(of_base.keys() & of_other.keys(), default=1)
+    if most > 1 and (changed := _changed(of_base[most], of_other[most], ERROR / group.groups)):
+        said = {"layout": curve.laid_out(layout), "base": base.laid_out(base_files)}
+        yield Finding("layout-waits", **said, processes=most, **changed)
+
+
+def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
+    """Return how the longest wait and the fairness changed, as the table shows them, if the passes show it.
+
+    Each is wrong with half of this probability at most.
+    """
+    found: dict[str, Any] = {}
+    before, after = longest_wait_ns(base), longest_wait_ns(other)
+    apart = _are_apart(_longest(base), _longest(other), error / 2)
+    if apart and 0 < min(before, after) * LONGER <= max(before, after):
+        found |= {"longer": after > before, "wait_before_ns": before, "wait_ns": after}
+    was, now = base.shown(), other.shown()
+    fair, fair_now = (was and finite(was.fairness)) or 0.0, (now and finite(now.fairness)) or 0.0
+    apart = _are_apart(_fairness(base), _fairness(other), error / 2)
+    if apart and abs(fair_now - fair) >= FAIRER:
+        found |= {"fairer": fair_now > fair, "fairness_before": fair, "fairness": fair_now}
+    return found and {**found, "both": "longer" in found and "fairer" in found}
+
+
+def _longest(run: Run) -> list[float]:
+    return [trial.longest_wait_ns or 0 for trial in run.valid]
+
+
+def _fairness(run: Run) -> list[float]:
+    return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
+
+
+def _are_apart(one: Sequence[float], other: Sequence[float], error: float) -> bool:
+    """Say whether all figures of one side are beyond all of the other, unless chance is likelier than this.
+
+    That holds for any distribution (the extreme case of Mann-Whitney); that of a longest wait is unknown.
+    """
+    if 2 / math.comb(len(one) + len(other), len(one)) > error:
+        return False
+    return max(one) < min(other) or max(other) < min(one)
 
 
 # What waiting for a lock did, whatever the experiment: uneven shares, long waits, what was counted of it.
@@ -238,9 +274,14 @@ def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterato
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        if _is_uneven(run):
+        # Those of every pass: those of one alone may be an accident.
+        shares = [finite(passed.fairness) for passed in run.valid]
+        if shares and all(jain is not None and jain < UNFAIR_UNDER for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * _usual_ns(run)):
+        # Beside the median of the slowest kind of operation.
+        medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
+        usual_ns = max(filter(None, medians), default=0.0)
+        if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * usual_ns):
             waited.append((run.case, longest_wait_ns(run)))
     if not uneven and not waited:
         return
@@ -255,21 +296,9 @@ def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterato
     )
 
 
-def _usual_ns(run: Run) -> float:
-    """Return the median of the slowest kind of operation; 0 without any."""
-    medians = [finite(one.p50_ns) for trial in run.valid for one in trial.latency.values()]
-    return max(filter(None, medians), default=0.0)
-
-
 def fewer_processes(_cases: list[Case]) -> Finding:
     """Return what helps at a server."""
     return Finding("overloaded-server")
-
-
-def _is_uneven(run: Run) -> bool:
-    """Return whether the shares of every pass were uneven: those of one alone may be an accident."""
-    found = [finite(trial.fairness) for trial in run.valid]
-    return bool(found) and all(jain is not None and jain < UNFAIR_UNDER for jain in found)
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
@@ -285,7 +314,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 ACHIEVED = 0.99
 """Under this share of what was due, a case was saturated."""
 _DEVIATIONS = 3.0
-KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "can't be told"
+KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 
 
 def achieved(trials: Sequence[Trial]) -> float | None:
@@ -308,7 +337,7 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
         return KEPT_UP
     shares = [one for trial in trials if (one := achieved([trial])) is not None]
     if len(shares) >= FEWEST and min(shares) > 0:
-        logs = [math.log(one) for one in shares]
+        logs = [math.log(each) for each in shares]
         reach = quantile(1 - error, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
         return SATURATED if fmean(logs) + reach < math.log(ACHIEVED) else RATE_UNKNOWN
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
@@ -338,34 +367,15 @@ def disturbed(run: Run) -> bool:
     return bool(met) and 2 * sum(met) >= len(met)
 
 
-def _is_met(run: Run, trial: Trial) -> bool:
-    """Return whether others took much in a trial: in one of several, more than a short window may hide."""
-    share = taken(trial)
-    return share > (NOTED_OVER if disturbed(run) else ALONE_OVER)
-
-
-def _slowed(group: Group) -> Iterator[str]:
-    hot = [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]
-    if hot:
-        yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."
-
-
-def _sync_changed(environment: Environment) -> Iterator[str]:
-    before, after = environment.sync, environment.sync_after
-    if not before or not after:
-        return
-    ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns)
-    if not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
-        was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
-        yield (
-            f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
-            f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
-        )
-
-
 def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     """Yield what a reader must know before any figure."""
-    met = [(run, trial) for run in group.runs for trial in run.valid if _is_met(run, trial)]
+    # In one trial of several, more than a short window may hide.
+    met = [
+        (run, trial)
+        for run in group.runs
+        for trial in run.valid
+        if taken(trial) > (NOTED_OVER if disturbed(run) else ALONE_OVER)
+    ]
     if met:
         most = max((trial for _, trial in met), key=taken)
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
@@ -373,8 +383,16 @@ def disturbances(group: Group, environment: Environment) -> Iterator[str]:
         cases = dict.fromkeys(run.case for run, _ in met)
         where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
         yield (
-            f"{who} took up to {percent(taken(most))} of the processors {where}: measure again where less "
-            "else is running, or read these figures as those of a shared machine."
+            f"{who} took up to {percent(taken(most))} of the processors {where}. Measure again on a "
+            "quieter machine, or treat these figures as those of a shared one."
         )
-    yield from _slowed(group)
-    yield from _sync_changed(environment)
+    if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
+        yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."
+    before, after = environment.sync, environment.sync_after
+    ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns) if before and after else 1.0
+    if before and after and not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
+        was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
+        yield (
+            f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
+            f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
+        )

@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
-from sqlstress.statistics.compare import Ratio
+from sqlstress.statistics.compare import Ratio, verdict
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
 from sqlstress.target import bucket
 
 _LONGEST_LIST = 8
-_UNITS = ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs"))
-_SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB"))
 
 
 def finite(value: float | None) -> float | None:
@@ -56,12 +54,12 @@ def between(ratio: Ratio) -> str:
 
 def duration(ns: float) -> str:
     """Write nanoseconds in the unit that people would use: 2_232_000_000 → "2.2 s"."""
-    return _in_units(ns, _UNITS, "ns")
+    return _in_units(ns, ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs")), "ns")
 
 
 def size(count: float) -> str:
     """Write bytes in the unit that people would use: 85_000_000 → "85 MB"."""
-    return _in_units(count, _SIZES, "bytes")
+    return _in_units(count, ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")), "bytes")
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
@@ -110,9 +108,9 @@ def layouts(counts: Sequence[int], cases: Iterable[Case]) -> str:
 
 
 def amount(case: Case) -> str:
-    """Write how much is measured of a case: "2s windows after 500ms of warm-up", "5,000 pairs a process"."""
+    """Write how much is measured of a case: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
-        return f"{whole(case.ops)} {face_of(case).units} a process"
+        return f"{whole(case.ops)} {face_of(case).units} per process"
     if not has_window(case):
         return "a fixed amount of work"
     after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
@@ -124,10 +122,10 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        again = "begun again and " if face_of(case).behaviour.begins_again else ""
-        return f"{case.server.isolation.replace('-', ' ')}, {again}locks waited for up to {timeout}"
-    handler = "fair waits" if settings.busy == "fair" else "SQLite's busy handler"
-    return f"{handler} up to {format_duration(settings.busy_timeout_ms / 1000)}"
+        again = ", retried" if face_of(case).behaviour.begins_again else ""
+        return f"{case.server.isolation.replace('-', ' ')}{again}, lock waits up to {timeout}"
+    handler = "fair" if settings.busy == "fair" else "SQLite's busy handler"
+    return f"lock waits up to {format_duration(settings.busy_timeout_ms / 1000)} ({handler})"
 
 
 def place(case: Case) -> str:
@@ -160,22 +158,18 @@ def places(cases: Iterable[Case]) -> str:
     every = list(cases)
     if not all(face_of(case).behaviour.sweeps for case in every):
         return listing([place(case) for case in every])
-    where: dict[tuple[bool, str], list[int]] = {}
-    for rate, own in _by_rate(every).items():
-        where.setdefault((rate > 0, _layouts_of(own)), []).append(rate)
-    return listing([f"{layouts}{_rates(own)}" for (_, layouts), own in where.items()])
-
-
-def _by_rate(cases: Iterable[Case]) -> dict[int, list[Case]]:
-    """Return cases by the rate of their loop, ascending; 0: a closed one."""
-    found: dict[int, list[Case]] = {}
-    for case in cases:
-        found.setdefault(case.rate, []).append(case)
-    return dict(sorted(found.items()))
-
-
-def _rates(rates: Sequence[int]) -> str:
-    return f" at {listing([f'{whole(rate)}/s' for rate in rates])}" if any(rates) else ""
+    by_rate: dict[int, list[Case]] = {}
+    for case in sorted(every, key=lambda case: case.rate):  # 0 is a closed loop
+        by_rate.setdefault(case.rate, []).append(case)
+    where: dict[tuple[bool, str], list[str]] = {}
+    for rate, own in by_rate.items():
+        where.setdefault((rate > 0, _layouts_of(own)), []).append(f"{whole(rate)}/s")
+    return listing(
+        [
+            f"{layout} at {listing(rates)}" if at_rates else layout
+            for (at_rates, layout), rates in where.items()
+        ]
+    )
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
@@ -214,15 +208,9 @@ def interval(gain: Gain) -> str:
     return f"{rounded(gain.low, 3)} to {rounded(gain.high, 3)}"
 
 
-def told(gain: Gain | None, base: str) -> str:
-    """Say how much more is done than with the base: "1.9 times the default (1.8 to 2.0)"."""
-    if gain is None:
-        return f"can't be told from {base}: too few rounds"
-    if gain.is_within(EQUAL):
-        return f"as good as {base} ({interval(gain)} times)"
-    if gain.is_above or gain.is_below:
-        return f"{times(gain.ratio)} {base} ({interval(gain)})"
-    return f"can't be told from {base} ({interval(gain)} times)"
+def gained(gain: Gain | None) -> str:
+    """Return the verdict of a gain: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW."""
+    return verdict(Ratio(gain.ratio, gain.low, gain.high, gain.rounds) if gain else None, EQUAL)
 
 
 def cells(gain: Gain | None, missing: str) -> tuple[str, str, str]:
@@ -238,9 +226,6 @@ def cells(gain: Gain | None, missing: str) -> tuple[str, str, str]:
 # What is shown of a drop, and what is left possible, in the same words wherever a gate judges.
 
 
-TOO_LITTLE = "too little to show anything"
-
-
 def noun(metric: str) -> str:
     """Return what a change for the worse is called: TPS drops, p99 rises."""
     return "rise" if metric == "p99" else "drop"
@@ -254,7 +239,7 @@ def loss(ratio: float, metric: str) -> float:
 def what_is_possible(worst: float | None, best: float | None, metric: str) -> str:
     """Return what two bounds of a ratio leave: "no drop shown, up to 69% possible"."""
     if worst is None or best is None:
-        return TOO_LITTLE
+        return "too little to show anything"
     least, most = loss(best, metric), loss(worst, metric)
     shown = (
         f"no {noun(metric)} shown" if least <= 0 else f"a {noun(metric)} of at least {percent(least)} shown"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from sqlstress.experiment import Experiment, commands
+from sqlstress.experiment import commands
 from sqlstress.options.option import ONE, REST, Option
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from sqlstress.engine.study import B, Opening, Study
     from sqlstress.plan import Planned
 
 
@@ -22,11 +26,31 @@ C = TypeVar("C", bound=click.Command)
 
 
 class HeadedOption(click.Option):
-    """An option of ours, which `--help` shows under a heading. Its value stays as it was typed."""
+    """An option of ours, which `--help` shows under a heading. Its value stays as it was typed.
+
+    `--help` leaves its old spellings out.
+    """
 
     def __init__(self, option: Option) -> None:
-        super().__init__(_names(option), **_attributes(option))
-        self.heading = option.group
+        names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
+        if option.flag:
+            super().__init__(names, help=option.help, is_flag=True, default=None)
+        else:
+            shown = f"  [default: {option.default}]" if option.default not in (None, ()) else ""
+            super().__init__(
+                names, help=option.help + shown, metavar=option.metavar, multiple=option.multiple
+            )
+        self.heading, self.option, self._aliases = option.group, option, option.aliases
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from sqlstress.cli.completion import values
+
+        return values(self.option, incomplete)
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        without = copy.copy(self)
+        without.opts = [name for name in self.opts if name not in self._aliases]
+        return super(HeadedOption, without).get_help_record(ctx)
 
 
 class HeadedArgument(click.Argument):
@@ -37,14 +61,31 @@ class HeadedArgument(click.Argument):
         super().__init__(
             [option.name], required=False, nargs=count, type=click.UNPROCESSED, metavar=option.metavar
         )
-        self.heading, self.text = option.group, option.help
+        self.heading, self.text, self.option = option.group, option.help, option
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from sqlstress.cli.completion import values
+
+        return values(self.option, incomplete)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         return self.metavar or "", self.text
 
 
+MOST_USED = "Most used"
+RUNNING = "Running"
+
+
 class GroupedCommand(click.Command):
-    """Shows its options under the headings that they belong to; takes nothing else but a HeadedArgument."""
+    """Shows the options that are used most first, and the others under the headings that they belong to.
+
+    It takes no word that is not an option but those of a HeadedArgument.
+    """
+
+    def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
+        """`main` are the long names of the options that are used most, without dashes."""
+        super().__init__(*args, **known)
+        self._main = main
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # A command's name behind an option comes here: what begins with an option is the default command.
@@ -52,28 +93,32 @@ class GroupedCommand(click.Command):
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise _why(error, ctx) from error
-        if words:
-            raise click.UsageError(f"{words[0]!r} does not belong here. {_place(words[0], ctx)}", ctx)
-        return words
+            # An experiment may say itself why it has not got an option of another one.
+            experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
+            why = experiment.without.get(error.option_name.lstrip("-")) if experiment else None
+            raise (click.UsageError(f"{error.option_name}: {why}.", ctx) if why else error) from error
+        if words and not ctx.resilient_parsing:
+            raise click.UsageError(f"unexpected argument {words[0]!r}. {_place(words[0], ctx)}", ctx)
+        return [] if ctx.resilient_parsing else words
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record:
-                heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else "Running"
-                sections.setdefault(heading, []).append(record)
-        for heading, records in sections.items():
+        for heading, params in self.sections(ctx).items():
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl([record for param in params if (record := param.get_help_record(ctx))])
 
-
-def _why(error: click.NoSuchOption, ctx: click.Context) -> click.UsageError:
-    """Say why an experiment has not got an option of another one, where it says so itself."""
-    experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
-    why = experiment.without.get(error.option_name.lstrip("-")) if experiment else None
-    return click.UsageError(f"{error.option_name}: {why}.", ctx) if why else error
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
+        """Return what `--help` shows, under its headings."""
+        ours = (click.Option, HeadedArgument)
+        shown = [one for one in self.get_params(ctx) if isinstance(one, ours) and one.get_help_record(ctx)]
+        by_name = {f"--{name}": param for name in self._main for param in shown if f"--{name}" in param.opts}
+        words = [param for param in shown if isinstance(param, HeadedArgument)]
+        first: list[click.Parameter] = [*words, *by_name.values()] if self._main else []
+        found: dict[str, list[click.Parameter]] = {MOST_USED: first} if first else {}
+        for param in shown:
+            if param not in first:
+                heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else RUNNING
+                found.setdefault(heading, []).append(param)
+        return found
 
 
 def _place(word: str, ctx: click.Context) -> str:
@@ -82,7 +127,7 @@ def _place(word: str, ctx: click.Context) -> str:
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)
     if near:
-        return f"A command comes first: sqlstress {near[0]} and then its options."
+        return f"Write the command first: sqlstress {near[0]}, then its options."
     named = [param.make_metavar(ctx) for param in ctx.command.params if isinstance(param, click.Argument)]
     return (
         f"{ctx.info_name} takes {f'one {named[0]} and ' if named else ''}options{'' if named else ' only'}."
@@ -106,35 +151,34 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
-def _names(option: Option) -> list[str]:
-    return [f"-{option.short}"] * bool(option.short) + [f"--{option.name}"]
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from sqlstress.cli.completion import paths
 
-
-def _attributes(option: Option) -> dict[str, Any]:
-    if option.flag:
-        return {"help": option.help, "is_flag": True, "default": None}
-    shown = f"  [default: {option.default}]" if option.default not in (None, ()) else ""
-    return {"help": option.help + shown, "metavar": option.metavar, "multiple": option.multiple}
+    return paths("FILE", incomplete)
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
     """Return -o; `what` is the beginning of its help."""
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     others = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
-    more = f"; {others}" if others else ""
+    more = f". Also {others}" if others else ""
     return click.option(
         "-o",
         "--output",
         "outputs",
         multiple=True,
         metavar="FILE",
-        help=f"{what}: {suffixes}, FORMAT:FILE for any name, FORMAT:- for standard output{more}; "
-        "may be repeated.",
+        shell_complete=_files,
+        help=f"{what}: {suffixes}. FORMAT:FILE takes any name, and FORMAT:- is standard output{more}. "
+        "May be repeated.",
     )
 
 
+details_option = click.option(
+    "--details", is_flag=True, help="Print all findings, and what each column means."
+)
 github_option = click.option(
-    "--github", is_flag=True, help="In GitHub Actions: write the step's summary, and annotations."
+    "--github", is_flag=True, help="In GitHub Actions, write the step summary and annotations."
 )
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _RUNNING: dict[str, Callable[[Any], Any]] = {
@@ -144,12 +188,13 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
         type=_FOLDER,
         default=Path(),
         metavar="FOLDER",
-        help="Where the databases go: a fresh folder of ours below it.  [default: .]",
+        help="Folder for the databases. sqlstress makes a new folder in it.  [default: .]",
     ),
-    "keep": click.option("--keep", is_flag=True, help="Keep the databases (of each layout the last ones)."),
-    "outputs": output_option("Save the report, after every case"),
+    "keep": click.option("--keep", is_flag=True, help="Keep the last databases of each layout."),
+    "outputs": output_option("Save the report after every case"),
     "github": github_option,
-    "quiet": click.option("--quiet", is_flag=True, help="Print nothing but errors."),
+    "details": details_option,
+    "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
 """The options that say where files go and what is shown, by the names of their parameters."""
@@ -157,29 +202,24 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 
 def run_options(function: F) -> F:
     """Add the options that say where files go and what is shown."""
-    for decorator in reversed(_RUNNING.values()):
-        function = decorator(function)
-    return function
+    return _decorated(function, _RUNNING)
 
 
 def slice_options(function: F) -> F:
     """Add the same options for a command whose databases nobody wants to keep: there are too many."""
-    for name, decorator in reversed(_RUNNING.items()):
-        function = function if name == "keep" else decorator(function)
-    return function
+    return _decorated(function, {name: option for name, option in _RUNNING.items() if name != "keep"})
 
 
 def result_options(function: F) -> F:
     """Add the same options for a command that finds results, and measures no cases."""
-    own = {**_RUNNING, "outputs": output_option("Save the report, every few rounds", DOCUMENTS)}
-    for decorator in reversed(own.values()):
+    outputs = output_option("Save the report every few rounds", DOCUMENTS)
+    return _decorated(function, {**_RUNNING, "outputs": outputs})
+
+
+def _decorated(function: F, options: dict[str, Callable[[Any], Any]]) -> F:
+    for decorator in reversed(options.values()):
         function = decorator(function)
     return function
-
-
-def formats_of(experiment: Experiment | None) -> Collection[str]:
-    """Return the formats in which what is found can be saved: without cases there are no figures of cases."""
-    return DOCUMENTS if experiment and experiment.study else FORMATS
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,30 +227,40 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
-def run_experiment(command: str, given: Mapping[str, Any]) -> int:
-    """Plan and measure what a command's options ask for; return the exit code."""
-    from sqlstress.plan import planned
+class Running(NamedTuple):
+    """Where files go and what is shown, as those options say it."""
 
-    running = {name: value for name, value in given.items() if name in _RUNNING}
-    asked = {name: value for name, value in given.items() if name not in _RUNNING}
-    return run_plan(planned(typed(asked), command), **running)
+    directory: Path
+    outputs: tuple[str, ...]
+    github: bool
+    details: bool
+    quiet: bool
+    no_progress: bool
+    keep: bool = False
 
+    @classmethod
+    def taken(cls, given: dict[str, Any]) -> Running:
+        """Take these options out of all that a command was given."""
+        return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
-def run_plan(
-    plan: Planned,
-    directory: Path,
-    keep: bool,
-    outputs: tuple[str, ...],
-    github: bool,
-    quiet: bool,
-    no_progress: bool,
-) -> int:
-    """Measure what is planned as the options of `run_options` say; return the exit code."""
-    # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.cli.measure import command_line, measure
-    from sqlstress.cli.outputs import Saver
-    from sqlstress.studies.sweep import study_of_plan
+    def measure(
+        self, study: Study[B], opening: Opening[B], formats: Collection[str] = FORMATS, strict: bool = False
+    ) -> int:
+        """Carry a study out; return the exit code."""
+        from sqlstress.cli.measure import measure
+        from sqlstress.cli.outputs import Saver
 
-    saver = Saver.of(outputs, github, quiet, formats_of(plan.experiment))
-    study, session = study_of_plan(plan, directory, keep, command_line())
-    return measure(study, session, saver, progress=not (quiet or no_progress))
+        saver = Saver.of(self.outputs, self.github, self.quiet, self.details, formats)
+        progress = not (self.quiet or self.no_progress)
+        return measure(study, opening, saver, progress=progress, strict=strict)
+
+    def measure_plan(self, plan: Planned) -> int:
+        """Measure what is planned; return the exit code."""
+        # Imported when there is something to measure: what is wrong is told at once.
+        from sqlstress.cli.measure import command_line
+        from sqlstress.studies.sweep import study_of_plan
+
+        # Without cases there are no figures of cases.
+        formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
+        study, session = study_of_plan(plan, self.directory, self.keep, command_line())
+        return self.measure(study, session, formats)

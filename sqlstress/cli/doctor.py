@@ -12,23 +12,15 @@ import click
 from sqlstress.cli.outputs import say
 from sqlstress.errors import NotInstalled, SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
+from sqlstress.options.dsn import dsn as read_dsn
+from sqlstress.options.parsing import sentence
 from sqlstress.report.case import COMMON
+from sqlstress.show.endings import FINE
 
 
 def _as_usual(name: str) -> str:
     """Return the help of an option that means what it means to the main experiment."""
-    option = COMMON[name]
-    return f"{option.help}  [default: {option.default}]"
-
-
-def _address(dsn: str | None) -> Dsn | None:
-    """Return a server's address as it was given. Raises UsageError."""
-    from sqlstress.options.dsn import dsn as read_dsn
-
-    try:
-        return None if dsn is None else read_dsn(dsn)
-    except ValueError as error:
-        raise UsageError(f"--dsn: {error}.") from error
+    return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
 @click.command(epilog="Example: sqlstress doctor --dir /var/lib/app --fullfsync on")
@@ -38,15 +30,16 @@ def _address(dsn: str | None) -> Dsn | None:
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
     metavar="FOLDER",
-    help="The folder to examine.  [default: .]",
+    help="Folder to examine.  [default: .]",
 )
 @click.option("--driver", metavar="NAME", help=_as_usual("driver"))
 @click.option("--journal-mode", metavar="MODE", help=_as_usual("journal-mode"))
 @click.option("--synchronous", metavar="LEVEL", help=_as_usual("synchronous"))
-@click.option("--fullfsync", metavar="on|off", help="Warn of what applies to this setting.")
-@click.option("--dsn", metavar="DSN", help="A PostgreSQL server to look at, as kv's --dsn names it.")
-def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
-    """Examine host, file system and SQLite build, time a sync here, and warn of what applies."""
+@click.option("--fullfsync", metavar="on|off", help="PRAGMA fullfsync. Shows the warnings that apply to it.")
+@click.option("--dsn", metavar="DSN", help="PostgreSQL server to examine: postgresql://user@host/database.")
+@click.option("--hunt", is_flag=True, help="Try for 10 s to make this SQLite lose commits.")
+def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
+    """Examine the host, file system and SQLite build, measure a sync, and show the warnings that apply."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
     from sqlstress.experiment import face_of
@@ -55,7 +48,10 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
     from sqlstress.show.doctor_view import doctor_text
     from sqlstress.targets import target_of
 
-    address = _address(dsn)
+    try:
+        address = None if dsn is None else read_dsn(dsn)
+    except ValueError as error:
+        raise UsageError(f"--dsn: {sentence(error)}") from error
     asked = {name.replace("_", "-"): value for name, value in given.items() if value is not None}
     case = cases_of({**asked, "concurrency": "1"})[0]
     build = target_of(case.driver).describe(case.driver)
@@ -65,11 +61,22 @@ def doctor(directory: Path, dsn: str | None, **given: Any) -> None:
             folder.path, [build] if build else [], [case.settings], 1, [lacking] if lacking else []
         )
         free = shutil.disk_usage(folder.path).free
-    say(
-        doctor_text(
-            environment, face_of(case).behaviour.loop_of(case), [*_others(case.driver, address)], free
-        )
-    )
+    others = [*_others(case.driver, address)]
+    say(doctor_text(environment, face_of(case).behaviour.loop_of(case), others, free))
+    return _hunted(case.driver, directory) if hunt else FINE
+
+
+def _hunted(driver: str, directory: Path) -> int:
+    """Try whether a driver's SQLite loses commits, and print what came of it; return the exit code."""
+    from sqlstress.analysis.finding import parts
+    from sqlstress.api import hunt
+    from sqlstress.show.doctor_view import hunt_text
+    from sqlstress.show.phrases import phrase
+
+    report = hunt(driver=driver, directory=directory, max_time="10s", shrink_time="0s")
+    (part,) = parts(report.document)
+    say(hunt_text(phrase(part.verdict.finding)))
+    return report.exit_code
 
 
 def _others(driver: str, address: Dsn | None) -> Iterator[str]:
@@ -91,4 +98,4 @@ def _others(driver: str, address: Dsn | None) -> Iterator[str]:
         names, packages = listing([one.driver for one in missing]), " ".join(one.package for one in missing)
         yield f"not installed: {names} (python -m pip install {packages})"
     for name, why in installed().broken.items():
-        yield f"{name}: can't be used, and is left out: {why}"
+        yield f"{name}: not usable: {why}"

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from sqlstress.analysis.fleet import Fleet, Host, LeftOut, gathered, host_of
-from sqlstress.cli.common_options import output_option
+from sqlstress.analysis.fleet import Fleet, LeftOut, gathered
+from sqlstress.analysis.fleet_hosts import Host, host_of
+from sqlstress.cli.common_options import GroupedCommand, details_option, output_option
 from sqlstress.cli.group import short_names
-from sqlstress.cli.outputs import Output, complain, parse_outputs, say, take_stdout
+from sqlstress.cli.outputs import complain, parse_outputs, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
 from sqlstress.show.blocks import shortened
@@ -20,52 +21,56 @@ from sqlstress.system.importing import no_search
 _PEM = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(epilog="Example: sqlstress fleet --folder reports")
+@click.command(
+    cls=GroupedCommand,
+    main=("folder", "scheduler", "hosts", "together", "limit", "output"),
+    epilog="Example: sqlstress fleet --folder reports",
+)
 @click.argument("plan", required=False, type=click.Path(path_type=Path), metavar="[PLAN.toml]")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="The reports, a JSON file for each host, in folders below it too. With --scheduler they are saved "
-    "there: it must be empty, or is made; if none is given, it is called as the plan, with -fleet.",
+    help="Folder of the reports, a JSON file for each host; subfolders are read too. With --scheduler, "
+    "reports "
+    "are saved there, and the folder must be new or empty. Default: the plan's name with -fleet.",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="The scheduler of a Dask cluster, on whose hosts the plan is measured: tls://HOST:PORT, or tcp:// "
-    "on this machine.",
+    help="Dask scheduler of the cluster that measures the plan: tls://HOST:PORT, or tcp://HOST:PORT on this "
+    "machine.",
 )
-@click.option(
-    "--tls-ca", type=_PEM, metavar="FILE", help="The authority that signed the cluster's certificates (PEM)."
-)
-@click.option("--tls-cert", type=_PEM, metavar="FILE", help="Our own certificate (PEM).")
-@click.option("--tls-key", type=_PEM, metavar="FILE", help="The key of that certificate (PEM).")
+@click.option("--tls-ca", type=_PEM, metavar="FILE", help="CA certificate of the cluster (PEM).")
+@click.option("--tls-cert", type=_PEM, metavar="FILE", help="Client certificate (PEM).")
+@click.option("--tls-key", type=_PEM, metavar="FILE", help="Key of the client certificate (PEM).")
 @click.option(
     "--dir",
     "directory",
     default=".",
     metavar="FOLDER",
-    help="Where the databases go on each host; relative: to its worker's folder.  [default: .]",
+    help="Folder for the databases on each host. A relative path starts at the worker's folder.  "
+    "[default: .]",
 )
 @click.option(
     "--limit",
     default="1h",
     metavar="TIME",
-    help="How long a host may take; it is stopped then, and the others go on.  [default: 1h]",
+    help="Time limit of a host. After it the host is stopped, and the others continue.  [default: 1h]",
 )
 @click.option(
     "--hosts",
     type=click.IntRange(1, 10_000),
     metavar="N",
-    help="Wait for so many hosts, for --limit at most.",
+    help="Wait for this many hosts, but no longer than --limit.",
 )
 @click.option(
     "--together",
     is_flag=True,
-    help="All hosts load the one server that the plan names (driver psycopg, --dsn), from a common start: "
-    "with a total over all hosts.",
+    help="Let all hosts load the same server (driver psycopg, --dsn) at the same time, and show the total.",
 )
-@output_option("Save what the fleet shows", tuple(FLEET_FORMATS))
+@output_option("Save the result", tuple(FLEET_FORMATS))
+@details_option
 @no_search()
 def fleet(
     plan: Path | None,
@@ -79,17 +84,21 @@ def fleet(
     hosts: int | None,
     together: bool,
     outputs: tuple[str, ...],
+    details: bool,
 ) -> int:
-    """Show the reports of many hosts side by side: best, median and worst, and who is unlike the others.
+    """Show the reports of many hosts side by side: best, median, worst, and outliers.
 
-    With a plan and --scheduler the plan is measured first on every host of a Dask cluster, one at a time on
-    each machine; each report is saved as soon as it is there. Needs no SQLite without that.
+    With a plan and --scheduler, measure the plan first on every host of a Dask cluster. Each machine runs one
+    host at a time. Each report is saved when it arrives. Without --scheduler, this needs no SQLite.
     """
     if (plan is None) != (scheduler is None):
-        raise UsageError("a plan is measured with --scheduler ADDRESS; reports are shown by --folder alone.")
+        raise UsageError(
+            "PLAN.toml needs --scheduler ADDRESS, and --scheduler needs PLAN.toml. To show reports, give "
+            "--folder only."
+        )
     if folder is None:
         if plan is None:
-            raise UsageError("which reports? Name their folder: sqlstress fleet --folder reports.")
+            raise UsageError("no reports given. Name their folder: sqlstress fleet --folder reports.")
         folder = Path(f"{plan.stem}-fleet")
     written = parse_outputs(outputs, FLEET_FORMATS)
     left_out: Sequence[LeftOut] = ()
@@ -103,20 +112,14 @@ def fleet(
         measured = measure_fleet(cluster, asked, complain)
         left_out, remarks = measured.left_out, measured.remarks
     elif tls_ca or tls_cert or tls_key:
-        raise UsageError("--tls-ca, --tls-cert and --tls-key are for --scheduler.")
+        raise UsageError("--tls-ca, --tls-cert and --tls-key need --scheduler.")
     elif together:
-        raise UsageError("--together is for a plan that is measured: add PLAN.toml and --scheduler.")
-    return _show(folder, written, left_out, remarks)
-
-
-def _show(
-    folder: Path, written: Sequence[Output], left_out: Sequence[LeftOut], remarks: Sequence[str]
-) -> int:
-    from sqlstress.show.fleet_formats import fleet_text
+        raise UsageError("--together needs a plan to measure: add PLAN.toml and --scheduler.")
+    from sqlstress.show.text import pages
 
     found = read_folder(folder, left_out, remarks)
     if not take_stdout(written):
-        say(fleet_text(found), end="")
+        say_page(pages(details).fleet(found))
     for output in written:
         output.write(FLEET_FORMATS[output.format](found))
     return ending(found)
@@ -136,13 +139,15 @@ def read_folder(folder: Path, left_out: Sequence[LeftOut] = (), remarks: Sequenc
 
     One report at a time is in memory; of each the figures of its cases stay.
     """
-    files = _files(folder)
     unread: list[LeftOut] = []
-    fleet = gathered(_hosts(files, unread), (), remarks)
+    fleet = gathered(_hosts(_files(folder), unread), (), remarks)
     everything = (*left_out, *unread)
-    if not fleet.hosts:
-        raise UsageError(_nothing(folder, everything))
-    return Fleet(fleet.hosts, fleet.tables, fleet.twice, everything, fleet.remarks)
+    if fleet.hosts:
+        return Fleet(fleet.hosts, fleet.tables, fleet.twice, everything, fleet.remarks)
+    where = f"--folder {str(folder)!r:.200} has no report"
+    if not everything:
+        raise UsageError(f"{where}. Save reports there with -o NAME.json.")
+    raise UsageError(f"{where} of cases: {everything[0].name}: {everything[0].why.removesuffix('.')}.")
 
 
 def ending(fleet: Fleet) -> int:
@@ -153,12 +158,14 @@ def ending(fleet: Fleet) -> int:
         first, more = failures[0], len(failures) - 1
         others = f" (and {more:,} more)" if more else ""
         complain(
-            shortened(f"Error: left out: {first.name}: {first.why.removesuffix('.')}{others}. ", 300)
+            shortened(f"Error: not included: {first.name}: {first.why.removesuffix('.')}{others}. ", 300)
             + f" {len(fleet.hosts):,} kept."
         )
     fewer = next((one for one in fleet.joint() if one.hosts < len(one.asked)), None)
     if fewer and not failures:
-        complain(f"Error: a total is of {fewer.hosts} of {len(fewer.asked)} hosts. Each report is kept.")
+        complain(
+            f"Error: a total covers {fewer.hosts} of {len(fewer.asked)} hosts only. Each report is kept."
+        )
     if wrong:
         complain(shortened(f"Error: the data was wrong on {', '.join(wrong)}.", 300))
     return BAD if wrong else FAILURE if failures or fewer else 0
@@ -167,14 +174,14 @@ def ending(fleet: Fleet) -> int:
 def _files(folder: Path) -> list[Path]:
     try:
         if not folder.is_dir():
-            raise UsageError(f"--folder {str(folder)!r:.200}: there is no such folder.")
+            raise UsageError(f"--folder: no such folder: {str(folder)!r:.200}.")
         found = sorted(path for path in folder.rglob("*.json") if not path.name.startswith("."))
     except OSError as error:
         raise UsageError(
             f"cannot read the folder {str(folder)!r:.200}: {error.strerror or error}."
         ) from error
     if len(found) > MOST:
-        raise UsageError(f"--folder {str(folder)!r:.200} holds more than {MOST:,} JSON files: split it.")
+        raise UsageError(f"--folder {str(folder)!r:.200} has more than {MOST:,} JSON files. Split it.")
     return found
 
 
@@ -184,17 +191,13 @@ def _hosts(files: Sequence[Path], unread: list[LeftOut]) -> Iterator[Host]:
             report = read(file)
         except UsageError as error:
             if not _is_ours(file):
-                unread.append(LeftOut(name, _reason(str(error))))
+                # Without its name, which stands before it.
+                unread.append(LeftOut(name, str(error).partition("': ")[2] or str(error)))
             continue
         try:
             yield host_of(name, report)
         except UsageError as error:
             unread.append(LeftOut(name, str(error), is_failure=False))
-
-
-def _reason(text: str) -> str:
-    """Return what is wrong with a file, without its name, which stands before it."""
-    return text.partition("': ")[2] or text
 
 
 def _is_ours(file: Path) -> bool:
@@ -204,11 +207,3 @@ def _is_ours(file: Path) -> bool:
             return _OWN.encode() in stream.read(200)
     except OSError:
         return False
-
-
-def _nothing(folder: Path, left_out: Sequence[LeftOut]) -> str:
-    if not left_out:
-        return f"--folder {str(folder)!r:.200} holds no report: save some there with -o NAME.json."
-    first = left_out[0]
-    why = first.why.removesuffix(".")
-    return f"--folder {str(folder)!r:.200} holds no report of cases: {first.name}: {why}."

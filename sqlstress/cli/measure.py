@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from sqlstress.cli.outputs import Saver, complain
-from sqlstress.engine.study import B, Nobody, Observer, Opening, Progress, Study
+from sqlstress.engine.study import B, Observer, Opening, Progress, Study
 from sqlstress.options.dsn import redacted
 from sqlstress.show.endings import FAILURE, FINE, endings, exit_code
 from sqlstress.studies.sweep import carry_out
@@ -61,7 +61,7 @@ def clock_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-class Bar(Nobody):
+class Bar(Observer):
     """An Observer that draws a tqdm bar."""
 
     def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
@@ -87,7 +87,7 @@ class Bar(Nobody):
 def watcher(visible: bool) -> Iterator[Observer]:
     """Yield an Observer: a bar that is removed at the end, or nobody."""
     if not visible:
-        yield Nobody()
+        yield Observer()
         return
     from tqdm import tqdm
 

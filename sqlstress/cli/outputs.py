@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
@@ -14,14 +14,12 @@ from tempfile import gettempdir
 import click
 
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import LARGEST
 from sqlstress.report.saving import STDOUT, check_length, is_stdout, is_stream, remove_unfinished
 from sqlstress.show.formats import BESIDE, FORMATS, NAMED
 from sqlstress.system.files import reason, told, too_long
-
-# What is said on the terminal, also when nobody reads it any more.
-
 
 Tell = Callable[[str], None]
 """`say`, or `complain` where the standard output is taken by a report."""
@@ -34,29 +32,35 @@ def say(text: str, end: str = "\n") -> None:
     Raises EnvironmentFailure when the text can't be written, such as into a file on a full disk.
     """
     try:
-        _write(text + end)
+        try:
+            click.echo(text + end, nl=False)
+        except UnicodeEncodeError:
+            # An old code page of Windows, say. Bars become the digits of their heights.
+            encoding = sys.stdout.encoding
+            plainer = (text + end).translate(_PLAINER).encode(encoding, "replace").decode(encoding)
+            click.echo(plainer, nl=False)
     except BrokenPipeError:
         pass
     except OSError as error:
-        raise EnvironmentFailure(f"cannot write to the standard output: {error.strerror}.") from error
+        raise EnvironmentFailure(f"cannot write to standard output: {error.strerror}.") from error
 
 
-def _write(text: str) -> None:
-    try:
-        click.echo(text, nl=False)
-    except UnicodeEncodeError:
-        # An old code page of Windows, say. Bars become the digits of their heights.
-        encoding = sys.stdout.encoding
-        plainer = text.translate(_PLAINER).encode(encoding, "replace").decode(encoding)
-        click.echo(plainer, nl=False)
+def say_page(text: str) -> None:
+    """Print a page, in colours where a terminal shows them (https://no-color.org).
+
+    Raises EnvironmentFailure.
+    """
+    from sqlstress.show.text import coloured
+
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    wanted = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    say(coloured(text) if wanted else text, end="")
 
 
 def complain(text: str) -> None:
     """Print on standard error; there is nobody to tell if that can't be done."""
-    try:
+    with suppress(OSError):
         click.echo(text, err=True)
-    except OSError:
-        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +98,6 @@ class Output:
         return is_stdout(self.path)
 
     @property
-    def is_too_large(self) -> bool:
-        """Whether it is a report that no command of ours will read."""
-        try:
-            return self.format == "json" and self.path.stat().st_size > LARGEST
-        except OSError:
-            return False
-
-    @property
     def beside(self) -> Path | None:
         """The second file, of a format that needs one: "tps.json" gets a "tps-latency.json"."""
         if self.format not in BESIDE:
@@ -116,7 +112,7 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
     """
     found = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in found) > 1:
-        raise UsageError("two reports can't share the standard output: name a file for one of them.")
+        raise UsageError("only one report can go to standard output. Give a file name for the other.")
     for folder in {output.path.resolve().parent for output in found if not is_stream(output.path)}:
         remove_unfinished(folder)
     return found
@@ -138,17 +134,17 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
     if colon and prefix in formats:
         found = Output(prefix, Path(rest))
     elif text == str(STDOUT):
-        raise UsageError(f"-o -: in which format? Write FORMAT:-, such as {next(iter(formats))}:-.")
+        raise UsageError(f"-o -: the format is missing. Write FORMAT:-, such as {next(iter(formats))}:-.")
     else:
         suffix = Path(text).suffix.lower().removeprefix(".")
         if suffix not in formats:
             raise UsageError(
-                f"-o {text!r}: the formats are {', '.join(formats)}. "
+                f"-o {text!r}: the formats are {', '.join(formats)}.{suggestion(suffix, formats)} "
                 "End the name with one of them, or write FORMAT:FILE."
             )
         found = Output(suffix, Path(text))
     if found.beside and found.is_stdout:
-        raise UsageError(f"-o {text!r}: {found.format} is two files. Name the first one.")
+        raise UsageError(f"-o {text!r}: {found.format} writes two files. Give the name of the first.")
     if found.path != STDOUT:
         _check(text, found.path)
     return found
@@ -164,25 +160,21 @@ def _check(text: str, path: Path) -> None:
     except OSError as error:
         raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
     if not path.name or is_folder:
-        raise UsageError(f"-o {text!r}: this is not the name of a file.")
+        raise UsageError(f"-o {text!r}: this is not a file name. Give one such as report.json.")
     if not has_folder:
         raise UsageError(
-            f"-o {text!r:.60}: the folder {told(written[0])} does not exist{too_long(path)}. Make it first."
+            f"-o {text!r:.60}: no such folder: {told(written[0])}{too_long(path)}. Create it first."
         )
     if not is_stream(path):
-        _check_length(text, path.resolve())
+        # What else is wrong with it than its length is said when it is written.
+        with suppress(OSError):
+            try:
+                check_length(path.resolve())
+            except FileNotFoundError as error:
+                raise UsageError(f"-o {text!r:.200}: {reason(error)}. Choose another file.") from error
     for place in written:
         if not os.access(place, os.W_OK):
-            raise UsageError(f"-o {text!r}: {place} can't be written. Choose another file.")
-
-
-def _check_length(text: str, target: Path) -> None:
-    try:
-        check_length(target)
-    except FileNotFoundError as error:
-        raise UsageError(f"-o {text!r:.200}: {reason(error)}. Choose another file.") from error
-    except OSError:
-        pass  # what else is wrong with it is said when it is written
+            raise UsageError(f"-o {text!r}: cannot write {place}. Choose another file.")
 
 
 def _written(path: Path) -> list[Path]:
@@ -234,17 +226,18 @@ class Step:
             raise EnvironmentFailure(f"cannot write {VARIABLE}: {error.strerror}.") from error
 
 
-# Where the report goes: the terminal, what -o names, and what GitHub shows.
-
-
+@dataclass(frozen=True, slots=True)
 class Terminal:
     """Standard output, as one of the places where a report goes."""
 
+    details: bool = False
+    """Whether everything is printed, or what is needed first."""
+
     def save(self, report: Report) -> None:
         """Print a report. Raises EnvironmentFailure."""
-        from sqlstress.show.text import report_text
+        from sqlstress.show.text import pages
 
-        say(report_text(report))
+        say_page(pages(self.details).report(report))
 
 
 class Saver:
@@ -270,15 +263,20 @@ class Saver:
 
     @classmethod
     def of(
-        cls, outputs: Sequence[str], github: bool, quiet: bool, formats: Collection[str] = FORMATS
+        cls,
+        outputs: Sequence[str],
+        github: bool,
+        quiet: bool,
+        details: bool,
+        formats: Collection[str] = FORMATS,
     ) -> Saver:
-        """Return what saves as -o, --github and --quiet say.
+        """Return what saves as -o, --github, --quiet and --details say.
 
         Raises UsageError before anything has been measured.
         """
         found = parse_outputs(outputs, formats)
         tell = beside(found)
-        terminal = None if quiet or take_stdout(found) else Terminal()
+        terminal = None if quiet or take_stdout(found) else Terminal(details)
         step = Step.here(tell) if github else None
         return cls(found, terminal, step, None if quiet else tell)
 
@@ -295,18 +293,22 @@ class Saver:
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
         if kept_folder and self._note:
-            self._print_note(self._note, f"The databases are kept in {kept_folder}.")
+            try:
+                self._note(f"The databases are kept in {kept_folder}.")
+            except SqlstressError as error:
+                self.problem = error
         self._save(self._step, report)
         # Whatever else was asked for can be made of JSON.
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
         if self._lost and not kept:
             self._rescue(report)
         for output in self._files:
-            if output.is_too_large:
-                complain(
-                    f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, the most that is read. "
-                    "Split the plan, or save what it shows too: -o report.html -o report.csv."
-                )
+            with suppress(OSError):
+                if output.format == "json" and output.path.stat().st_size > LARGEST:
+                    complain(
+                        f"Warning: {output.path} is larger than {LARGEST >> 20} MiB, so sqlstress cannot "
+                        "read it again. Split the plan, or also save -o report.html -o report.csv."
+                    )
 
     @property
     def prints(self) -> bool:
@@ -316,10 +318,6 @@ class Saver:
     def saved(self) -> list[str]:
         """Return the names of the files that have been written by now."""
         return list(self._written)
-
-    def kept(self) -> str:
-        """Return the end of a sentence that says where the report is by now; "" when it is nowhere."""
-        return f"; what was measured is in {', '.join(self._written)}" if self._written else ""
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
@@ -334,7 +332,8 @@ class Saver:
             yield
             stop_no_more()
         except KeyboardInterrupt as stop:
-            raise Interrupted(f"stopped{self.kept()}.") from stop
+            kept = f"; what was measured is in {', '.join(self._written)}" if self._written else ""
+            raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | Step], report: Report) -> None:
         for output in outputs:
@@ -349,19 +348,13 @@ class Saver:
                 self._written[output.name] = None
                 self._lost.discard(output)
 
-    def _print_note(self, note: Tell, text: str) -> None:
-        try:
-            note(text)
-        except SqlstressError as error:
-            self.problem = error
-
     def _rescue(self, report: Report) -> None:
         """Keep a report that could not be saved where it was to be, as JSON, in the temporary folder."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))
         except (OSError, SqlstressError):
-            rescued = "no copy could be kept in the temporary folder either"
+            rescued = "Saving a copy in the temporary folder failed too."
         else:
-            rescued = f"the report is kept in {name}"
-        self.problem = EnvironmentFailure(f"{self.problem}; {rescued}.")
+            rescued = f"The report is in {name}."
+        self.problem = EnvironmentFailure(f"{self.problem} {rescued}")

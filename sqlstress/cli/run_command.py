@@ -23,7 +23,9 @@ def run(arguments: Sequence[str]) -> int:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
-        return _complain(error.format_message(), error.exit_code, _read_on(error))
+        context = getattr(error, "ctx", None)
+        read_on = f"\nSee {context.command_path} --help." if context else ""
+        return _complain(error.format_message(), error.exit_code, read_on)
     except SqlstressError as error:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
@@ -40,12 +42,6 @@ def run(arguments: Sequence[str]) -> int:
             "What was measured before it is in the report, if you asked for one; please report it.",
             UNEXPECTED,
         )
-
-
-def _read_on(error: click.ClickException) -> str:
-    """Return where to read on, in a line of its own."""
-    context = getattr(error, "ctx", None)
-    return f"\nSee {context.command_path} --help." if context else ""
 
 
 def _complain(text: str, code: int, read_on: str = "") -> int:

@@ -8,31 +8,53 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sqlstress.cli.common_options import github_option, output_option, slice_options, typed, with_options
+from sqlstress.cli.common_options import (
+    Running,
+    details_option,
+    github_option,
+    output_option,
+    slice_options,
+    typed,
+    with_options,
+)
 from sqlstress.cli.group import experiment_command, given_in, others
-from sqlstress.cli.outputs import Step, beside, complain, parse_outputs, say, take_stdout
+from sqlstress.cli.measure import command_line
+from sqlstress.cli.outputs import Step, beside, complain, parse_outputs, say_page, take_stdout
+from sqlstress.engine.session import Session
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT
 from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
+from sqlstress.options.parsing import sentence
+from sqlstress.report import Arm
 from sqlstress.show.endings import BAD, FINE, UNSURE
 from sqlstress.show.formats import CHECK_FORMATS
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
-from sqlstress.studies.ab import GATE, Given, ab_options, load_options, merged, of_gate_and_load
-from sqlstress.studies.limit import limit_options
+from sqlstress.studies.ab import (
+    GATE,
+    Given,
+    ab_options,
+    cells,
+    load_options,
+    merged,
+    of_gate_and_load,
+    own_python,
+    study_of,
+)
+from sqlstress.studies.limit import limit_options, search_for
+from sqlstress.studies.slices import OtherPythons, Python
 from sqlstress.system.importing import no_search
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import Opening
-    from sqlstress.report import Arm
     from sqlstress.studies.ab import Cells
     from sqlstress.studies.slices import SliceBench
 
 
 AB_HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
-Options of the load are common to both arms. Exits 0 when B passes, 1 when it fails. With {others()}
-behind `ab` it is your own work, with its options: --a and --b may be two versions of it.
+Options of the load apply to both A and B. Exits 0 if B passes, 1 if it fails. To compare your own work, write
+{others()} after `ab`, with the options of that command.
 """
 
 
@@ -43,48 +65,33 @@ def ab_command(experiment: str) -> click.Command:
     @experiment_command(
         experiment,
         ab_command,
+        main=("a", "b", "concurrency", "max-drop", "metric", "max-time", "output"),
         help=AB_HELP,
         epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
     )
     @slice_options
     def ab(**given: Any) -> int:
-        return _compare(experiment, **given)
+        running = Running.taken(given)
+        gate, common = of_gate_and_load(typed(given))
+        arms = _arms(experiment, gate, common)
+        cases = cells(experiment, arms)
+        a, b = (
+            Arm(name.upper(), redacted(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
+            for name in ("a", "b")
+        )
+        opening = _opening(experiment, gate, arms, cases, running.directory)
+        return running.measure(study_of(cases, gate, (a, b)), opening, strict=bool(gate.get("strict")))
 
     return ab
-
-
-def _compare(
-    experiment: str,
-    directory: Path,
-    outputs: tuple[str, ...],
-    github: bool,
-    quiet: bool,
-    no_progress: bool,
-    **given: Any,
-) -> int:
-    from sqlstress.cli.measure import measure
-    from sqlstress.cli.outputs import Saver
-    from sqlstress.studies.ab import cells, study_of
-
-    gate, common = of_gate_and_load(typed(given))
-    arms = _arms(experiment, gate, common)
-    cases = cells(experiment, arms)
-    return measure(
-        study_of(cases, gate, _named(gate)),
-        _opening(experiment, gate, arms, cases, directory),
-        Saver.of(outputs, github, quiet),
-        strict=bool(gate.get("strict")),
-        progress=not (quiet or no_progress),
-    )
 
 
 def _arms(experiment: str, gate: Given, common: Given) -> tuple[Given, Given]:
     """Return the options of both arms. Raises UsageError when there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
-        raise UsageError("--python-a and --python-b belong together: give both.")
+        raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
         raise UsageError(
-            'nothing to compare: give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
+            'nothing to compare. Give --a "OPTIONS" and --b "OPTIONS", or --python-a and --python-b.'
         )
     a, b = (merged(experiment, common, _parsed(experiment, name, gate)) for name in "ab")
     return a, b
@@ -95,32 +102,19 @@ def _parsed(experiment: str, name: str, gate: Given) -> Given:
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:
-        raise UsageError(f"--{name}: {error}. It takes options of the load.") from error
+        raise UsageError(f"--{name}: {sentence(error)} Give options of the load.") from error
     return given_in(words, load_options(experiment), f"--{name}")
-
-
-def _named(gate: Given) -> tuple[Arm, Arm]:
-    """Return the arms as they were typed."""
-    from sqlstress.report import Arm
-
-    a, b = (
-        Arm(name.upper(), redacted(shlex.split(gate.get(name, ""))), gate.get(f"python-{name}"))
-        for name in ("a", "b")
-    )
-    return a, b
 
 
 def _opening(
     experiment: str, gate: Given, arms: tuple[Given, Given], cases: Cells, directory: Path
 ) -> Opening[SliceBench]:
-    from sqlstress.cli.measure import command_line
-    from sqlstress.studies.ab import own_python
-    from sqlstress.studies.slices import OtherPythons, Python
-
     if "python-a" not in gate:
         return own_python(arms, cases, directory, command_line())
     if any(DSN in arm for arm in arms):
-        raise UsageError(f"--{DSN} is for this Python: another one would show it to all as its argument.")
+        raise UsageError(
+            f"--{DSN} cannot be used with --python-a: other users could read it in the process list."
+        )
     a, b = (
         Python(gate[f"python-{name}"], arm, directory, experiment)
         for name, arm in zip("ab", arms, strict=True)
@@ -131,15 +125,10 @@ def _opening(
 ab = ab_command(DEFAULT)
 
 
-# sqlstress limit: the highest rate that holds a promise.
+LIMIT_HELP = f"""Find the highest rate that keeps a latency promise, with no failures and no growing backlog.
 
-
-LIMIT_HELP = f"""Find the highest rate at which operations are done as soon as promised, none fails, and none
-piles
-up.
-
-A rate holds when every one of 6 windows kept the promise, and does not hold when none did. What lies
-between can't be told on this machine. With {others()} behind `limit` it is your own work, with its options.
+A rate holds if all 6 windows keep the promise, and does not hold if none does. Rates in between are
+undecided on this machine. To measure your own work, write {others()} after `limit`, with its options.
 """
 
 
@@ -150,44 +139,21 @@ def limit_command(experiment: str) -> click.Command:
     @experiment_command(
         experiment,
         limit_command,
+        main=("p99", "p50", "max", "concurrency", "duration", "max-time", "output"),
         help=LIMIT_HELP,
         epilog="Example: sqlstress limit --p99 10ms --concurrency 4",
     )
     @slice_options
     def limit(**given: Any) -> int:
-        return _search(experiment, **given)
+        running = Running.taken(given)
+        study = search_for(typed(given), experiment)
+        session = Session((study.case,), running.directory, False, command_line())
+        return running.measure(study, session, strict=bool(given["strict"]))
 
     return limit
 
 
-def _search(
-    experiment: str,
-    directory: Path,
-    outputs: tuple[str, ...],
-    github: bool,
-    quiet: bool,
-    no_progress: bool,
-    **given: Any,
-) -> int:
-    from sqlstress.cli.measure import command_line, measure
-    from sqlstress.cli.outputs import Saver
-    from sqlstress.engine.session import Session
-    from sqlstress.studies.limit import search_for
-
-    study = search_for(typed(given), experiment)
-    return measure(
-        study,
-        Session((study.case,), directory, False, command_line()),
-        Saver.of(outputs, github, quiet),
-        strict=bool(given["strict"]),
-        progress=not (quiet or no_progress),
-    )
-
-
 limit = limit_command(DEFAULT)
-
-
-# sqlstress check: a saved report against its baseline.
 
 
 _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop", "strict"))
@@ -197,20 +163,23 @@ _SHARED = tuple(option for option in GATE if option.name in ("metric", "max-drop
 @click.command(epilog="Example: sqlstress check baseline.json report.json --max-drop 20%")
 @click.argument("baseline", type=click.Path(path_type=Path), metavar="BASELINE.json")
 @click.argument("current", type=click.Path(path_type=Path), metavar="CURRENT.json")
-@output_option("Save what is found", tuple(CHECK_FORMATS))
+@output_option("Save the result", tuple(CHECK_FORMATS))
 @github_option
+@details_option
 @no_search()
-def check(baseline: Path, current: Path, outputs: tuple[str, ...], github: bool, **given: Any) -> int:
-    """Check a report against a stored one, from five trials or more of each case (--repeat 5).
+def check(
+    baseline: Path, current: Path, outputs: tuple[str, ...], github: bool, details: bool, **given: Any
+) -> int:
+    """Check a report against a stored baseline. Both need at least five trials of each case (--repeat 5).
 
-    Exits 0 when it passes, 1 when it fails. A stored baseline cries wolf: where you can, use sqlstress ab.
+    Exits 0 if it passes, 1 if it fails. A stored baseline raises false alarms: use sqlstress ab if you can.
     """
     from sqlstress.analysis.baseline import check as checked_against
     from sqlstress.plan import parsed
     from sqlstress.report import read
-    from sqlstress.show.ab_view import check_conclusion
     from sqlstress.show.github import check_commands, check_summary
-    from sqlstress.show.text import check_text
+    from sqlstress.show.study_view import check_conclusion
+    from sqlstress.show.text import pages
 
     written = parse_outputs(outputs, CHECK_FORMATS)
     step = Step.here(beside(written)) if github else None
@@ -219,7 +188,7 @@ def check(baseline: Path, current: Path, outputs: tuple[str, ...], github: bool,
     metric, max_drop = request["metric"], request["max-drop"]
     checked = checked_against(read(baseline), read(current), metric, max_drop)
     if not take_stdout(written):
-        say(check_text(checked, metric, max_drop), end="")
+        say_page(pages(details).check(checked, metric, max_drop))
     for output in written:
         output.write(CHECK_FORMATS[output.format](checked, metric, max_drop))
     if step:

@@ -45,40 +45,34 @@ class Cluster:
         """Return the cluster that options name. Raises UsageError for one that anybody could listen to."""
         found = _ADDRESS.fullmatch(address)
         if not found or not 0 < int(found[3]) < 65536:
-            raise UsageError(f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT.")
+            raise UsageError(
+                f"--scheduler {address!r:.100} is not an address. Write tls://HOST:PORT, or tcp://127.0.0.1:PORT."
+            )
         files = {"--tls-ca": ca, "--tls-cert": cert, "--tls-key": key}
         if found[1] == "tls":
-            _check_files(files)
+            for name, file in files.items():
+                if file is None:
+                    raise UsageError(f"tls:// needs --tls-ca, --tls-cert and --tls-key: {name} is missing.")
+                try:
+                    text = file.read_bytes()[: 1 << 20]
+                except OSError as error:
+                    raise UsageError(f"{name} {str(file)!r:.200}: {error.strerror}.") from error
+                if b"-----BEGIN " not in text:
+                    raise UsageError(f"{name} {str(file)!r:.200} is not a PEM file: it has no BEGIN line.")
             return cls(address, ca, cert, key)
         if given := [name for name, file in files.items() if file]:
-            raise UsageError(f"{given[0]} is for tls://, and {address} is not encrypted.")
-        if not _is_loopback(found[2].strip("[]")):
+            raise UsageError(f"{given[0]} needs tls://, but {address} is not encrypted.")
+        host = found[2].strip("[]")
+        is_loopback = host == "localhost"
+        with suppress(ValueError):  # a name
+            is_loopback = is_loopback or ip_address(host).is_loopback
+        if not is_loopback:
             raise UsageError(
-                f"--scheduler {address}: without TLS anybody on the way can run code on all hosts. Use "
-                "tls:// with --tls-ca, --tls-cert and --tls-key; tcp:// is for this machine (127.0.0.1)."
+                f"--scheduler {address}: without TLS, anyone on the network can run code on all hosts. "
+                "Use tls:// with --tls-ca, --tls-cert and --tls-key. tcp:// is for this machine only "
+                "(127.0.0.1)."
             )
         return cls(address)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _check_files(files: dict[str, Path | None]) -> None:
-    for name, file in files.items():
-        if file is None:
-            raise UsageError(f"tls:// needs --tls-ca, --tls-cert and --tls-key: {name} is missing.")
-        try:
-            text = file.read_bytes()[: 1 << 20]
-        except OSError as error:
-            raise UsageError(f"{name} {str(file)!r:.200}: {error.strerror}.") from error
-        if b"-----BEGIN " not in text:
-            raise UsageError(f"{name} {str(file)!r:.200} is no PEM file: it has no BEGIN line.")
 
 
 # A first look at an address: whether what answers there speaks as Dask does.
@@ -94,39 +88,40 @@ _LONGEST_ANSWER = 1 << 20
 
 def probe(cluster: Cluster) -> None:
     """Connect, and wait for a greeting. Raises EnvironmentFailure when none of Dask's comes."""
+    place = urlsplit(cluster.address)
     try:
-        greeting = _greeting(cluster)
+        with socket.create_connection((place.hostname or "", place.port or 0), PROBE_S) as plain:
+            if cluster.ca is None:
+                greeting = _greeting(plain)
+            else:
+                context = ssl.create_default_context(cafile=str(cluster.ca))
+                # The hosts of a cluster are known by their authority, as to Dask itself: not by their names.
+                context.check_hostname = False
+                context.load_cert_chain(str(cluster.cert), str(cluster.key))
+                with context.wrap_socket(plain) as encrypted:
+                    greeting = _greeting(encrypted)
     except (OSError, ValueError) as error:  # TLS's errors are OSErrors, too
         reason = "no answer" if isinstance(error, TimeoutError) else " ".join(str(error).split())
-        raise EnvironmentFailure(
-            f"no scheduler of Dask's answers at {cluster.address} ({reason:.120}). Is it there, does it use "
-            "TLS, and are the certificates of its authority?"
-        ) from error
+        raise EnvironmentFailure(_no_scheduler(cluster, reason)) from error
     if len(greeting) < _LENGTH.size or _LENGTH.unpack(greeting)[0] > _LONGEST_ANSWER:
         raise EnvironmentFailure(
-            f"what answers at {cluster.address} is no scheduler of Dask's: look at its log for its address."
+            f"{cluster.address} is not a Dask scheduler. Look up the address in the log of the scheduler."
         )
 
 
-def _greeting(cluster: Cluster) -> bytes:
+def _greeting(connection: socket.socket) -> bytes:
     """Return the first bytes of what a server says by itself: the length of its greeting."""
-    place = urlsplit(cluster.address)
-    with socket.create_connection((place.hostname or "", place.port or 0), PROBE_S) as plain:
-        if cluster.ca is None:
-            return _first(plain)
-        context = ssl.create_default_context(cafile=str(cluster.ca))
-        # The hosts of a cluster are known by their authority, as to Dask itself: not by their names.
-        context.check_hostname = False
-        context.load_cert_chain(str(cluster.cert), str(cluster.key))
-        with context.wrap_socket(plain) as encrypted:
-            return _first(encrypted)
-
-
-def _first(connection: socket.socket) -> bytes:
     found = b""
     while len(found) < _LENGTH.size and (piece := connection.recv(_LENGTH.size - len(found))):
         found += piece
     return found
+
+
+def _no_scheduler(cluster: Cluster, reason: str, kind: str = "") -> str:
+    return (
+        f"no Dask scheduler responds at {cluster.address} ({kind}{reason:.120}). Check the address, TLS, and "
+        "that its authority signed the certificates."
+    )
 
 
 CONNECT_S = 10.0
@@ -148,7 +143,7 @@ class Connection:
         try:
             return set(self._client.nthreads(callback_timeout=ANSWER_S))
         except Exception as error:
-            raise SchedulerLost("the scheduler does not answer any more") from error
+            raise SchedulerLost("the scheduler no longer responds") from error
 
     def submit(self, expression: str, worker: str, key: str) -> Any:
         """Have an expression evaluated by one worker and no other, once; return its future."""
@@ -174,7 +169,7 @@ class Connection:
         try:
             Variable(name, client=self._client).set(value, timeout=ANSWER_S)
         except Exception as error:
-            raise SchedulerLost("the scheduler does not answer any more") from error
+            raise SchedulerLost("the scheduler no longer responds") from error
 
     def forget(self, pulse: str, tickets: list[str]) -> None:
         """Remove from the scheduler what we have laid out there."""
@@ -192,22 +187,12 @@ def connected(cluster: Cluster) -> Iterator[Connection]:
     try:
         import distributed
     except ImportError as error:
-        raise EnvironmentFailure("a fleet needs Dask: python -m pip install '.[fleet]'.") from error
+        remedy = "Install it: python -m pip install '.[fleet]'"
+        raise EnvironmentFailure(f"a fleet needs Dask. {remedy}") from error
     # What it has to say is said here, in a line; it would be many, in the midst of ours.
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     probe(cluster)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        client = _client(distributed, cluster)
-        try:
-            yield Connection(client)
-        finally:
-            with suppress(Exception):
-                client.close(timeout=CONNECT_S)
-
-
-def _client(distributed: Any, cluster: Cluster) -> Any:
     security = None
     if cluster.ca:
         security = distributed.Security(
@@ -216,20 +201,24 @@ def _client(distributed: Any, cluster: Cluster) -> Any:
             tls_client_key=str(cluster.key),
             require_encryption=True,
         )
-    try:
-        return distributed.Client(
-            cluster.address,
-            security=security,
-            timeout=CONNECT_S,
-            set_as_default=False,
-            name="sqlstress-fleet",
-        )
-    except Exception as error:  # of sockets, TLS, protocols, versions: it is no scheduler that we can talk to
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise EnvironmentFailure(
-            f"no scheduler of Dask's answers at {cluster.address} ({type(error).__name__}: {reason:.120}). "
-            "Is it there, does it use TLS, and are the certificates of its authority?"
-        ) from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            client = distributed.Client(
+                cluster.address,
+                security=security,
+                timeout=CONNECT_S,
+                set_as_default=False,
+                name="sqlstress-fleet",
+            )
+        except Exception as error:  # of sockets, TLS, protocols, versions: none that we can talk to
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise EnvironmentFailure(_no_scheduler(cluster, reason, f"{type(error).__name__}: ")) from error
+        try:
+            yield Connection(client)
+        finally:
+            with suppress(Exception):
+                client.close(timeout=CONNECT_S)
 
 
 # A worker of the cluster, and how far we have come with it.
@@ -263,7 +252,7 @@ class Identity:
         """Read an answer. Raises ValueError for anything else."""
         plain = json.loads(text) if isinstance(text, str) and len(text) < 10_000 else None
         if not isinstance(plain, dict):
-            raise ValueError("it does not say which host it is")
+            raise ValueError("the host name is missing")
         told = [plain.get(name) for name in ("host", "machine", "sqlstress", "python")]
         host, machine, sqlstress, python = (str(value)[:200] for value in told)
         return cls(host, machine, sqlstress, python)
@@ -282,7 +271,7 @@ def file_name(host: str, taken: Collection[str]) -> str:
     name = _OTHER.sub("_", host).strip("._")[:_LONGEST_NAME] or "host"
     if _RESERVED.fullmatch(name):
         name = f"_{name}"
-    used = {one.lower() for one in taken}
+    used = {other.lower() for other in taken}
     if name.lower() not in used:
         return name
     return next(

@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,8 +44,8 @@ class Turn:
     """Waits for its turn; over when it is left."""
 
     def __init__(self, machine: str, folder: Path | None = None) -> None:
-        known = sha256(machine.encode()).hexdigest()[:16]
-        self.path = (folder or Path(tempfile.gettempdir())) / f"sqlstress-fleet-{known}.lock"
+        digest = sha256(machine.encode()).hexdigest()[:16]
+        self.path = (folder or Path(tempfile.gettempdir())) / f"sqlstress-fleet-{digest}.lock"
         self._held: IO[bytes] | None = None
 
     def __enter__(self) -> Turn:
@@ -56,17 +55,17 @@ class Turn:
         """Try to take the turn; say whether it is ours. Never waits."""
         if self._held is not None:
             return True
+        flags = os.O_RDONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         try:
-            file = os.fdopen(os.open(self.path, _FLAGS, 0o666), "rb")
+            file = os.fdopen(os.open(self.path, flags, 0o666), "rb")
         except OSError:
             return False  # another user's, which we may not open
-        try:
+        with suppress(OSError):
             lock(file)
-            if self._is_there(file):
+            # Who had it may have removed it: what is locked must still be the file of that name.
+            if os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
                 self._held = file
                 return True
-        except OSError:
-            pass
         file.close()
         return False
 
@@ -85,24 +84,12 @@ class Turn:
                 self.path.unlink()
         self._held = None
 
-    def _is_there(self, file: IO[bytes]) -> bool:
-        """Say whether what is locked is still the file of that name: who had it may have removed it."""
-        try:
-            return os.path.samestat(os.fstat(file.fileno()), self.path.stat())
-        except OSError:
-            return False
-
-
-_FLAGS = os.O_RDONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-
 
 # Runs sqlstress on a host for as long as whoever started it lives, and wants it.
 #
-# The first line of its standard input is what to do, as JSON; the input ends when the measurement is to
-# end,
+# The first line of its standard input is what to do, as JSON; the input ends when the measurement is to end,
 # also because the process that holds the other end was killed. The report goes to the standard output. The
-# turn
-# on this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
+# turn on this machine is taken here, so that it lasts as long as the measurement, whoever dies before.
 
 
 GRACE_S = 15.0
@@ -114,7 +101,10 @@ PREFIX = "sqlstress-plan-"
 
 def main() -> None:
     """Measure what the first line asks for, when it is our turn."""
-    order = json.loads(_line())
+    line = bytearray()
+    while (piece := os.read(0, 1)) not in (b"", b"\n"):  # and no further: what comes next is the end
+        line += piece
+    order = json.loads(line)
     end = _End()
     threading.Thread(target=end.wait, daemon=True).start()
     with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as own, Turn(order["machine"]) as turn:
@@ -122,11 +112,10 @@ def main() -> None:
             end.is_here.wait(TURN_S)
         with suppress(KeyboardInterrupt):
             if end.stops_us():
-                _measure(order, Path(own))
+                _measure(order, Path(own) / "plan.toml")
 
 
-def _measure(order: dict[str, str], own: Path) -> None:
-    plan = own / "plan.toml"
+def _measure(order: dict[str, str], plan: Path) -> None:
     plan.write_text(order["plan"], encoding="utf-8")
     sys.argv = [
         *("sqlstress", "run", str(plan), "--dir", order["directory"]),
@@ -135,14 +124,6 @@ def _measure(order: dict[str, str], own: Path) -> None:
     if order.get("together"):
         os.environ[INVITATION] = order["together"]
     runpy.run_module("sqlstress", run_name="__main__")
-
-
-def _line() -> bytes:
-    """Read up to the first line's end and no further: what comes next is the end."""
-    found = bytearray()
-    while (piece := os.read(0, 1)) not in (b"", b"\n"):
-        found += piece
-    return bytes(found)
 
 
 class _End:
@@ -166,20 +147,19 @@ class _End:
         with self._lock:
             self.is_here.set()
             if self._stops:
-                _interrupt()
+                self._interrupt()
         time.sleep(GRACE_S)
         os._exit(1)
 
-
-def _interrupt() -> None:
-    """Stop the main thread as Ctrl-C does."""
-    if sys.platform == "win32":
-        _thread.interrupt_main()
-    else:
-        # To this thread of all: only so a call in which it waits is broken off.
-        ident = threading.main_thread().ident
-        assert ident
-        signal.pthread_kill(ident, signal.SIGINT)
+    def _interrupt(self) -> None:
+        """Stop the main thread as Ctrl-C does."""
+        if sys.platform == "win32":
+            _thread.interrupt_main()
+        else:
+            # To this thread of all: only so a call in which it waits is broken off.
+            ident = threading.main_thread().ident
+            assert ident
+            signal.pthread_kill(ident, signal.SIGINT)
 
 
 if __name__ == "__main__":
@@ -201,18 +181,8 @@ Answer = tuple[str, int, str, bytes]
 """How it ended, the exit code, the end of what it said, and the report."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Whether somebody still wants what is measured here."""
-
-    pulse: Callable[[], int]
-    """Asks for the pulse; raises anything where it can't be had."""
-    limit_s: float
-    clock: Callable[[], float] = time.monotonic
-
-
 def measure(ticket: str) -> Answer:
-    """Measure what the order of `order` asks for that lies under a ticket.
+    """Measure what the order of `order` asks for that lies under a ticket, in a process of its own.
 
     It lies there, and not in the task, since Dask tells and logs of tasks what they were called with: a plan
     may hold a password.
@@ -220,23 +190,35 @@ def measure(ticket: str) -> Answer:
     from distributed import Queue, Variable
 
     try:
-        request = json.loads(Queue(ticket).get(timeout=10))
+        order = json.loads(Queue(ticket).get(timeout=10))
     except TimeoutError:
         return TWICE, 0, "", b""
-    variable = Variable(request["pulse"])
-    wanted = Wanted(lambda: int(variable.get(timeout=POLL_S)), request["limit_s"])
-    own = {name: request[name] for name in ("plan", "directory", "together")}
-    return carry_out({**own, "machine": machine()}, wanted)
-
-
-def carry_out(order: dict[str, Any], wanted: Wanted) -> Answer:
-    """Measure in a process of its own."""
+    variable = Variable(order["pulse"])
+    watch = Watch(lambda: int(variable.get(timeout=POLL_S)), order["limit_s"])
+    own = {name: order[name] for name in ("plan", "directory", "together")}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
-        return _measured(order, Watch(wanted), out, complaints)
+        why, code = _guarded({**own, "machine": machine()}, watch, out, complaints)
+        complaints.seek(0)
+        # As much of what was said as stands in a line or two.
+        said = " ".join(complaints.read(600).decode("utf-8", "replace").split())
+        if why:
+            return why, code, said, b""
+        out.seek(0)
+        report = out.read(MOST_BYTES + 1)
+        return (DONE, code, said, report) if len(report) <= MOST_BYTES else (LARGE, code, said, b"")
 
 
-def _measured(order: dict[str, Any], watch: Watch, out: IO[bytes], complaints: IO[bytes]) -> Answer:
-    process = _start(out, complaints)
+def _guarded(order: dict[str, Any], watch: Watch, out: IO[bytes], complaints: IO[bytes]) -> tuple[str, int]:
+    """Have a guard measure; return why it was stopped, "" where it was not, and its exit code."""
+    # In a group of its own: no signal to the worker reaches it.
+    own_group: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sqlstress.cluster.job"],
+        stdin=subprocess.PIPE, stdout=out, stderr=complaints, env=clean_environment(dict(os.environ)),
+        **own_group,
+    )  # fmt: skip
     try:
         assert process.stdin
         with suppress(OSError):  # it has died at once: its exit code and its complaint say why
@@ -248,35 +230,30 @@ def _measured(order: dict[str, Any], watch: Watch, out: IO[bytes], complaints: I
                 process.wait(POLL_S)
     finally:
         _end(process)
-    said = _tail(complaints)
-    if why:
-        return why, process.returncode, said, b""
-    report = _whole(out)
-    return (
-        (LARGE, process.returncode, said, b"") if report is None else (DONE, process.returncode, said, report)
-    )
+    return why, process.returncode
 
 
 class Watch:
-    """Watches the pulse of whoever asked."""
+    """Watches the pulse of whoever asked: whether somebody still wants what is measured here."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
-        self._begun = self._heard = wanted.clock()
+    def __init__(
+        self, pulse: Callable[[], int], limit_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`pulse` asks for the pulse, and raises anything where it can't be had."""
+        self._pulse, self._limit_s, self._clock = pulse, limit_s, clock
+        self._begun = self._heard = clock()
         self._last: int | None = None
 
     def why_stop(self) -> str:
         """Return STOPPED or SLOW when it is time to stop; "" while it is not."""
-        now = self._wanted.clock()
-        try:
-            pulse: int | None = self._wanted.pulse()
-        except Exception:  # whatever a connection that is lost may raise: it is silence
-            pulse = self._last
+        now, pulse = self._clock(), self._last
+        with suppress(Exception):  # whatever a connection that is lost may raise: it is silence
+            pulse = self._pulse()
         if pulse == STOP or now - self._heard > SILENT_S:
             return STOPPED
         if pulse != self._last:
             self._last, self._heard = pulse, now
-        return SLOW if now - self._begun > self._wanted.limit_s else ""
+        return SLOW if now - self._begun > self._limit_s else ""
 
 
 def clean_environment(given: dict[str, str]) -> dict[str, str]:
@@ -284,18 +261,6 @@ def clean_environment(given: dict[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in given.items() if name not in _DASKS and not name.startswith("DASK_")
     }
-
-
-def _start(out: IO[bytes], complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start the guard of a measurement, in a group of its own: no signal to the worker reaches it."""
-    own_group: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return subprocess.Popen(
-        [sys.executable, "-m", "sqlstress.cluster.job"],
-        stdin=subprocess.PIPE, stdout=out, stderr=complaints, env=clean_environment(dict(os.environ)),
-        **own_group,
-    )  # fmt: skip
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -306,33 +271,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(GRACE_S + POLL_S)
     except subprocess.TimeoutExpired:
-        _kill(process)
-        process.wait()
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform != "win32":
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        return
-    with suppress(psutil.Error):
-        own = psutil.Process(process.pid)
-        for one in (*own.children(recursive=True), own):
+        if sys.platform != "win32":
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
             with suppress(psutil.Error):
-                one.kill()
-
-
-def _tail(complaints: IO[bytes]) -> str:
-    """Return the first of what was said, as much as stands in a line or two."""
-    complaints.seek(0)
-    return " ".join(complaints.read(600).decode("utf-8", "replace").split())
-
-
-def _whole(out: IO[bytes]) -> bytes | None:
-    """Return a report; None of one that is larger than is sent."""
-    out.seek(0)
-    report = out.read(MOST_BYTES + 1)
-    return report if len(report) <= MOST_BYTES else None
+                own = psutil.Process(process.pid)
+                for each in (*own.children(recursive=True), own):
+                    with suppress(psutil.Error):
+                        each.kill()
+        process.wait()
 
 
 def order(request: Any, pulse: str, together: str = "") -> str:
@@ -349,10 +297,6 @@ def order(request: Any, pulse: str, together: str = "") -> str:
 
 
 # Which machine this is: what a worker of the cluster tells of itself.
-
-
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_SYSCTL = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
 
 
 def who() -> str:
@@ -380,9 +324,10 @@ def machine() -> str:
     """
     try:
         if sys.platform == "linux":
-            return _BOOT_ID.read_text(encoding="ascii").strip()
+            return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         if sys.platform == "darwin":
-            done = subprocess.run(_SYSCTL, capture_output=True, timeout=2.0, check=True)
+            sysctl = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
+            done = subprocess.run(sysctl, capture_output=True, timeout=2.0, check=True)
             return done.stdout.decode("ascii").strip()
     except (OSError, ValueError, subprocess.SubprocessError):
         pass
@@ -393,11 +338,6 @@ def machine() -> str:
 
 
 _LONGEST_REASON = 200
-_ENDINGS = {
-    STOPPED: "it was told to stop",
-    TWICE: "it was asked again what it had done already, and did not do it twice",
-    LARGE: f"its report is larger than {MOST_BYTES >> 20} MiB",
-}
 
 
 def parsed(answer: object) -> Answer | None:
@@ -416,12 +356,13 @@ def why_no_report(answer: Answer, limit_s: float) -> str:
     if ending == DONE:
         spoken = said or "it said nothing"
         return shortened(f"it ended with exit code {code} and no report: {spoken}", _LONGEST_REASON)
-    if ending == SLOW:
-        return (
-            f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on its "
-            "machine, it waits"
-        )
-    return _ENDINGS.get(ending, "it ended in a way that is not known here")
+    return {
+        STOPPED: "it was told to stop",
+        SLOW: f"it took more than {limit_s:g} s and was stopped (--limit); while another fleet measures on "
+        "its machine, it waits",
+        TWICE: "it was asked again what it had done already, and did not do it twice",
+        LARGE: f"its report is larger than {MOST_BYTES >> 20} MiB",
+    }.get(ending, "it ended in a way that is not known here")
 
 
 def problem(error: BaseException, is_there: bool) -> str:

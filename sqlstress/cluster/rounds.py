@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
 
 from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
@@ -26,18 +26,13 @@ from sqlstress.cluster.connection import (
 from sqlstress.cluster.job import GRACE_S, SILENT_S, parsed, problem, why_no_report
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.experiment import has_window
-from sqlstress.options.parsing import duration
+from sqlstress.options.parsing import duration, sentence
 from sqlstress.plan import LARGEST, from_toml
 from sqlstress.report import write_atomically
+from sqlstress.report.case import Case
 from sqlstress.system.files import read_text
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.meeting import Invitation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sqlstress.report.case import Case
-
 
 # What is asked of the hosts of a cluster: a plan, for how long, and where its reports go.
 
@@ -70,11 +65,18 @@ class FleetRequest:
         try:
             limit_s = duration(1.0)(limit)
         except ValueError as error:
-            raise UsageError(f"--limit: {error}.") from error
+            raise UsageError(f"--limit: {sentence(error)}") from error
         # The plan's own seed stands in all its cases; one that was drawn is the same for all hosts now.
         text = read_text(plan, LARGEST)
-        own = f"seed = {cases[0].seed}\n" if not _has_seed(text) else ""
-        return cls(f"{own}{text}", _empty(folder), directory, limit_s, hosts, together)
+        own = f"seed = {cases[0].seed}\n" if "seed" not in tomllib.loads(text) else ""
+        try:  # reports of another run stay apart
+            if folder.exists() and next(folder.iterdir(), None) is not None:
+                raise UsageError(
+                    f"--folder {str(folder)!r:.200} is not empty. Give a new folder for these reports."
+                )
+        except OSError as error:
+            raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error
+        return cls(f"{own}{text}", folder, directory, limit_s, hosts, together)
 
     def make_folder(self) -> bool:
         """Make the folder before anything is measured; say whether it is new. Raises EnvironmentFailure."""
@@ -94,33 +96,17 @@ def check_one_server(cases: Sequence[Case]) -> None:
     addresses = {case.server.address if case.server else None for case in cases}
     if None in addresses:
         raise UsageError(
-            '--together loads one server: every case needs target = "postgres" and a dsn that hosts share.'
+            '--together loads one server: every case needs target = "postgres" and the same dsn.'
         )
     if len(addresses) > 1:
-        shown = " and ".join(sorted(str(one) for one in addresses)[:2])
-        raise UsageError(f"--together loads one server, and the plan names {shown}: make a plan of each.")
+        shown = " and ".join(sorted(map(str, addresses))[:2])
+        raise UsageError(f"--together loads one server, but the plan names {shown}. Write a plan for each.")
     if not all(map(has_window, cases)):
-        raise UsageError("--together needs windows that hosts have in common: give duration, and no ops.")
+        raise UsageError("--together needs a duration in the plan, and no ops.")
     if not all(case.warmup_s for case in cases):
-        raise UsageError("--together needs a warmup, so that every host loads when the windows open.")
-
-
-def _has_seed(text: str) -> bool:
-    import tomllib
-
-    return "seed" in tomllib.loads(text)
-
-
-def _empty(folder: Path) -> Path:
-    """Return a folder that holds nothing, or is not there yet: reports of another run stay apart."""
-    try:
-        if folder.exists() and next(folder.iterdir(), None) is not None:
-            raise UsageError(
-                f"--folder {str(folder)!r:.200} is not empty: name a new one for this run's reports."
-            )
-    except OSError as error:
-        raise UsageError(f"--folder {str(folder)!r:.200}: {error.strerror}.") from error
-    return folder
+        raise UsageError(
+            "--together needs a warmup in the plan, so that every host is loading when the windows open.",
+        )
 
 
 TICK_S = 0.5
@@ -166,17 +152,33 @@ class Rounds:
         while not self._is_over(self.clock() - begun):
             check()
             try:
-                self._beat()
+                if self.clock() - self._beaten >= PULSE_S:  # let the hosts know that we are still here
+                    self._beats, self._beaten = self._beats + 1, self.clock()
+                    self.connection.pulse(self.run, self._beats)
                 present = self.connection.workers()
             except SchedulerLost as error:
-                self._all_lost(str(error))
+                for member in (*self._members, *self._introduced):
+                    self._lose(member, str(error))
+                self._members.clear()
+                self._introduced.clear()
                 return
             for address in sorted(present - self._known):
-                self._greet(address)
+                self._known.add(address)
+                key = f"{self.run}-who-{len(self._known)}"
+                who = "__import__('sqlstress.cluster.job', fromlist=['who']).who()"
+                future = self.connection.submit(who, address, key)
+                self._members.append(Member(address, future, self.clock(), address))
             for member in self._members[:]:
                 self._look_at(member, member.address in present)
             self._begin(present, self.clock() - begun)
             self.pause(TICK_S)
+
+    def _is_over(self, waited_s: float) -> bool:
+        if self._members or self._introduced:
+            return False
+        if self.request.hosts is not None:
+            return len(self._machines) >= self.request.hosts or waited_s > self.request.limit_s
+        return bool(self._known) or waited_s > JOIN_S
 
     def stop(self) -> list[str]:
         """Tell all hosts to stop, and wait until they have; return those that have not answered."""
@@ -186,7 +188,7 @@ class Rounds:
             self.connection.pulse(self.run, job.STOP)
             while pending and self.clock() < until:
                 present = self.connection.workers()
-                pending = [one for one in pending if not one.future.done() and one.address in present]
+                pending = [each for each in pending if not each.future.done() and each.address in present]
                 self.pause(TICK_S)
         except (SchedulerLost, KeyboardInterrupt):
             pass
@@ -205,26 +207,6 @@ class Rounds:
         reports = "1 report is" if len(self.saved) == 1 else f"{len(self.saved):,} reports are"
         return f"{reports} in {self.request.folder}"
 
-    def _is_over(self, waited_s: float) -> bool:
-        if self._members or self._introduced:
-            return False
-        if self.request.hosts is not None:
-            return len(self._machines) >= self.request.hosts or waited_s > self.request.limit_s
-        return bool(self._known) or waited_s > JOIN_S
-
-    def _beat(self) -> None:
-        """Let the hosts know that we are still here."""
-        if self.clock() - self._beaten >= PULSE_S:
-            self._beats, self._beaten = self._beats + 1, self.clock()
-            self.connection.pulse(self.run, self._beats)
-
-    def _greet(self, address: str) -> None:
-        self._known.add(address)
-        key = f"{self.run}-who-{len(self._known)}"
-        expression = "__import__('sqlstress.cluster.job', fromlist=['who']).who()"
-        future = self.connection.submit(expression, address, key)
-        self._members.append(Member(address, future, self.clock(), address))
-
     def _look_at(self, member: Member, is_there: bool) -> None:
         future = member.future
         if future.done():
@@ -234,42 +216,64 @@ class Rounds:
             except Exception as error:  # whatever a host's code, or the way here, may raise
                 self._lose(member, problem(error, is_there))
             else:
-                self._take(member, answer)
+                (self._keep if member.measuring else self._introduce)(member, answer)
             finally:
                 future.release()
             return
         limit_s = self.request.limit_s + LATE_S if member.measuring else WHO_S
         if not is_there:
-            self._give_up(
-                member, "it disappeared while it was measuring" if member.measuring else "it disappeared"
-            )
+            why = "it disappeared while it was measuring" if member.measuring else "it disappeared"
         elif self.clock() - member.since > limit_s:
-            self._give_up(member, f"it did not answer within {limit_s:.0f} s")
-
-    def _take(self, member: Member, answer: object) -> None:
-        if member.measuring:
-            self._keep(member, answer)
+            why = f"it did not answer within {limit_s:.0f} s"
+        else:
             return
+        self._members.remove(member)
+        future.cancel()
+        self._lose(member, why)
+
+    def _introduce(self, member: Member, answer: object) -> None:
+        """Learn which machine a worker is on; one that nobody measures on yet is to measure."""
         try:
             identity = Identity.of(answer)
         except ValueError as error:
             self._lose(member, str(error))
             return
-        if identity.machine in self._machines:
-            self.remarks.append(
-                f"{member.address} is on the same machine as {self._machines[identity.machine]}: "
-                "measured once."
-            )
+        if other := self._machines.get(identity.machine):
+            self.remarks.append(f"{member.address} is on the same machine as {other}: measured once.")
             return
-        member.name = file_name(identity.host, {*self._machines.values()})
-        self._machines[identity.machine] = member.name
-        self.remarks += _other_versions(member.name, identity)
+        member.name = name = file_name(identity.host, {*self._machines.values()})
+        self._machines[identity.machine] = name
+        here = platform.python_version()
+        if identity.sqlstress != __version__:
+            self.remarks.append(f"{name} runs sqlstress {identity.sqlstress}, here it is {__version__}.")
+        if identity.python.split(".")[:2] != here.split(".")[:2]:
+            self.remarks.append(f"{name} runs Python {identity.python}, here it is {here}.")
         self._introduced.append(member)
 
     def _begin(self, present: set[str], waited_s: float) -> None:
-        """Have those hosts measure that have said who they are."""
+        """Have those hosts measure that have said who they are.
+
+        Of those that load one server together nobody begins before all that are awaited are there.
+        """
+        if not self.request.together:
+            for member in self._introduced:
+                self._measure(member)
+            self._introduced.clear()
+        elif self._tickets:
+            self._leave_out("it came when the others had begun together")
+        elif not self._members and not (
+            len(self._introduced) < (self.request.hosts or 0) and waited_s <= self.request.limit_s
+        ):
+            invited = [member for member in self._introduced if member.address in present]
+            self._introduced = [member for member in self._introduced if member not in invited]
+            self._leave_out("it disappeared")
+            names = tuple(sorted(member.name for member in invited))
+            for member in invited:
+                self._measure(member, Invitation(self.run, member.name, names).text())
+
+    def _leave_out(self, why: str) -> None:
         for member in self._introduced:
-            self._measure(member)
+            self._lose(member, why)
         self._introduced.clear()
 
     def _measure(self, member: Member, together: str = "") -> None:
@@ -285,7 +289,7 @@ class Rounds:
         """Save what a host sends, and say so."""
         found = parsed(answer)
         if found is None:
-            self._lose(member, "its answer is none of sqlstress's")
+            self._lose(member, "unexpected reply (not from sqlstress)")
             return
         if why := why_no_report(found, self.request.limit_s):
             self._lose(member, why)
@@ -305,55 +309,6 @@ class Rounds:
     def _lose(self, member: Member, why: str) -> None:
         self.left_out.append(LeftOut(member.name, why))
         self.tell(f"{member.name}: {why}")
-
-    def _give_up(self, member: Member, why: str) -> None:
-        self._members.remove(member)
-        member.future.cancel()
-        self._lose(member, why)
-
-    def _all_lost(self, why: str) -> None:
-        for member in (*self._members, *self._introduced):
-            self._lose(member, why)
-        self._members.clear()
-        self._introduced.clear()
-
-
-def _other_versions(name: str, identity: Identity) -> Iterator[str]:
-    if identity.sqlstress != __version__:
-        yield f"{name} runs sqlstress {identity.sqlstress}, here it is {__version__}."
-    if identity.python.split(".")[:2] != platform.python_version().split(".")[:2]:
-        yield f"{name} runs Python {identity.python}, here it is {platform.python_version()}."
-
-
-# Rounds in which all hosts load one server together: nobody begins before all are there.
-
-
-@dataclass
-class CommonRounds(Rounds):
-    """Goes round the hosts until all that are there have said who they are; then invites them."""
-
-    def _begin(self, present: set[str], waited_s: float) -> None:
-        if self._tickets:
-            self._leave_out("it came when the others had begun together")
-        elif not self._members and not self._is_awaited(waited_s):
-            self._invite(present)
-
-    def _is_awaited(self, waited_s: float) -> bool:
-        wanted = self.request.hosts or 0
-        return len(self._introduced) < wanted and waited_s <= self.request.limit_s
-
-    def _invite(self, present: set[str]) -> None:
-        invited = [member for member in self._introduced if member.address in present]
-        self._introduced = [member for member in self._introduced if member not in invited]
-        self._leave_out("it disappeared")
-        names = tuple(sorted(member.name for member in invited))
-        for member in invited:
-            self._measure(member, Invitation(self.run, member.name, names).text())
-
-    def _leave_out(self, why: str) -> None:
-        for member in self._introduced:
-            self._lose(member, why)
-        self._introduced.clear()
 
 
 # A fleet that is measured: connected, carried through, and what came of it.
@@ -377,34 +332,27 @@ def measure_fleet(cluster: Cluster, request: FleetRequest, tell: Tell) -> Measur
     """
     with connected(cluster) as connection, StopSignals() as signals:
         is_new = request.make_folder()
-        rounds = (CommonRounds if request.together else Rounds)(connection, request, tell)
+        rounds = Rounds(connection, request, tell)
         try:
             rounds.go(signals.check)
         except Interrupted as stop:
-            still = rounds.stop()
-            raise Interrupted(f"{stop}; {rounds.kept()}{_still(still)}.") from stop
+            silent = ", ".join(rounds.stop()[:5])
+            runs = f"{silent} did not answer: what runs there ends by itself within {SILENT_S:.0f} s"
+            still = runs if silent else "nothing runs on any host"
+            raise Interrupted(f"{stop}; {rounds.kept()}; {still}.") from stop
         finally:
             rounds.forget()
             if is_new and not rounds.saved:
                 with suppress(OSError):
                     request.folder.rmdir()
-    if not rounds.saved:
-        raise EnvironmentFailure(_nothing(cluster, rounds))
-    return MeasuredFleet(tuple(rounds.left_out), tuple(rounds.remarks))
-
-
-def _still(names: list[str]) -> str:
-    if not names:
-        return "; nothing runs on any host"
-    return f"; {', '.join(names[:5])} did not answer: what runs there ends by itself within {SILENT_S:.0f} s"
-
-
-def _nothing(cluster: Cluster, rounds: Rounds) -> str:
+    if rounds.saved:
+        return MeasuredFleet(tuple(rounds.left_out), tuple(rounds.remarks))
     if not rounds.left_out:
-        return (
-            f"no host has joined the scheduler at {cluster.address} within {JOIN_S:.0f} s: start dask worker "
-            "there."
+        raise EnvironmentFailure(
+            f"no host joined the scheduler at {cluster.address} within {JOIN_S:.0f} s. Start dask workers "
+            "for it."
         )
     first, more = rounds.left_out[0], len(rounds.left_out) - 1
     others = f" (and {more:,} more hosts)" if more else ""
-    return f"no host has sent a report: {first.name}: {first.why.removesuffix('.')}{others}."
+    why = first.why.removesuffix(".")
+    raise EnvironmentFailure(f"no host has sent a report: {first.name}: {why}{others}.")

@@ -15,7 +15,6 @@ import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
@@ -51,7 +50,11 @@ class RunFolder:
         remove_abandoned(self.parent)
         try:
             self.path.mkdir()
-            self._mark()
+            self._marker = (self.path / MARKER).open("w", encoding="utf-8")
+            _lock_own(self._marker)
+            # Written after the lock is held: an empty marker belongs to somebody who is just starting.
+            json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
+            self._marker.flush()
         except OSError as error:
             self._remove()
             # Of a name that no folder can have, Path.is_dir raises what os.path.isdir answers.
@@ -62,16 +65,7 @@ class RunFolder:
             ) from error
         return self
 
-    def _mark(self) -> None:
-        self._marker = (self.path / MARKER).open("w", encoding="utf-8")
-        _lock_own(self._marker)
-        # Written after the lock is held: an empty marker belongs to somebody who is just starting.
-        json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
-        self._marker.flush()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.keep:
             self._close()
             (self.path / MARKER).unlink(missing_ok=True)
@@ -85,10 +79,8 @@ class RunFolder:
 
     def _close(self) -> None:
         if self._marker:
-            try:
+            with suppress(OSError):  # a full disk takes not even the marker
                 self._marker.close()
-            except OSError:
-                pass  # a full disk takes not even the marker
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
@@ -165,11 +157,9 @@ def _is_folder(entry: Path) -> bool:
 
 def _lock_own(stream: IO[str]) -> None:
     """Lock the marker just made; another sqlstress that looks whether it is abandoned holds it briefly."""
-    for attempt in range(_LOCK_TRIES):
-        try:
+    for _ in range(_LOCK_TRIES - 1):
+        with suppress(OSError):
             lock(stream)
             return
-        except OSError:
-            if attempt == _LOCK_TRIES - 1:
-                raise
-            time.sleep(0.01)
+        time.sleep(0.01)
+    lock(stream)

@@ -17,7 +17,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.system.importing import named
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.dry.store import DryPlace
+from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.place import Place
 
 WARM_NS = 10 * NS_PER_MS
@@ -46,9 +46,6 @@ def _cost_ns(source: Source | SelfDriven) -> float | None:
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
     done = sum(totals.operations.values())
     return LENGTH_NS / done if done else None
-
-
-# What the cheapest call through a binding costs, apart from what the store does: timed in this process.
 
 
 ROUNDS = 9

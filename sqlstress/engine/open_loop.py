@@ -61,18 +61,15 @@ class Waiting:
         if now < up_ns:
             self._pause((up_ns - now) / NS_PER_S)
             now = clock()
-            self._learn(now - up_ns)
+            # Come nearer to half as much again as the system was late.
+            wanted_ns = min(max((now - up_ns) * 3 // 2, LEAST_NS), MOST_NS)
+            self.margin_ns += (wanted_ns - self.margin_ns) // 8
         polled_from = now
         while now < then_ns:
             now = clock()
         if self.window.opens_ns <= polled_from < self.window.closes_ns:
             self.polled_ns += now - polled_from
         return now
-
-    def _learn(self, late_ns: int) -> None:
-        """Come nearer to half as much again as the system was late."""
-        wanted = min(max(late_ns * 3 // 2, LEAST_NS), MOST_NS)
-        self.margin_ns += (wanted - self.margin_ns) // 8
 
 
 class OpenTotals(SimpleNamespace):
@@ -146,7 +143,8 @@ class OpenLoop:
             self._due = next(self._dues)
             if now >= closes_ns:
                 break
-        self._count(source.kinds, chunk.kinds, dues, begins, ends)
+        if ends:
+            self._count(source.kinds, chunk.kinds, dues, begins, ends)
         return results, Stamps(begins, ends)
 
     def _skip(self, now: int) -> None:
@@ -166,8 +164,6 @@ class OpenLoop:
     def _count(
         self, names: Any, kinds: bytearray, dues: list[int], begins: list[int], ends: list[int]
     ) -> None:
-        if not ends:
-            return
         low, high = (bisect_left(dues, time_ns) for time_ns in self._window[1:])
         self._counts["due"] += high - low
         free = [self._free_ns, *ends]

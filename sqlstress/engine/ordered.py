@@ -66,11 +66,17 @@ class Ledger:
                 return done
 
 
-class Counting(Protocol):
-    """Who counts the answers BUSY."""
+class Client(Protocol):
+    """What a worker speaks to its target through."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the target answers them."""
+
+    def close(self) -> None:
+        """Close every connection."""
 
 
 class Step(NamedTuple):
@@ -85,7 +91,7 @@ class Step(NamedTuple):
 
 
 class OrderedSource:
-    """Does steps in their order. A workload inherits from it, and adds `kinds`, `findings` and `close`.
+    """Does steps in their order. A workload inherits from it, and adds `kinds`.
 
     Only the call of a step is timed: what it needs is made by the iterator, before the chunk begins.
     An error ends the worker; what may be tried again is tried again inside the call.
@@ -95,11 +101,11 @@ class OrderedSource:
     acknowledges = True
     largest_chunk = CHUNK
 
-    def __init__(self, words: Any, worker: int, client: Counting | None, steps: Iterator[Step]) -> None:
-        """`words` are those of `ledger.shared_words`; without a client nothing is ever busy."""
+    def __init__(self, words: Any, worker: int, client: Client | None, steps: Iterator[Step]) -> None:
+        """`words` are those of `ledger.shared_words`; without a client nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
-        self._ledger, self._counting, self._steps = Ledger(words, worker), client, steps
+        self._ledger, self._link, self._steps = Ledger(words, worker), client, steps
         self.stamps = Stamps([0] * CHUNK, self._ledger.ends)
         self._next = 0
 
@@ -119,4 +125,13 @@ class OrderedSource:
         self._ledger.settled(done)
 
     def busy_counts(self) -> tuple[int, int]:
-        return self._counting.busy_counts() if self._counting else (0, 0)
+        return self._link.busy_counts() if self._link else (0, 0)
+
+    def findings(self) -> Findings:
+        if self._link:
+            self.seen.effective = self._link.effective()
+        return self.seen
+
+    def close(self) -> None:
+        if self._link:
+            self._link.close()

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from multiprocessing import Pipe as open_pipe
 from multiprocessing.process import BaseProcess
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import Any, Self, TypeVar, cast
 
-from sqlstress.engine import companion, worker
-from sqlstress.engine.companion import Errand, Observed
+from sqlstress.engine import worker
 from sqlstress.engine.failure import HUNG, clause
 from sqlstress.engine.loop import Window
-from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Ready
+from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Observed
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import face_of
-from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, ChangingFamily, Family
+from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.plain import plain
 from sqlstress.system.processes import SPAWNING, Inbox, Starter, wait_some
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets import target_of
@@ -31,6 +30,9 @@ from sqlstress.targets.place import Place
 
 TICK_S = 0.1
 GRACE_S = 2.0
+
+Pauses = Callable[[int], Sequence[int] | None]
+"""Worker → the schedule by which it pauses inside the store; None: it does not."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -61,19 +63,29 @@ class Pool:
         companions: Sequence[str] = (),
         trace: Any = None,
         starter: Starter = SPAWNING,
+        pauses: Pauses | None = None,
     ) -> None:
+        """`pauses` returns by which schedule a worker pauses."""
         self.case, self._starter = case, starter
         self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
         self._words = memoryview(self.counters).cast("B").cast("q")
-        experiment, own, where = face_of(case), plain(case), place.where
+        experiment, sent, self._companions = face_of(case), plain(case), companions
         limit = case.ops if experiment.behaviour.windowed else None
+        halves = [experiment.worker] * case.concurrency + [experiment.companions[name] for name in companions]
         self._jobs = [
-            Job(experiment.worker, own, limit, where, number, salt, self.counters, shared, trace)
-            for number in range(1, case.concurrency + 1)
-        ]
-        self._errands = [
-            Errand(name, experiment.companions[name], own, where, self.counters, shared, trace, number)
-            for number, name in enumerate(companions, case.concurrency + 1)
+            Job(
+                half,
+                sent,
+                limit,
+                place.where,
+                number,
+                salt,
+                self.counters,
+                shared,
+                trace,
+                pauses(number) if pauses and number <= case.concurrency else None,
+            )
+            for number, half in enumerate(halves, 1)
         ]
         self._processes: list[BaseProcess] = []
         self._pipes: dict[Pipe, int] = {}
@@ -89,27 +101,21 @@ class Pool:
     def start(self, pulse: Pulse) -> None:
         """Start every process. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
-        mains: list[tuple[Callable[..., None], Job | Errand]] = [(worker.main, job) for job in self._jobs]
-        mains += [(companion.main, errand) for errand in self._errands]
         number = 0
         try:
-            for number, (main, task) in enumerate(mains, 1):
-                self._start(number, main, task)
+            for number, job in enumerate(self._jobs, 1):
+                main = worker.main if number <= self.case.concurrency else worker.accompany
+                ours, theirs = open_pipe()
+                self._listen(ours, number)
+                with theirs:
+                    self._processes.append(self._starter.start(main, (job, theirs)))
                 pulse()
             any(not process.pid for process in self._processes)  # raises for one that could not be forked
         except OSError as error:
             raise WorkerFailure(
-                f"cannot start process {number} of {len(mains)}: {error.strerror}. "
+                f"cannot start process {number} of {len(self._jobs)}: {error.strerror}. "
                 "Lower --concurrency, or close other programs."
             ) from error
-
-    def _start(self, number: int, main: Callable[..., None], task: Job | Errand) -> None:
-        ours, theirs = open_pipe()
-        self._listen(ours, number)
-        try:
-            self._processes.append(self._starter.start(main, (task, theirs)))
-        finally:
-            theirs.close()
 
     def _listen(self, pipe: Pipe, number: int) -> None:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
@@ -120,14 +126,10 @@ class Pool:
         They are given up when none has got ready for `timeout_s`: many take their time on a slow machine.
         """
         failed = []
-        messages = self._messages(self._pipes, None, pulse, "did not get ready", timeout_s)
-        for number, message in messages:
+        for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
             if isinstance(message, Ended):
                 failed.append(message)
-            elif (
-                isinstance(message, Ready)
-                and not self.started_ns <= message.stamp_ns <= time.perf_counter_ns()
-            ):
+            elif not self.started_ns <= message.stamp_ns <= time.perf_counter_ns():
                 failed.append(Ended(number, reason="its clock is not the parent's"))
         return failed
 
@@ -148,35 +150,34 @@ class Pool:
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait for all results. They are given up when no worker has got anything done for `timeout_s`."""
-        ended = []
-        for number, message in self._messages(self._numbered(workers=True), None, pulse, HUNG, timeout_s):
-            ended.append(message if isinstance(message, Ended) else Ended(number, message))
+        messages = self._messages(self._numbered(workers=True), None, pulse, HUNG, timeout_s)
+        ended = (sent if isinstance(sent, Ended) else Ended(number, sent) for number, sent in messages)
         return sorted(ended, key=lambda one: one.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
         """Tell the workers' companions that it is over; return what they have seen, and what went wrong."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
-        told = dict(self._messages(self._numbered(workers=False), until, pulse, "did not end"))
-        seen = [(number, told[number]) for number in sorted(told)]
-        problems = [
-            f"{self.name(number)} {clause(message.reason)}; the workers' figures are kept"
-            for number, message in seen
-            if isinstance(message, Ended)
-        ]
-        series = [one for _, message in seen if isinstance(message, Observed) for one in message.series]
-        return series, next(iter(problems), None)
+        messages = dict(self._messages(self._numbered(workers=False), until, pulse, "did not end"))
+        series: list[Series] = []
+        problem = None
+        for number, message in sorted(messages.items()):
+            if isinstance(message, Observed):
+                series += message.series
+            else:
+                kept = f"{self.name(number)} {clause(message.reason)}; the workers' figures are kept"
+                problem = problem or kept
+        return series, problem
 
     def name(self, number: int) -> str:
         """Return what a process is called."""
-        workers = len(self._jobs)
-        return f"worker {number}" if number <= workers else f"the {self._errands[number - workers - 1].name}"
+        beside = number - self.case.concurrency
+        return f"worker {number}" if beside <= 0 else f"the {self._companions[beside - 1]}"
 
     def _numbered(self, *, workers: bool) -> dict[Pipe, int]:
         """Return the pipes of the workers, or of their companions."""
-        return {
-            pipe: number for pipe, number in self._pipes.items() if (number <= len(self._jobs)) == workers
-        }
+        most = self.case.concurrency
+        return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
     def process_ids(self) -> list[int]:
         """Return the system's number of each process, the workers' first."""
@@ -236,20 +237,35 @@ class Pool:
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
-        if not self._have_ended():
-            self._each_alive(BaseProcess.terminate)
-            if not self._have_ended():
-                self._each_alive(BaseProcess.kill)
-                self._have_ended()
+        for act in (BaseProcess.terminate, BaseProcess.kill):
+            if self.join(GRACE_S, lambda: None):  # nothing stops us here: we are leaving
+                return
+            for process in self._processes:
+                if process.exitcode is None:
+                    act(process)
+        self.join(GRACE_S, lambda: None)
 
-    def _have_ended(self) -> bool:
-        """Say whether all processes end soon. Nothing stops us here: we are leaving."""
-        return self.join(GRACE_S, lambda: None)
 
-    def _each_alive(self, act: Callable[[BaseProcess], None]) -> None:
-        for process in self._processes:
-            if process.exitcode is None:
-                act(process)
+T = TypeVar("T")
+
+
+def plain(case: T) -> T:
+    """Return what reads like a case and brings none of its classes along.
+
+    A process that is given a dataclass imports `dataclasses`, and that `inspect`, and makes every class
+    of a case's module: all in all some 15 ms of its start.
+    """
+
+    def reduced(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(reduced, value))
+        if not is_dataclass(value):
+            return value
+        derived = [name for name, what in vars(type(value)).items() if isinstance(what, property)]
+        names = [*(one.name for one in fields(value)), *derived]
+        return SimpleNamespace(**{name: reduced(getattr(value, name)) for name in names})
+
+    return cast(T, reduced(case))
 
 
 # What the processes of a measurement import: whoever forks them has done it before.
@@ -257,9 +273,8 @@ class Pool:
 
 COMMON = (
     "sqlstress.engine.worker",
-    "sqlstress.engine.companion",
     "sqlstress.system.sharing",
-    "sqlstress.targets.seal",
+    "sqlstress.targets.place",
 )
 
 
@@ -268,17 +283,16 @@ def modules(cases: Iterable[Case]) -> list[str]:
 
     There are none where all processes are spawned: those of the published script, whose start is in its time.
     """
-    forked = (case for case in cases if not face_of(case).behaviour.whole_script)
-    return list(dict.fromkeys(name for case in forked for name in _of(case)))
-
-
-def _of(case: Case) -> Iterator[str]:
-    experiment = face_of(case)
-    yield from COMMON
-    yield from target_of(case.driver).preload(case.driver)
-    yield from experiment.imports(case)
-    for target in filter(None, (experiment.worker, *experiment.companions.values())):
-        yield target.partition(":")[0]
+    names: dict[str, None] = {}
+    for case in cases:
+        experiment = face_of(case)
+        if not experiment.behaviour.whole_script:
+            halves = filter(None, (experiment.worker, *experiment.companions.values()))
+            names |= dict.fromkeys(COMMON)
+            names |= dict.fromkeys(target_of(case.driver).preload(case.driver))
+            names |= dict.fromkeys(experiment.imports(case))
+            names |= dict.fromkeys(half.partition(":")[0] for half in halves)
+    return list(names)
 
 
 # Which processes are ours, so that what they take of the processors is not said to be others'.
@@ -293,4 +307,4 @@ def ours(case: Case) -> Family | None:
         return None
     if not face_of(case).behaviour.starts_programs:
         return Family()
-    return ChangingFamily() if KEEPS_ACCOUNT else None
+    return Family(changing=True) if KEEPS_ACCOUNT else None

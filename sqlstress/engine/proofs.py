@@ -6,16 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.errors import SqlstressError, said
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.results import EXAMPLES
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.place import Definition, Place
-
-# What the verdicts have in common: checks that read the data, and checks of what the workers read.
-
 
 Found = TypeVar("Found", bound=Check | None)
 
@@ -30,29 +27,27 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as error:
-        return Check(name, "failed", 0, 1, (f"the database can't be read: {said(error)}",))
+        return Check(name, "failed", 0, 1, (f"cannot read the database: {said(error)}",))
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
     """Add up what the workers found wrong in what they read."""
-    found = [outcome.findings for outcome in outcomes if outcome.findings]
-    reads = Check(
-        "values read",
-        "failed" if any(one.bad_reads for one in found) else "ok" if found else "skipped",
-        sum(one.reads_checked for one in found),
-        sum(one.bad_reads for one in found),
-        tuple(text for one in found for text in one.bad_read_examples)[:EXAMPLES],
+    findings = [outcome.findings for outcome in outcomes if outcome.findings]
+    checks = [_read(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
+    if any(one.pairs_checked for one in findings):
+        checks.append(_read(findings, "torn transactions", "pairs_checked", "torn", "torn_examples"))
+    return checks
+
+
+def _read(findings: Sequence[Findings], name: str, checked: str, problems: str, examples: str) -> Check:
+    wrong = sum(getattr(one, problems) for one in findings)
+    return Check(
+        name,
+        "failed" if wrong else "ok" if findings else "skipped",
+        sum(getattr(one, checked) for one in findings),
+        wrong,
+        tuple(text for one in findings for text in getattr(one, examples))[:EXAMPLES],
     )
-    if not any(one.pairs_checked for one in found):
-        return [reads]
-    torn = Check(
-        "torn transactions",
-        "failed" if any(one.torn for one in found) else "ok",
-        sum(one.pairs_checked for one in found),
-        sum(one.torn for one in found),
-        tuple(text for one in found for text in one.torn_examples)[:EXAMPLES],
-    )
-    return [reads, torn]
 
 
 class ProvenWork(Work):
@@ -84,10 +79,9 @@ class ProvenWork(Work):
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
-        if not self.place.stores:
-            return _unverified(f"the {self.case.driver} driver stores nothing")
-        if self.case.verify == "none":
-            return _unverified("--verify none")
+        if not self.place.stores or self.case.verify == "none":
+            why = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
+            return Verdict((Check("verification", "skipped", note=why),))
         begun = time.perf_counter()
         checks = tuple(self.checks(outcomes, pulse))
         return Verdict(checks, time.perf_counter() - begun)
@@ -101,7 +95,3 @@ class ProvenWork(Work):
 
     def discard(self) -> None:
         self.place.discard()
-
-
-def _unverified(reason: str) -> Verdict:
-    return Verdict((Check("verification", "skipped", note=reason),))

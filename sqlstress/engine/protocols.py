@@ -88,13 +88,6 @@ class SelfDriven:
         raise NotImplementedError
 
 
-class Hears(Protocol):
-    """A source that times something itself, and so must know what is counted."""
-
-    def hear(self, window: Window) -> None:
-        """Learn the window, before the first operation."""
-
-
 class Findings(SimpleNamespace):
     """What one worker saw of the data and of its settings."""
 
@@ -115,6 +108,8 @@ class Findings(SimpleNamespace):
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
     """What it met, as topic, kind, count, example and traits of a Sighting."""
+    reconnected: bool
+    """Whether it closed connections in between: the last one of all takes the WAL along."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
@@ -123,6 +118,7 @@ class Findings(SimpleNamespace):
         self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
         self.latency = {}
+        self.reconnected = False
         self.broken_seal = None
         vars(self).update(known)
 

@@ -16,10 +16,10 @@ from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiment import face_of
 from sqlstress.machine import fingerprint
-from sqlstress.report import Environment, Report
+from sqlstress.report import Report
 from sqlstress.report.case import Case
-from sqlstress.system import starting
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.processes import starting
 from sqlstress.target import takes
 from sqlstress.targets import joining, serving, target_of
 
@@ -51,7 +51,7 @@ class Session:
         Raises SqlstressError when nothing can be measured there.
         """
         if self.keep and any(case.server for case in self.cases):
-            raise UsageError("--keep keeps files: what we made on a server is always removed. Leave it out.")
+            raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
         with StopSignals() as signals:
             provide(max(map(needed, self.cases)))
             with (
@@ -60,27 +60,22 @@ class Session:
                 joining(self.cases) as met,
             ):
                 self.kept_folder = folder.path if self.keep else None
-                report = Report(
-                    created=datetime.now(UTC).isoformat(timespec="seconds"),
-                    command=self.command,
-                    environment=self._environment(folder.path),
+                drivers = dict.fromkeys(case.driver for case in self.cases)
+                environment = fingerprint(
+                    folder.path,
+                    [build for name in drivers if (build := target_of(name).describe(name))],
+                    [case.settings for case in self.cases if takes(case.driver, "journal-mode")],
+                    max(case.concurrency for case in self.cases),
+                    [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
                 )
-                with starting.opened(pool.modules(self.cases)) as starter:
+                created = datetime.now(UTC).isoformat(timespec="seconds")
+                report = Report(created, self.command, environment)
+                with starting(pool.modules(self.cases)) as starter:
                     runner = TrialRunner(
                         folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met
                     )
                     yield Bench(report, runner)
             self.stayed = folder.stayed
-
-    def _environment(self, folder: Path) -> Environment:
-        drivers = dict.fromkeys(case.driver for case in self.cases)
-        return fingerprint(
-            folder,
-            [build for name in drivers if (build := target_of(name).describe(name))],
-            [case.settings for case in self.cases if takes(case.driver, "journal-mode")],
-            max(case.concurrency for case in self.cases),
-            [*dict.fromkeys(filter(None, map(not_native, self.cases)))],
-        )
 
 
 def not_native(case: Case) -> str | None:
@@ -118,12 +113,12 @@ def provide(count: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < count:
         raise EnvironmentFailure(
-            f"{count} open files are needed for each process and {hard} are allowed here: "
-            f"use fewer --buckets or processes, or raise the limit (ulimit -Hn {count})."
+            f"each process needs {count} open files, but the limit is {hard}. Lower --buckets or "
+            f"--concurrency, or raise the limit (ulimit -Hn {count})."
         )
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
     except (OSError, ValueError) as error:
         raise EnvironmentFailure(
-            f"{count} open files are needed for each process; the limit of {soft} can't be raised: {error}."
+            f"each process needs {count} open files, and raising the limit of {soft} failed: {error}."
         ) from error

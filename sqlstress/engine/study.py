@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from sqlstress.options.option import Option
 from sqlstress.report import Report
 from sqlstress.report.case import Case
-
-# Who is told how a measurement goes: a progress bar, a caller's function, or nobody.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class Progress:
     """The same of the note; 0 where it is not known."""
 
 
-class Observer(Protocol):
-    """Called by studies and by the engine; must be quick and must not raise."""
+class Observer:
+    """Watches nothing. Whoever watches overrides something, which must be quick and must not raise."""
 
     def progress(self, progress: Progress) -> None:
         """The study has come so far; may be called often."""
@@ -51,23 +49,7 @@ class Observer(Protocol):
         """So many operations have been done in this trial; called about ten times a second."""
 
 
-class Nobody:
-    """Watches nothing."""
-
-    def progress(self, progress: Progress) -> None:
-        pass
-
-    def phase(self, name: str) -> None:
-        pass
-
-    def waiting(self) -> None:
-        pass
-
-    def tick(self, operations: int) -> None:
-        pass
-
-
-NOBODY = Nobody()
+NOBODY = Observer()
 
 
 Steps = Generator[None, None, None]
@@ -114,11 +96,9 @@ class StudyRequest(NamedTuple):
     """Whether an answer that can't be told is to be seen in the exit code."""
 
 
-class ReadWords(Protocol):
-    """How words are read as options."""
-
-    def __call__(self, words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
-        """Return what they give, by name, as it was typed. Raises UsageError, which says where they stand."""
+ReadWords = Callable[[Sequence[str], Iterable[Option], str], dict[str, Any]]
+"""Reads words as options, and returns what they give, by name, as it was typed. Raises UsageError, which says
+where they stand: the last argument."""
 
 
 class Opening(Protocol[B_co]):

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours
+from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes, summarise
-from sqlstress.engine.window import lateness_s, lead_s, plan_window, window_at
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.experiment import face_of
+from sqlstress.experiment import face_of, has_window
 from sqlstress.machine.foreign_load import Watch
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
@@ -83,16 +82,29 @@ NOTICED_S = 1.0
 """A machine that is only busy lets a process that sleeps run within a fraction of this."""
 
 
+def seconds_asleep() -> float:
+    """Return how far the clock that counts sleep is ahead of the one that does not.
+
+    On Windows 0.0: what we look at there counts sleep, so that a look comes late.
+    """
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
+    if sys.platform == "darwin":
+        # Both of them raw: CLOCK_MONOTONIC is slewed there, by a second in some hours at worst.
+        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
+    return 0.0
+
+
 class Standstill:
     """Looks at the clocks, from when it is made."""
 
     def __init__(
         self,
         clock: Callable[[], float] = time.perf_counter,
-        asleep: Callable[[], float] | None = None,
+        asleep: Callable[[], float] = seconds_asleep,
     ) -> None:
         """`asleep` returns the seconds that the machine has slept, from any beginning."""
-        self._clock, self._asleep = clock, asleep or seconds_asleep
+        self._clock, self._asleep = clock, asleep
         self._slept_before = self._asleep()
         self._last, self._longest = clock(), 0.0
 
@@ -107,20 +119,50 @@ class Standstill:
         return longest if longest > NOTICED_S else 0.0
 
 
-def seconds_asleep() -> float:
-    """Return how far the clock that counts sleep is ahead of the one that does not.
+# When a trial's window opens and closes, and whether all workers were there in time.
 
-    On Windows 0.0: what we look at there counts sleep, so that a look comes late.
+
+LEAD_S = 0.02
+"""How long before the common start the window is announced, where everybody hears of it at once."""
+ANSWERS = 2.0
+"""By how many times as long as all processes took to answer a call it is announced earlier."""
+
+
+def lead_s(answer_s: float) -> float:
+    """Return how long before the common start a window is announced, of workers that answer so fast."""
+    return LEAD_S + ANSWERS * answer_s
+
+
+def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
+    """Return the window, far enough ahead that every worker hears of it in time.
+
+    By `extra_s` the window opens later: the warm-up is longer, or where none is wanted, the start is
+    announced earlier.
     """
-    if sys.platform == "linux":
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
-    if sys.platform == "darwin":
-        # Both of them raw: CLOCK_MONOTONIC is slewed there, by a second in some hours at worst.
-        return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
-    return 0.0
+    return window_at(case, now_ns + int(lead_s(answer_s) * NS_PER_S), extra_s)
 
 
-# What makes a trial not valid although nothing failed: a worker that came late, a machine that slept.
+def window_at(case: Case, starts_ns: int, extra_s: float = 0.0) -> Window:
+    """Return the window of a load that starts then."""
+    if not has_window(case):
+        return Window(starts_ns, starts_ns, FOREVER_NS)
+    opens = starts_ns + int((case.warmup_s + extra_s) * NS_PER_S)
+    starts = starts_ns if case.warmup_s else opens
+    return Window(starts, opens, opens + int(case.duration_s * NS_PER_S))
+
+
+def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
+    """Return how long the window was open when the last worker reached its loop; 0 when all were in time,
+    and where one has died: a trial that is late is run again, and a death is not to be lost thereby.
+    """
+    if window.closes_ns == FOREVER_NS or not all(one.done for one in ended):
+        return 0.0
+    # One that never began has not done so by the end of the window.
+    begins = [one.done.totals.first_ns or window.closes_ns for one in ended if one.done]
+    late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
+    # Without a warm-up the window opens at the common start itself, which nobody meets to the nanosecond.
+    tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
+    return late_s if late_s > tolerance_s else 0.0
 
 
 class Flaw(NamedTuple):
@@ -131,7 +173,7 @@ class Flaw(NamedTuple):
     still_s: float
     """How long nothing ran; 0: everything did."""
 
-    def told(self, attempts: int) -> str:
+    def said(self, attempts: int) -> str:
         """Say what happened in the last of so many attempts, and what to do."""
         times = f" {attempts} times" if attempts > 1 else ""
         if self.still_s:
@@ -181,7 +223,8 @@ class TrialRunner:
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one that others disturbed much is run once more, and the quieter one counts."""
         trial = self._flawless(case, index)
-        if not self._is_worth_another(case, trial):
+        sound = trial.error is None and trial.verdict.status != "failed"
+        if not sound or self._patience <= 0 or self._attempts(case) == 1 or _others(trial) <= HEAVY:
             return trial
         self._patience -= 1
         again = self._flawless(case, index)
@@ -190,39 +233,49 @@ class TrialRunner:
         chosen = again if again.verdict.status == "failed" or not worse else trial
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
-    def _is_worth_another(self, case: Case, trial: Trial) -> bool:
-        sound = trial.error is None and trial.verdict.status != "failed"
-        return sound and self._patience > 0 and self._attempts(case) > 1 and _others(trial) > HEAVY
+    def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
+        """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
+        return self._attempt(case, index, 0.0, pauses, last=True)[0]
 
     def _flawless(self, case: Case, index: int) -> Trial:
         """Run one trial; one with a flaw is run again, at most three times in all."""
-        attempt, extra_s = 1, 0.0
-        trial, flaw = self._attempt(case, index, extra_s)
-        while flaw and attempt < self._attempts(case):
+        attempt, extra_s = 0, 0.0
+        while True:
             attempt += 1
+            trial, flaw = self._attempt(case, index, extra_s)
+            if flaw is None or attempt == self._attempts(case):
+                return replace(trial, attempts=attempt, error=flaw.said(attempt) if flaw else trial.error)
             # Many busy workers need some time until each has had its turn at a processor.
             extra_s += 2 * flaw.late_s
-            trial, flaw = self._attempt(case, index, extra_s)
-        return replace(trial, attempts=attempt, error=flaw.told(attempt) if flaw else trial.error)
 
     def _attempts(self, case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
         # Nor can a trial that other hosts had a part in.
         return 1 if face_of(case).behaviour.whole_script or self.meeting else ATTEMPTS
 
-    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
-        """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
+    def _attempt(
+        self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None, *, last: bool = False
+    ) -> tuple[Trial, Flaw | None]:
+        """Return a trial, and why it is not valid although nothing failed.
+
+        Then it may be run again, and is not examined, unless it is the `last` one.
+        """
         self.salt += 1
         if self.meeting:
             self.meeting.expect(self.step)
-        place = open_place(case, self._folder_of(case))
+        folder = self.folder
+        if self.keep and not face_of(case).behaviour.whole_script:
+            label = re.sub(r"\W+", "-", case.label).strip("-")
+            folder = folder / f"case-{self.case_number}-{label}"
+            folder.mkdir(exist_ok=True)
+        place = open_place(case, folder)
         work = face_of(case).open_work(case, place, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
             work.prepare(self._wait)
             guard = Guard(place, self._wait, redefines=work.redefines)
-            trial, flaw, ended = self._measure(case, index, work, place, extra_s)
-            if flaw and self._attempts(case) > 1:
+            trial, flaw, ended = self._measure(case, index, work, place, extra_s, pauses)
+            if flaw and not last and self._attempts(case) > 1:
                 return trial, flaw
             self.observer.phase("verifying")
             return self._examined(case, work, guard, trial, ended), flaw
@@ -267,41 +320,44 @@ class TrialRunner:
                 why = f"the data could not be verified: {why}"
             return replace(trial, error=trial.error or why)
 
-    def _folder_of(self, case: Case) -> Path:
-        """Return where the files go; files that are kept go into a folder for each case."""
-        if not self.keep or face_of(case).behaviour.whole_script:
-            return self.folder
-        label = re.sub(r"\W+", "-", case.label).strip("-")
-        folder = self.folder / f"case-{self.case_number}-{label}"
-        folder.mkdir(exist_ok=True)
-        return folder
-
     def _measure(
-        self, case: Case, index: int, work: Work, place: Place, extra_s: float
+        self, case: Case, index: int, work: Work, place: Place, extra_s: float, pauses: Pauses | None
     ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        starter = SPAWNING if face_of(case).behaviour.whole_script else self.starter
-        with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter) as pool:
+        whole_script = face_of(case).behaviour.whole_script
+        starter = SPAWNING if whole_script else self.starter
+        with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses) as pool:
             self.observer.phase("starting")
             pool.start(self._wait)
-            window = None
-            if face_of(case).behaviour.whole_script:
+            if whole_script:
                 # The published script has no barrier: each process begins when it is up.
                 window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
                 pool.go(window)
             self._wait_ready(case, pool)
             work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
-            if window is None:
-                window = self._window(case, self._answer_s(case, pool), extra_s)
+            if not whole_script:
+                window = self._window(case, pool, extra_s)
                 pool.go(window)
             self.observer.phase("measuring")
             standstill = Standstill()
             watch = Watch(ours(case), window.starts_ns, window.closes_ns)
-            ended = pool.gather(stall_s(case), lambda: self._pulse(pool, standstill, watch))
+
+            def pulse() -> None:
+                self.signals.check()
+                standstill.look()
+                watch.pulse()
+                self.observer.tick(pool.done_so_far())
+
+            ended = pool.gather(stall_s(case), pulse)
             series, problem = pool.dismiss(STALL_S, self._wait)
             pool.join(STALL_S, self._wait)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
-        trial = self._told(summarise(case, index, window, ended, whole_s, start_s), window)
+        trial = summarise(case, index, window, ended, whole_s, start_s)
+        if self.meeting:
+            try:
+                trial = replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
+            except EnvironmentFailure as failure:
+                trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
         trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
         if others := watch.shares():
             trial = replace(
@@ -309,43 +365,27 @@ class TrialRunner:
             )
         return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
 
-    def _window(self, case: Case, answer_s: float, extra_s: float) -> Window:
+    def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return the window: when all workers can have heard of it, or when hosts have agreed to begin."""
+        # How long it takes here and now until each process has heard something.
+        begun = time.perf_counter_ns()
+        pool.call()
+        self._wait_ready(case, pool)
+        now = time.perf_counter_ns()
+        answer_s = (now - begun) / NS_PER_S
         if self.meeting is None:
-            return plan_window(case, time.perf_counter_ns(), answer_s, extra_s)
+            return plan_window(case, now, answer_s, extra_s)
         length_s = case.warmup_s + case.duration_s
         return window_at(case, self.meeting.start_ns(self.step, lead_s(answer_s), length_s, self._wait))
-
-    def _told(self, trial: Trial, window: Window) -> Trial:
-        """Add when it was measured, by the clock that all hosts share."""
-        if self.meeting is None:
-            return trial
-        try:
-            return replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
-        except EnvironmentFailure as problem:
-            return replace(trial, error=trial.error or str(problem).removesuffix("."))
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
         if failed:
             raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
 
-    def _answer_s(self, case: Case, pool: Pool) -> float:
-        """Return how long it takes here and now until each process has heard something, in seconds."""
-        begun = time.perf_counter_ns()
-        pool.call()
-        self._wait_ready(case, pool)
-        return (time.perf_counter_ns() - begun) / NS_PER_S
-
     def _wait(self) -> None:
         self.signals.check()
         self.observer.waiting()
-
-    def _pulse(self, pool: Pool, standstill: Standstill, watch: Watch) -> None:
-        self.signals.check()
-        standstill.look()
-        watch.pulse()
-        self.observer.tick(pool.done_so_far())
 
 
 def _others(trial: Trial) -> float:

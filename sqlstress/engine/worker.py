@@ -1,7 +1,7 @@
 """A worker process: connect, report ready, wait for the common start, run the timed loop, report.
 
-It imports the least it can; it never opens a database file but through SQLite (closing a file would
-drop the process's POSIX locks on it); it ends when its parent does.
+A companion is started and ended like a worker, and counts in no figure. Either imports the least it can, and
+never opens a database file but through SQLite (closing a file would drop the process's POSIX locks on it).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.engine.loop import Totals, Window, timed_loop, work_through
-from sqlstress.engine.protocols import Findings, Hears, SelfDriven, Source
+from sqlstress.engine.protocols import Companion, Findings, SelfDriven, Source
 from sqlstress.errors import plainly
 from sqlstress.system.child import Pipe, begin_child, send
 from sqlstress.system.importing import named
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlstress.report.case import Case
-    from sqlstress.targets.place import Seal, Watch
+    from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
 """64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
@@ -40,18 +40,18 @@ CALL = "are you there?"
 
 
 class Job(NamedTuple):
-    """What a worker is told when it is started."""
+    """What a worker, or a companion, is told when it is started."""
 
-    source: str
-    """Import string of what opens the worker's half."""
+    half: str
+    """Import string of what opens its half."""
     case: Case
     """As `plain.plain` makes it."""
     limit: int | None
     """A number of operations, instead of a window."""
     where: Path
-    """Where the data lies: what the worker makes its place of."""
-    worker: int
-    """1 to the concurrency."""
+    """Where the data lies: what the process makes its place of."""
+    number: int
+    """1 to the concurrency; a companion's is higher."""
     salt: int
     counters: Any
     """Shared words: SLOT_WORDS for the parent, then as many for each worker."""
@@ -59,6 +59,8 @@ class Job(NamedTuple):
     """The workload's shared arrays."""
     trace: Any = None
     """What it tells in where its time goes; None: nobody asks."""
+    pauses: Sequence[int] | None = None
+    """The schedule by which it pauses inside the store, as its place understands it; None: it does not."""
 
 
 class Ready(NamedTuple):
@@ -74,8 +76,14 @@ class Done(NamedTuple):
     findings: Findings
 
 
+class Observed(NamedTuple):
+    """The companion has finished."""
+
+    series: list[Series]
+
+
 class Failed(NamedTuple):
-    """The worker met something that it can't go on after."""
+    """The process met something that it can't go on after."""
 
     reason: str
 
@@ -86,11 +94,44 @@ def main(job: Job, pipe: Pipe) -> None:
     with failures_reported(pipe, job.case.driver):
         begin_child()
         place = open_place(job.case, job.where)
-        watch = place.watch(job.trace, job.worker) if job.trace else None
-        source: Source | SelfDriven = named(job.source)(job.case, place, job.worker, job.salt, job.shared)
+        watch = place.watch(job.trace, job.number) if job.trace else None
+        if job.pauses:
+            place.pause(job.pauses)
+        source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
         seal = place.seal()
         gc.freeze()
-        send(pipe, _work(job, source, seal, watch, await_window(pipe)))
+        window = await_window(pipe)
+        if watch:
+            watch.window(window.opens_ns, window.closes_ns)
+        totals = _work(job, source, window)
+        if watch:
+            watch.end()
+        totals.peak_memory_bytes = peak_memory_bytes()
+        findings = source.findings()
+        if seal and not findings.reconnected:
+            # Before it closes: until then nobody has a reason to remove a file.
+            findings.broken_seal = seal.broken()
+        source.close()
+        send(pipe, Done(totals, findings))
+
+
+def accompany(job: Job, pipe: Pipe) -> None:
+    """Run a companion's process."""
+    words = memoryview(job.counters).cast("B").cast("q")
+    with failures_reported(pipe, job.case.driver):
+        begin_child()
+        place = open_place(job.case, job.where)
+        watch = place.watch(job.trace, job.number) if job.trace else None
+        companion: Companion = named(job.half)(job.case, place, job.shared)
+        window = await_window(pipe)
+        if watch:
+            watch.window(window.opens_ns, window.closes_ns)
+        wait_until(window.starts_ns)
+        series = companion.run(window, lambda: bool(words[STOP] or words[DISMISSED]))
+        if watch:
+            watch.end()
+        companion.close()
+        send(pipe, Observed(series))
 
 
 @contextmanager
@@ -118,38 +159,21 @@ def await_window(pipe: Pipe) -> Window:
             return cast(Window, told)
 
 
-def _work(
-    job: Job, source: Source | SelfDriven, seal: Seal | None, watch: Watch | None, window: Window
-) -> Done:
-    if watch:
-        watch.window(window.opens_ns, window.closes_ns)
+def _work(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
     words = memoryview(job.counters).cast("B").cast("q")
-    place = job.worker * SLOT_WORDS
+    first = job.number * SLOT_WORDS
+    progress, stop = words[first : first + SLOT_WORDS], words[:SLOT_WORDS]
     wait_until(window.starts_ns)
-    # Not by isinstance: from Python 3.12 on that imports inspect for a protocol, while the window is open.
+    # One that times something itself must know what is counted, before its first operation.
     if hasattr(source, "hear"):
-        cast(Hears, source).hear(window)
-    progress, stop = words[place : place + SLOT_WORDS], words[:SLOT_WORDS]
-    if job.case.arrivals:
-        assert not isinstance(source, SelfDriven)  # its loop knows no pause
-        totals = _at_a_rate(job, source, window, progress, stop)
-    else:
-        totals = work_through(source, window, job.limit, progress, stop)
-    if watch:
-        watch.end()
-    totals.peak_memory_bytes = peak_memory_bytes()
-    findings = source.findings()
-    # Before it closes: until then nobody has a reason to remove a file.
-    findings.broken_seal = seal.broken() if seal else None
-    source.close()
-    return Done(totals, findings)
-
-
-def _at_a_rate(job: Job, source: Source, window: Window, progress: Any, stop: Any) -> Totals:
+        source.hear(window)
+    if not job.case.arrivals:
+        return work_through(source, window, job.limit, progress, stop)
     # A worker of a closed loop need not wait for what it imports.
     from sqlstress.engine.open_loop import open_loop
 
-    run, began_ns = open_loop(job.case, job.worker, job.salt, window), time.perf_counter_ns()
+    assert not isinstance(source, SelfDriven)  # its loop knows no pause
+    run, began_ns = open_loop(job.case, job.number, job.salt, window), time.perf_counter_ns()
     totals = timed_loop(source, window, job.limit, progress, stop, run)
     # That the first operation was due late does not mean that the worker was.
     totals.first_ns = began_ns

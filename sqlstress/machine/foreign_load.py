@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,11 +21,14 @@ KEEPS_ACCOUNT = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process, and those that it, and they, have started before the first look."""
+    """A process, and those that it, and they, have started."""
 
-    def __init__(self, pid: int | None = None) -> None:
-        """Without an id it is this process. Raises psutil.NoSuchProcess."""
-        self._head = psutil.Process(pid)
+    def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
+        """Without an id it is this process. Raises psutil.NoSuchProcess.
+
+        `changing`: others are started all the time, which end soon; else they are those of the first look.
+        """
+        self._head, self.changing = psutil.Process(pid), changing
         self._others: list[psutil.Process] | None = None
         self._seen: dict[psutil.Process, float] = {}
         """What the others took, as they were seen last, where no account of them is kept."""
@@ -34,19 +36,13 @@ class Family:
     def spent_s(self) -> float | None:
         """Return the processors' time that they took since they began, in seconds; None if not to be told."""
         try:
+            if self.changing or self._others is None:
+                # Each before who has started it.
+                self._others = self._head.children(recursive=True)[::-1]
             # Who ends between two readings is counted twice rather than never.
-            return sum(map(self._spent_by, self._descendants())) + _spent(self._head)
+            return sum(map(self._spent_by, self._others)) + _spent(self._head)
         except (psutil.Error, OSError):
             return None
-
-    def _descendants(self) -> Iterable[psutil.Process]:
-        if self._others is None:
-            self._others = self._found()
-        return self._others
-
-    def _found(self) -> list[psutil.Process]:
-        """Return all that was started, each before who has started it."""
-        return self._head.children(recursive=True)[::-1]
 
     def _spent_by(self, process: psutil.Process) -> float:
         """Return what one has taken; 0 of one that has ended, where it counts with who waited for it."""
@@ -57,13 +53,6 @@ class Family:
         if not KEEPS_ACCOUNT:
             self._seen[process] = spent
         return spent
-
-
-class ChangingFamily(Family):
-    """A process that starts others all the time, as those do, which end soon."""
-
-    def _descendants(self) -> Iterable[psutil.Process]:
-        return self._found()
 
 
 def _spent(process: psutil.Process) -> float:
@@ -122,14 +111,14 @@ def look(own: Family | None) -> Look | None:
 def shares(first: Look, last: Look, processors: int) -> Shares:
     """Return what others took between two looks."""
     whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
-    stolen = _share(last.stolen - first.stolen, whole)
+
+    def share(part: float) -> float:
+        return min(1.0, max(0.0, part / whole))
+
+    stolen = share(last.stolen - first.stolen)
     if first.own is None or last.own is None:
         return Shares(None, stolen)
-    return Shares(_share((last.busy - first.busy) - (last.own - first.own), whole), stolen)
-
-
-def _share(part: float, whole: float) -> float:
-    return min(1.0, max(0.0, part / whole))
+    return Shares(share((last.busy - first.busy) - (last.own - first.own)), stolen)
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
@@ -163,18 +152,16 @@ class Watch:
     def pulse(self) -> None:
         """Look, if it is time: to be called several times a second."""
         now = time.perf_counter_ns()
-        if not self._begins <= now <= self._ends or not self._is_due(now):
+        if not self._begins <= now <= self._ends:
             return
+        if self._first and self._last:
+            apart = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
+            if now - self._last.at_ns < apart:
+                return
         seen = look(self._own)
         self._cost_ns = time.perf_counter_ns() - now
         if seen and seen.at_ns <= self._ends:
             self._first, self._last = self._first or seen, seen
-
-    def _is_due(self, now: int) -> bool:
-        if self._first is None or self._last is None:
-            return True
-        apart = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
-        return now - self._last.at_ns >= apart
 
     def shares(self) -> Shares | None:
         """Return what others took; None when that could not be seen, or not for long enough."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath, PureWindowsPath
 from statistics import median
-from typing import Protocol
+from typing import NamedTuple
 
 import psutil
 
@@ -81,7 +81,10 @@ def processor(
         if system == "Linux":
             return model_name(cpuinfo.read_text(encoding="utf-8", errors="replace"))
         if system == "Darwin":
-            return _output(sysctl, timeout_s)
+            done = subprocess.run(
+                sysctl, capture_output=True, timeout=timeout_s, check=True, stdin=subprocess.DEVNULL
+            )
+            return done.stdout.decode("utf-8", "replace").strip()
         return _registered_name()
     except (OSError, subprocess.SubprocessError):
         return ""
@@ -96,13 +99,6 @@ def model_name(cpuinfo: str) -> str:
     return next((found[key] for key in _MODEL_KEYS if found.get(key)), "")
 
 
-def _output(command: tuple[str, ...], timeout_s: float) -> str:
-    done = subprocess.run(
-        command, capture_output=True, timeout=timeout_s, check=True, stdin=subprocess.DEVNULL
-    )
-    return done.stdout.decode("utf-8", "replace").strip()
-
-
 def _registered_name() -> str:
     if sys.platform != "win32":
         return ""
@@ -113,30 +109,25 @@ def _registered_name() -> str:
         return str(winreg.QueryValueEx(key, "ProcessorNameString")[0]).strip()
 
 
-# The file system that holds a folder.
-
-
 UNKNOWN = FileSystem("", "", "")
 DATA_VOLUME = Path("/System/Volumes/Data")
 """On macOS the folders of users lie on this volume, though their paths begin at the read-only root."""
 
 
-class Mount(Protocol):
+class Mount(NamedTuple):
     """What is asked of an entry of psutil.disk_partitions()."""
 
-    @property
-    def device(self) -> str: ...
-    @property
-    def mountpoint(self) -> str: ...
-    @property
-    def fstype(self) -> str: ...
-    @property
-    def opts(self) -> str: ...
+    mountpoint: str
+    fstype: str
+    device: str
+    opts: str
 
 
 def all_mounts() -> Iterable[Mount]:
     """Return everything that is mounted, in the order in which it was."""
-    return psutil.disk_partitions(all=True)
+    return [
+        Mount(one.mountpoint, one.fstype, one.device, one.opts) for one in psutil.disk_partitions(all=True)
+    ]
 
 
 def file_system_of(

@@ -7,8 +7,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 
@@ -41,11 +41,21 @@ def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 def call(primitive: str) -> Sync:
     """Return the function that makes a call on a descriptor; one that is not there raises OSError."""
-    if primitive == "F_FULLFSYNC":
-        return _full_fsync
-    if primitive == "fdatasync":
-        return _fdatasync
-    return os.fsync  # On Windows this is FlushFileBuffers.
+
+    def full_fsync(descriptor: int) -> None:
+        if sys.platform != "darwin":
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+
+    def fdatasync(descriptor: int) -> None:
+        if sys.platform == "win32" or sys.platform == "darwin":
+            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+        os.fdatasync(descriptor)
+
+    # On Windows os.fsync is FlushFileBuffers.
+    return {"F_FULLFSYNC": full_fsync, "fdatasync": fdatasync}.get(primitive, os.fsync)
 
 
 def measure(
@@ -58,12 +68,20 @@ def measure(
 
     Uses the first of the calls `names` that the file system takes. Raises EnvironmentFailure.
     """
+    # Under this name the clean-up of a killed run's folder knows the file as ours.
+    path = folder / f"sync-{secrets.token_hex(8)}.tmp"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with _fresh_file(folder) as descriptor:
+        descriptor = os.open(path, flags, 0o600)
+        try:
             name, sync = _working(descriptor, names, call_of)
             written = _Blocks(descriptor)
             appended = _samples(written.append, lambda: sync(descriptor), clock)
             overwritten = _samples(written.overwrite, lambda: sync(descriptor), clock)
+        finally:
+            os.close(descriptor)
+            with suppress(PermissionError):
+                remove(path)
     except OSError as error:
         raise EnvironmentFailure(
             f"cannot write and sync a file in {told(folder)}: {reason(error)}. Choose another --dir."
@@ -130,33 +148,3 @@ def _working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Syn
             sync(descriptor)
             return name, sync
     return last, call_of(last)
-
-
-@contextmanager
-def _fresh_file(folder: Path) -> Iterator[int]:
-    # Under this name the clean-up of a killed run's folder knows the file as ours.
-    path = folder / f"sync-{secrets.token_hex(8)}.tmp"
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-        with suppress(PermissionError):
-            remove(path)
-
-
-def _full_fsync(descriptor: int) -> None:
-    if sys.platform == "darwin":
-        import fcntl
-
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    else:
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-
-
-def _fdatasync(descriptor: int) -> None:
-    if sys.platform != "win32" and sys.platform != "darwin":
-        os.fdatasync(descriptor)
-    else:
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))

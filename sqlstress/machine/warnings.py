@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.case import KEPT, SYNCHRONOUS, Settings
 from sqlstress.report.power_failure import risk
 from sqlstress.statistics.units import format_ms
-
-# What the warnings are drawn from: the surroundings, and what is asked for in them.
-
 
 _ON = frozenset({"1", "on", "yes", "true"})
 # SQLite takes numbers and switches for the levels, too.
@@ -49,18 +46,16 @@ def durability_settings(settings: Settings) -> DurabilitySettings:
 
 
 def level(wish: DurabilitySettings, build: SqliteBuild) -> str:
-    """Return the synchronous level that a wish comes to with a library: what is asked, or its default."""
-    return wish.synchronous or default_level(build, wish.journal_mode)
-
-
-def default_level(build: SqliteBuild, journal_mode: str) -> str:
-    """Return the synchronous level that a library has when it is not told one.
+    """Return the synchronous level that a wish comes to with a library: what is asked, or its default.
 
     Source: SQLite's sqliteInt.h, where DEFAULT_WAL_SYNCHRONOUS follows DEFAULT_SYNCHRONOUS, and that is 2.
     """
+    if wish.synchronous:
+        return wish.synchronous
     options = dict(option.partition("=")[::2] for option in build.compile_options)
-    plain = options.get("DEFAULT_SYNCHRONOUS", "2")
-    number = options.get("DEFAULT_WAL_SYNCHRONOUS", plain) if journal_mode == "wal" else plain
+    number = options.get("DEFAULT_SYNCHRONOUS", "2")
+    if wish.journal_mode == "wal":
+        number = options.get("DEFAULT_WAL_SYNCHRONOUS", number)
     return _LEVELS.get(number, "full")
 
 
@@ -84,13 +79,6 @@ class Facts:
     def wishes(self) -> tuple[DurabilitySettings, ...]:
         """What the cases ask for, each once."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
-
-    @property
-    def levels(self) -> frozenset[tuple[str, str]]:
-        """The (journal mode, synchronous) that the cases come to with the libraries in use."""
-        return frozenset(
-            (wish.journal_mode, level(wish, build)) for wish in self.wishes for build in self.builds
-        )
 
     @property
     def wal(self) -> bool:
@@ -129,52 +117,60 @@ _SHARED = (
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
-Rule = Callable[[Facts], Iterable[Warning]]
-
-
 def warn(facts: Facts) -> tuple[Warning, ...]:
     """Return the warnings that apply, the serious ones first."""
-    rules = (*_STORAGE, *_HOST) if facts.builds else _HOST
+    rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
     found = [warning for rule in rules for warning in rule(facts)]
     return tuple(sorted(found, key=lambda warning: not warning.serious))
 
 
-def sync_does_nothing(facts: Facts) -> Iterator[Warning]:
-    """Memory, a volatile overlay, or a sync that is faster than any disk."""
-    mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
+def _disk(facts: Facts) -> Iterator[Warning]:
+    """Warn of a disk that does not sync, and of one that is shared with another system."""
+    mounted, cost, options = (
+        facts.file_system,
+        facts.sync.overwrite_p50_ns,
+        facts.file_system.options.split(","),
+    )
     what = ""
-    if mounted.kind in _MEMORY or "ramdisk" in mounted.options.split(","):
-        what = f"{mounted.kind} is memory here, where a sync does nothing"
-    elif mounted.kind == "overlay" and "volatile" in mounted.options.split(","):
-        what = "This overlay is mounted volatile, so that a sync does nothing"
+    if mounted.kind in _MEMORY or "ramdisk" in options:
+        what = f"{mounted.kind} is in memory, so a sync does nothing"
+    elif mounted.kind == "overlay" and "volatile" in options:
+        what = "This overlay is mounted volatile, so a sync does nothing"
     elif cost < NO_DISK_UNDER_NS and not (facts.macos and facts.sync.primitive == "fsync"):
         # A plain fsync on macOS is as fast as this without being nothing; it has a warning of its own.
         what = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
     if what:
-        text = f"{what}: a power failure can lose acknowledged commits; choose a --dir on a disk."
+        text = f"{what}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
         yield Warning("sync-does-nothing", text, True)
+    if mounted.kind.lower().startswith(_SHARED) or "remote" in options:
+        name = mounted.kind or mounted.device
+        harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
+        text = f"{name} is a shared or network file system: {harm}. Choose a --dir on a local disk."
+        yield Warning("shared-file-system", text, facts.wal)
 
 
-def shared_file_system(facts: Facts) -> Iterator[Warning]:
-    """A network file system, or one that is shared with another system."""
-    mounted = facts.file_system
-    if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
-        return
-    name = mounted.kind or mounted.device
-    risk = "WAL can corrupt a database there" if facts.wal else "locks may not hold there"
-    text = f"{name} is a shared or network file system: {risk}; choose a --dir on a local disk."
-    yield Warning("shared-file-system", text, facts.wal)
-
-
-def wal_reset_bug(facts: Facts) -> Iterator[Warning]:
-    """A library in which two connections can corrupt a database in WAL mode."""
+def _library(facts: Facts) -> Iterator[Warning]:
+    """Warn of what can corrupt a database, whatever its disk does, and of what has no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
             "sqlite-wal-reset-bug",
-            f"SQLite {' and '.join(versions)} can corrupt a WAL database (WAL-reset bug): "
-            "use 3.51.3 or later, unless your distribution has patched it.",
+            f"SQLite {' and '.join(versions)} can lose commits (WAL-reset bug). Run sqlstress hunt.",
             facts.wal,
+        )
+    if facts.fullfsync and not facts.macos:
+        yield Warning(
+            "fullfsync-without-effect",
+            f"fullfsync has an effect on macOS only: a sync is {facts.sync.primitive} here, although "
+            "fullfsync reads back as 1. Leave it out.",
+            True,
+        )
+    for mode in sorted({wish.journal_mode for wish in facts.wishes} & {"off", "memory"}):
+        yield Warning(
+            "no-journal-on-disk",
+            f"journal_mode={mode.upper()} has no journal on disk: a crash during a transaction can "
+            "corrupt the database. Choose wal or delete.",
+            True,
         )
 
 
@@ -193,117 +189,64 @@ def has_wal_reset_bug(version: str) -> bool:
     return (3, 7, 0) <= (major, minor, patch) < (3, 51, 3)
 
 
-def fullfsync_without_effect(facts: Facts) -> Iterator[Warning]:
-    """PRAGMA fullfsync reads back 1 wherever it is asked for."""
-    if facts.fullfsync and not facts.macos:
-        yield Warning(
-            "fullfsync-without-effect",
-            "fullfsync works on macOS only, though it reads back 1 here too: "
-            f"a sync is {facts.sync.primitive} all the same; leave it out.",
-            True,
-        )
-
-
-def macos_fsync_not_durable(facts: Facts) -> Iterator[Warning]:
-    """Full synchronous commits that stop at the drive's cache."""
+def _apple(facts: Facts) -> Iterator[Warning]:
+    """Warn of full commits that stop at the drive's cache on macOS, and of what Apple's library does."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
         yield Warning(
             "macos-fsync-not-durable",
-            "On macOS fsync leaves commits in the drive's cache, where a power failure can lose them: "
-            "turn fullfsync on to survive one.",
+            "On macOS, fsync leaves commits in the drive's cache, and a power failure can lose them. Use "
+            "--fullfsync on to keep them.",
         )
-
-
-def apple_build(facts: Facts) -> Iterator[Warning]:
-    """Apple's library, left to its own default of `synchronous`."""
     left_alone = any(wish.journal_mode == "wal" and wish.synchronous is None for wish in facts.wishes)
     if facts.apple_builds and left_alone:
         yield Warning(
             "apple-build",
-            "Apple's SQLite syncs nothing per WAL commit unless told to: "
-            "give --synchronous, or its figures compare with no other build's.",
+            "Apple's SQLite does not sync WAL commits by default. Give --synchronous, or these figures "
+            "are not comparable with other builds.",
         )
-
-
-def apple_fullfsync(facts: Facts) -> Iterator[Warning]:
-    """Apple's library, whose fullfsync is reported to be another call than SQLite's own."""
     if facts.apple_builds and facts.fullfsync:
         yield Warning(
             "apple-fullfsync",
-            "Apple's SQLite reportedly answers fullfsync with the weaker F_BARRIERFSYNC: "
-            "use a driver with a SQLite of its own, such as apsw.",
+            "Apple's SQLite reportedly uses the weaker F_BARRIERFSYNC for fullfsync. Use a driver with "
+            "its own SQLite, such as apsw.",
         )
 
 
-def durability(facts: Facts) -> Iterator[Warning]:
-    """What a power failure can take, by journal mode and synchronous; what has no journal is told apart."""
-    for journal, synchronous in sorted(facts.levels):
+def _durability(facts: Facts) -> Iterator[Warning]:
+    """Warn of what a power failure can take, by journal mode and synchronous, where there is a journal."""
+    levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
+    for journal, synchronous in sorted(levels):
         found = risk(journal, synchronous)
         if found.cure:
             where = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
             yield Warning(
                 "durability",
-                f"synchronous={synchronous.upper()} {where}: {found.told}; "
-                f"choose --synchronous {found.cure}.",
+                f"synchronous={synchronous.upper()} {where}: {found.told}. Choose --synchronous "
+                f"{found.cure}.",
             )
 
 
-def no_journal_on_disk(facts: Facts) -> Iterator[Warning]:
-    """Journal modes that leave nothing from which to roll back."""
-    for mode in sorted({wish.journal_mode for wish in facts.wishes} & {"off", "memory"}):
-        yield Warning(
-            "no-journal-on-disk",
-            f"journal_mode={mode.upper()} has no journal on disk: a crash amid a transaction can corrupt "
-            "the database; choose wal or delete.",
-            True,
-        )
-
-
-def tick_rounded_sleep(facts: Facts) -> Iterator[Warning]:
-    """A clock whose ticks are longer than the waits of SQLite's busy handler."""
-    slept = facts.host.sleep_1ms_ns
+def _host(facts: Facts) -> Iterator[Warning]:
+    """Warn of what makes figures differ from those of another machine, or of another loop."""
+    slept, cores = facts.host.sleep_1ms_ns, facts.host.cores
     if slept is not None and slept > TICK_OVER_NS:
         yield Warning(
             "tick-rounded-sleep",
-            f"A sleep of 1 ms takes {format_ms(slept)} ms here: SQLite's busy handler waits longer than it "
-            "means to; compare with --busy fair.",
+            f"A sleep of 1 ms takes {format_ms(slept)} ms here, so SQLite's busy handler waits longer "
+            "than intended. Compare with --busy fair.",
         )
-
-
-def few_cores(facts: Facts) -> Iterator[Warning]:
-    """More processes than processors."""
-    cores = facts.host.cores
     if cores is not None and facts.most_workers > cores:
         many = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
         yield Warning(
             "few-cores",
-            f"{many}: beyond {cores} they take turns at the processor, and the figures say as much of the "
-            "system's scheduler as of SQLite.",
+            f"{many}: with more than {cores} processes you also measure the OS scheduler.",
         )
-
-
-def python_loop(facts: Facts) -> Iterator[Warning]:
-    """The slower loop, for want of the other one."""
     for reason in facts.not_native:
         yield Warning(
             "python-loop",
-            f"The Python loop drives the load: {reason}. Its figures are of Python's binding too, and "
-            "compare with none of the native loop.",
+            f"The Python loop runs the load: {reason}. These figures include Python's overhead; do not "
+            "compare them with native-loop results.",
             True,
         )
-
-
-_STORAGE: tuple[Rule, ...] = (
-    sync_does_nothing,
-    shared_file_system,
-    wal_reset_bug,
-    fullfsync_without_effect,
-    no_journal_on_disk,
-    macos_fsync_not_durable,
-    apple_build,
-    apple_fullfsync,
-    durability,
-)
-_HOST: tuple[Rule, ...] = (tick_rounded_sleep, few_cores, python_loop)

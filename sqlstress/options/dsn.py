@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 NAME = "dsn"
@@ -43,21 +44,20 @@ class Dsn(str):
 def dsn(value: Any) -> Dsn:
     """Read a connection string: a URL or keywords. Raises ValueError, without what was given."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("it is a connection string: postgresql://user@host/database")
+        raise ValueError("this is not a connection string: write postgresql://user@host/database")
     parts = {**_defaults(), **_parsed(value)}
-    hosts = _each(parts.get("hostaddr") or parts.get("host"))
-    ports = _each(parts.get("port"))
-    if not all(map(_HOST.fullmatch, filter(None, hosts))) or not all(
-        map(_PORT.fullmatch, filter(None, ports))
-    ):
+    given = parts.get("hostaddr") or parts.get("host"), parts.get("port")
+    hosts, ports = (part.split(",") if part else [] for part in given)
+    sound = [not host or _HOST.fullmatch(host) for host in hosts]
+    sound += [not port or _PORT.fullmatch(port) for port in ports]
+    if not all(sound):
         raise _unquoted()
     user, database = (_name(parts.get(name)) for name in ("user", "dbname"))
     at = f"{user}@" if user else ""
     where = ",".join(hosts) or "localhost"
     port = f":{','.join(filter(None, ports))}" if any(ports) else ""
-    shown = f"{at}{where}{port}/{database or user}"
     is_local = not parts.get("service") and all(map(_is_local, hosts))
-    return Dsn(shown, value, is_local)
+    return Dsn(f"{at}{where}{port}/{database or user}", value, is_local)
 
 
 def shown_of(value: str) -> str:
@@ -70,22 +70,18 @@ def shown_of(value: str) -> str:
 
 def redacted(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words of a command without what may not be shown, also where a word is a command's half."""
-    return tuple(_redacted(words))
-
-
-def _redacted(words: Sequence[str]) -> Iterator[str]:
-    before = ""
-    for word in words:
+    shown: list[str] = []
+    for before, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
         if before == f"--{NAME}":
-            yield shown_of(word)
+            shown.append(shown_of(word))
         elif is_given and name in (NAME, f"--{NAME}"):
-            yield f"{name}={shown_of(value)}"
+            shown.append(f"{name}={shown_of(value)}")
         elif f"--{NAME}" in (word if " " in word else value):
-            yield _half(word)
+            shown.append(_half(word))
         else:
-            yield word
-        before = word
+            shown.append(word)
+    return tuple(shown)
 
 
 def _half(word: str) -> str:
@@ -119,12 +115,12 @@ def _parsed(text: str) -> dict[str, str]:
 
 def _unquoted() -> ValueError:
     return ValueError(
-        "it is no connection string: write postgresql://user@host:port/database, with %40 for an @ in a name "
-        "or a password, or leave that to PGPASSWORD"
+        "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
+        "in a name or password, or set PGPASSWORD"
     )
 
 
-def _defaults() -> Mapping[str, str]:
+def _defaults() -> dict[str, str]:
     """Return what libpq takes from the environment, as far as it is shown."""
     try:
         from psycopg.pq import Conninfo
@@ -133,10 +129,6 @@ def _defaults() -> Mapping[str, str]:
     shown = (b"host", b"hostaddr", b"port", b"user", b"dbname")
     found = {one.keyword: one.val for one in Conninfo.get_defaults() if one.keyword in shown}
     return {name.decode(): value.decode(errors="replace") for name, value in found.items() if value}
-
-
-def _each(value: str | None) -> list[str]:
-    return value.split(",") if value else []
 
 
 def _name(value: str | None) -> str:

@@ -7,14 +7,14 @@ in JSON, its description in the schema, and the reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
 from typing import Any
 
 from sqlstress.options.parsing import Parse
 
-SWEEP, LOAD, SQLITE, TRUST = "What is swept", "The load", "SQLite", "Trust"
+SWEEP, LOAD, SQLITE, TRUST = "What to run", "Load", "SQLite", "Checks"
 
 _KEY = "option"
 
@@ -45,6 +45,8 @@ class Option:
     """Whether it is read as several values, of which each case has one."""
     meaning: str = ""
     """What the field says in JSON, where that is not what the option says."""
+    aliases: tuple[str, ...] = ()
+    """Old spellings, with their dashes: they are still taken, and `--help` does not show them."""
 
     @property
     def value(self) -> Any:
@@ -71,6 +73,7 @@ def option(
     argument: str = "",
     varies: bool = False,
     meaning: str = "",
+    aliases: tuple[str, ...] = (),
     required: bool = False,
     unsaid: Any = ...,
 ) -> Any:
@@ -81,7 +84,7 @@ def option(
     means that does not have it.
     """
     made = Option(
-        name, parse, default, group, help, short, metavar, multiple, flag, argument, varies, meaning
+        name, parse, default, group, help, short, metavar, multiple, flag, argument, varies, meaning, aliases
     )
     if required:
         return field(metadata={_KEY: made})
@@ -108,15 +111,6 @@ def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
     """Return options by their names, in that order; all of them where none is named."""
     by_name = {one.name: one for one in options.values()}
     return tuple(by_name[name] for name in names or by_name)
-
-
-def either(names: Sequence[str]) -> str:
-    """Write the values of an option into its help: "int, text or blob"."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}"
-
-
-# What stands for the options of an experiment that is not known.
 
 
 @dataclass(frozen=True, slots=True)

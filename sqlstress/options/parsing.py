@@ -1,12 +1,13 @@
 """How the value of an option is read, from the command line (a string) or from TOML.
 
-Every parser raises ValueError with a sentence that says what would be right.
+Every parser raises ValueError: what is wrong, then what would be right. `sentence` ends it.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -47,6 +48,40 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."
 
 
+NEAREST = 3
+"""Names that a suggestion has at most."""
+LONGEST_LIST = 120
+"""Characters of the names that an error lists; of more it gives two, and `--help` has all."""
+
+
+def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
+    """Return " Did you mean ...?" with the nearest names to a mistyped word; "" where none is near."""
+    if not isinstance(word, str):
+        return ""
+    near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
+    return f" Did you mean {either(near)}?" if near else ""
+
+
+def either(names: Sequence[str]) -> str:
+    """Write names as a choice: "int, text or blob"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def not_one_of(value: Any, names: Sequence[str]) -> ValueError:
+    """Return the error for a value that is none of these names, with the nearest of them."""
+    near, known = suggestion(value, names, NEAREST), f"one of {', '.join(names)}"
+    if len(known) > LONGEST_LIST:
+        known = f"a value such as {either(names[:2])}"
+    return ValueError(f"{shown(value)} is not {known}{'.' if near else ''}{near}")
+
+
+def sentence(error: object) -> str:
+    """Return what an error says as a sentence: with a full stop, unless it ends as one already."""
+    text = str(error)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def whole(least: int, most: int) -> Parse:
     """Return a parser of whole numbers within bounds."""
 
@@ -75,26 +110,20 @@ def percentage(least: float, most: float) -> Parse:
     """Return a parser of shares as people write them, "90%" or 0.9, within bounds that are shares."""
 
     def parse(value: Any) -> float:
-        share = _share(value)
-        if not least <= share <= most:
-            told = "write 10% or 0.1"
+        text = value.strip() if isinstance(value, str) else value
+        try:
+            is_percent = isinstance(text, str) and text.endswith("%")
+            share = float(text[:-1]) / 100 if is_percent else float(text)
+        except (TypeError, ValueError, OverflowError):
+            share = -1.0
+        if isinstance(value, bool) or not least <= share <= most:
+            hint = "write 10% or 0.1"
             if 1 < share <= 100 and least <= share / 100 <= most:
-                told = f"write {share:.15g}% or {share / 100:.15g}"
-            raise ValueError(f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: {told}")
+                hint = f"write {share:.15g}% or {share / 100:.15g}"
+            raise ValueError(f"{shown(value)} is not a share from {least:.4g} to {most:.4g}: {hint}")
         return share
 
     return _constrained(parse, minimum=least, maximum=most)
-
-
-def _share(value: Any) -> float:
-    """Return the share that is written, within any bounds; -1 for what is none."""
-    text = value.strip() if isinstance(value, str) else value
-    is_percent = isinstance(text, str) and text.endswith("%")
-    try:
-        share = float(text[:-1]) / 100 if is_percent else float(text)
-    except (TypeError, ValueError, OverflowError):
-        return -1.0
-    return -1.0 if isinstance(value, bool) else share
 
 
 ratio = percentage(0, 1)
@@ -107,7 +136,7 @@ def choice(*names: str) -> Parse:
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
             return value.lower()
-        raise ValueError(f"{shown(value)} is not one of {', '.join(names)}")
+        raise not_one_of(value, names)
 
     return _constrained(parse, enum=[*names])
 
@@ -117,12 +146,17 @@ def choices(*names: str) -> Parse:
     one = choice(*names)
 
     def parse(value: Any) -> tuple[str, ...]:
-        parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+        parts = _parts(value)
         if not parts:
-            raise ValueError(f"an empty list names none of {', '.join(names)}")
+            raise ValueError(f"the list is empty: name some of {', '.join(names)}")
         return tuple(dict.fromkeys(one(part.strip() if isinstance(part, str) else part) for part in parts))
 
     return _constrained(parse, enum=[*names])
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return the values of a list, from the command line or from TOML, or the only one."""
+    return value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
 
 
 def switch(value: Any) -> bool:
@@ -130,29 +164,24 @@ def switch(value: Any) -> bool:
     word = value.lower() if isinstance(value, str) else value
     found = _SWITCH.get(word) if isinstance(word, str | int) else None
     if found is None:
-        raise ValueError(f"{shown(value)} is neither on nor off")
+        raise ValueError(f"{shown(value)} is not on or off")
     return found
 
 
-def duration(least_s: float) -> Parse:
-    """Return a parser of durations up to a day, in seconds. Only a few seconds may stand without a unit."""
-    return _timed(least_s, BARE_S)
-
-
 def duration_with_unit(least_s: float) -> Parse:
-    """Return the same for what is counted in milliseconds elsewhere, or mostly: only 0 needs no unit."""
-    return _timed(least_s, 0.0)
+    """Return a parser of durations that are mostly milliseconds: only 0 needs no unit."""
+    return duration(least_s, 0.0)
 
 
-def _timed(least_s: float, most_bare_s: float) -> Parse:
+def duration(least_s: float, most_bare_s: float = BARE_S) -> Parse:
+    """Return a parser of durations up to a day, in seconds. Only a few seconds may stand without a unit."""
+
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError(f"{shown(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
         seconds = parse_duration(value) if isinstance(value, str) else value
         if most_bare_s < seconds <= DAY_S and (number := _BARE.fullmatch(str(value))):
-            raise ValueError(
-                f"{number[1]} may mean milliseconds or seconds: write {number[1]}ms or {number[1]}s"
-            )
+            raise ValueError(f"{number[1]} needs a unit: write {number[1]}ms or {number[1]}s")
         if not least_s <= seconds <= DAY_S:
             raise ValueError(f"{shown(value)} is not a duration from {least_s:g} s to a day")
         return float(seconds)
@@ -161,8 +190,8 @@ def _timed(least_s: float, most_bare_s: float) -> Parse:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations up to a day with their unit, in whole milliseconds."""
-    seconds = duration_with_unit(least_s)
+    """Return a parser of durations up to a day, in whole milliseconds."""
+    seconds = duration(least_s)
     return lambda value: round(seconds(value) * 1000)
 
 
@@ -170,10 +199,11 @@ def ranges(most: int) -> Parse:
     """Return a parser of "4", "1-8", "1,2,4-6": in the order as written, without repetitions."""
 
     def parse(value: Any) -> tuple[int, ...]:
-        parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
-        if not parts:
-            raise ValueError("an empty list is not a list of numbers: write 4, 1-8 or 1,2,4-6")
-        numbers = list(islice((number for part in parts for number in _range(part, most)), MOST_NUMBERS + 1))
+        numbers = list(
+            islice((number for part in _parts(value) for number in _range(part, most)), MOST_NUMBERS + 1)
+        )
+        if not numbers:
+            raise ValueError("the list is empty: write 4, 1-8 or 1,2,4-6")
         if len(numbers) > MOST_NUMBERS:
             raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} numbers")
         return tuple(dict.fromkeys(numbers))
@@ -189,9 +219,9 @@ def _range(value: Any, most: int) -> range:
     else:
         raise ValueError(f"{shown(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
     if first > last:
-        raise ValueError(f"{shown(value)} runs backwards: write {last}-{first}")
+        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}")
     if not 1 <= first <= last <= most:
-        raise ValueError(f"{shown(value)} does not lie within 1-{most}")
+        raise ValueError(f"{shown(value)} is not within 1-{most}")
     return range(first, last + 1)
 
 
@@ -207,23 +237,18 @@ def power_of_two(least: int, most: int) -> Parse:
     return parse
 
 
-def pragma(value: Any) -> tuple[str, str]:
-    """Read NAME=VALUE."""
-    found = _PRAGMA.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not found:
-        raise ValueError(f"{shown(value)} is not NAME=VALUE with a plain word or number")
-    name = found[1].lower()
-    if name in _OWN_PRAGMAS:
-        raise ValueError(f"{name} has an option of its own: use --{name.replace('_', '-')}")
-    return name, found[2]
-
-
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
     """Read several NAME=VALUE."""
-    return tuple(pragma(each) for each in (value if isinstance(value, list | tuple) else [value]))
-
-
-# How rates are read: 2000, a list of them, or a range with a step.
+    found = []
+    for each in value if isinstance(value, list | tuple) else [value]:
+        match = _PRAGMA.fullmatch(each.strip()) if isinstance(each, str) else None
+        if not match:
+            raise ValueError(f"{shown(each)} is not NAME=VALUE with a plain word or number")
+        name = match[1].lower()
+        if name in _OWN_PRAGMAS:
+            raise ValueError(f"{name} has its own option: use --{name.replace('_', '-')}")
+        found.append((name, match[2]))
+    return tuple(found)
 
 
 MOST_RATE = 1_000_000
@@ -232,10 +257,11 @@ _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 def rates(value: Any) -> tuple[int, ...]:
     """Read "2000", "500,1000,2000" or "500-2000/500": in the order as written, without repetitions."""
-    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
-    numbers = list(islice((number for part in parts for number in _rate_range(part)), MOST_NUMBERS + 1))
+    numbers = list(
+        islice((number for part in _parts(value) for number in _rate_range(part)), MOST_NUMBERS + 1)
+    )
     if not numbers:
-        raise ValueError("an empty list names no rate: write 2000, 500,1000 or 500-2000/500")
+        raise ValueError("the list is empty: write 2000, 500,1000 or 500-2000/500")
     if len(numbers) > MOST_NUMBERS:
         raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} rates")
     return tuple(dict.fromkeys(numbers))
@@ -250,7 +276,14 @@ def _rate_range(value: Any) -> range:
     else:
         raise ValueError(f"{shown(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
     if first > last:
-        raise ValueError(f"{shown(value)} runs backwards: write {last}-{first}/{step}")
+        raise ValueError(f"{shown(value)} is reversed: write {last}-{first}/{step}")
     if not 1 <= first <= last <= MOST_RATE or not step:
-        raise ValueError(f"{shown(value)} does not lie within 1-{MOST_RATE:,} operations a second")
+        raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
     return range(first, last + 1, step)
+
+
+def word_list(value: Any) -> tuple[str, ...]:
+    """Read the words of a command line, such as those of another command."""
+    if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
+        return tuple(value)
+    raise ValueError(f"{shown(value)} is not a list of words")

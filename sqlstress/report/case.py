@@ -5,20 +5,25 @@ What every case has stands here. What only cases of its experiment have is its `
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 from sqlstress import target
-from sqlstress.experiment import DEFAULT, face, label
-from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, either, option, options_of
+from sqlstress.experiment import DEFAULT, EXPERIMENTS, face, label
+from sqlstress.options.dsn import dsn
+from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, Unknown, option, options_of
 from sqlstress.options.parsing import (
     MOST_RATE,
     choice,
+    choices,
     duration,
     duration_with_unit,
+    either,
     milliseconds,
+    not_one_of,
     percentage,
     power_of_two,
     pragmas,
@@ -27,7 +32,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
-from sqlstress.report.server import Server
+from sqlstress.report.jsonable import Misfit, member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import bucket, told, usual
 
@@ -45,31 +50,33 @@ class Arrivals:
         rates,
         None,
         SWEEP,
-        "Operations due in a second, all processes together: 2000, 500,1000 or 500-2000/500. "
-        "Without it each process asks again when it has been answered.",
+        "Open loop: start this many operations per second, all processes together. Write 2000, 500,1000 or "
+        "500-2000/500. Without it, each process starts the next operation when the last one ends.",
         metavar="LIST",
         varies=True,
         required=True,
-        meaning=f"Operations due in a second, all processes together; 1 to {MOST_RATE:,}.",
+        meaning=f"Operations due per second, all processes together; 1 to {MOST_RATE:,}.",
     )
     spacing: str = option(
         choice(*SPACINGS),
         "poisson",
         SWEEP,
-        f"When they are due: {either(SPACINGS)}. Poisson: as independent users arrive.",
+        f"When operations are due: {SPACINGS[0]} (as independent users arrive) or "
+        f"{SPACINGS[1]} (at equal distances).",
         name="arrival",
         metavar="HOW",
-        meaning="When they are due: poisson (as independent users arrive) or even (at equal distances).",
+        meaning="When operations are due: poisson (as independent users arrive) or even (at equal "
+        "distances).",
     )
     latency_limit_s: float | None = option(
         duration_with_unit(0.0001),
         None,
         SWEEP,
-        "What is later than this when its turn comes is skipped, and counted.",
+        "Skip and count an operation that starts more than this after its due time. Give a unit: 100ms.",
         name="latency-limit",
         metavar="TIME",
-        meaning="How late an operation may be when its turn comes, in seconds; one that is later is skipped. "
-        "None: nothing is skipped.",
+        meaning="How late an operation may start, in seconds; a later one is skipped. "
+        "None: no operation is skipped.",
     )
 
     def at(self, rate: int) -> Arrivals:
@@ -110,13 +117,13 @@ class Settings:
         choice(*SYNCHRONOUS), "full", SQLITE, f"PRAGMA synchronous: {either(SYNCHRONOUS)}.", metavar="LEVEL"
     )
     fullfsync: bool | None = option(
-        switch, None, SQLITE, "PRAGMA fullfsync; has an effect on macOS only.", metavar="on|off"
+        switch, None, SQLITE, "PRAGMA fullfsync. It has an effect on macOS only.", metavar="on|off"
     )
     wal_autocheckpoint: int | None = option(
         whole(0, 10**9),
         None,
         SQLITE,
-        "PRAGMA wal_autocheckpoint; 0 is never.",
+        "PRAGMA wal_autocheckpoint. 0 turns automatic checkpoints off.",
         metavar="FRAMES",
         meaning="PRAGMA wal_autocheckpoint, in frames; 0 turns it off.",
     )
@@ -129,7 +136,7 @@ class Settings:
         meaning="PRAGMA page_size, in bytes.",
     )
     cache_size: int | None = option(
-        whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages, or KiB below 0."
+        whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
     )
     mmap_size: int | None = option(
         whole(0, _BIG),
@@ -143,7 +150,7 @@ class Settings:
         pragmas,
         (),
         SQLITE,
-        "Any other PRAGMA; may be repeated.",
+        "Any other PRAGMA. May be repeated.",
         name="pragma",
         metavar="NAME=VALUE",
         multiple=True,
@@ -153,17 +160,74 @@ class Settings:
         milliseconds(0.0),
         "60s",
         SQLITE,
-        "How long an operation waits for a lock, with its unit: 5s or 5000ms.",
+        "How long an operation waits for a lock before it fails: 5s, 500ms or plain seconds.",
         name="busy-timeout",
         metavar="TIME",
-        meaning="How long an operation waits for a lock before it gives up, in milliseconds.",
+        meaning="How long an operation waits for a lock before it fails, in milliseconds.",
     )
     busy: str = option(
         choice(*BUSY_POLICIES),
         "default",
         SQLITE,
-        "How it waits: default (SQLite's own handler) or fair (waits that grow with the workers).",
+        "How an operation waits for a lock: default (SQLite's busy handler) or fair (waits that grow "
+        "with the "
+        "number of processes).",
         metavar="POLICY",
+    )
+
+
+# A server that keeps a case's data, and how it keeps transactions apart.
+
+
+SERVER = "Server"
+ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
+
+
+def target_option(targets: Sequence[str]) -> Any:
+    """Return the option that sets some of these targets side by side, as a field."""
+    return option(
+        choices(*targets),
+        None,
+        SWEEP,
+        f"Compare these targets side by side: a list of {', '.join(targets)}.",
+        metavar="LIST",
+        meaning="The targets that are measured side by side, each with one driver.",
+    )
+
+
+def anyway_option() -> Any:
+    """Return the option that lets a server be loaded wherever it is, as a field."""
+    return option(switch, False, SERVER, "Allow a server that is not on this machine.", flag=True)
+
+
+def isolation(value: Any) -> str:
+    """Read a level of isolation; between its words there may be spaces, as in SQL."""
+    name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
+    if name not in ISOLATIONS:
+        raise not_one_of(value, ISOLATIONS)
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server, and how transactions are kept apart there."""
+
+    address: str | None = option(
+        dsn,
+        None,
+        SERVER,
+        "PostgreSQL server: postgresql://user@host/database. Without it, sqlstress starts a temporary one.",
+        name="dsn",
+        metavar="DSN",
+        meaning="Address of the server, without its password; null: a temporary server of sqlstress.",
+    )
+    isolation: str = option(
+        isolation,
+        "read-committed",
+        SERVER,
+        f"Isolation level of transactions: {either(ISOLATIONS)}.",
+        metavar="LEVEL",
+        meaning="Isolation level of transactions.",
     )
 
 
@@ -185,7 +249,7 @@ class Case:
         ranges(MAX_CONCURRENCY),
         "1-8",
         SWEEP,
-        "Processes: 4, 1-8 or 1,2,4-6.",
+        "Number of processes: 4, 1-8 or 1,2,4-6. A list measures each number.",
         short="c",
         metavar="LIST",
         varies=True,
@@ -195,7 +259,7 @@ class Case:
         ranges(MAX_BUCKETS),
         "1",
         SWEEP,
-        "Files: 1 is one database, n is n hash-partitioned ones; a list measures each.",
+        "Number of database files: the keys are hash-partitioned over them. A list measures each number.",
         short="b",
         metavar="LIST",
         varies=True,
@@ -205,7 +269,7 @@ class Case:
         duration(0.01),
         "300ms",
         SWEEP,
-        "Length of the measured window, of each pass.",
+        "Length of the measured window of each trial: 300ms, 2s or plain seconds.",
         name="duration",
         metavar="TIME",
         meaning="Length of the measured window, in seconds.",
@@ -215,14 +279,14 @@ class Case:
         duration(0.0),
         "100ms",
         SWEEP,
-        "Load before the window opens.",
+        "Length of the unmeasured load before the window.",
         name="warmup",
         metavar="TIME",
         meaning="Load before the window opens, in seconds; not counted.",
         unsaid=0.5,
     )
     ops: int | None = option(
-        whole(1, 10**9), None, SWEEP, "Transactions for each worker, instead of a window."
+        whole(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
     """When operations are due, where they arrive at a rate; None: in a closed loop, one after the other."""
@@ -230,7 +294,7 @@ class Case:
         whole(1, 1000),
         5,
         SWEEP,
-        "Passes over all cases, a trial of each; the median is shown.",
+        "Number of passes over all cases, with a trial of each. The table shows the median.",
         meaning="Number of trials, each in a pass of its own over all cases.",
         unsaid=1,
     )
@@ -238,23 +302,23 @@ class Case:
         whole(0, (1 << 32) - 1),
         0,
         TRUST,
-        "Seed of the random streams; drawn and reported if not given.",
+        "Seed of all random choices. If not given, it is drawn and reported.",
         meaning="Seed of the workers' random streams.",
     )
     verify: str = option(
         choice(*VERIFY_LEVELS),
         "quick",
         TRUST,
-        "Proof after each trial: none, quick, full (integrity_check).",
+        "Check of the data after each trial: none, quick, or full (with integrity_check).",
         metavar="LEVEL",
     )
     max_failed: float = option(
         percentage(0.0, 1.0),
         "1%",
         TRUST,
-        "Share of the operations that may be given up for a busy database; more exits 1.",
+        "Share of operations that may fail because the database is busy. Exits 1 if more fail.",
         metavar="SHARE",
-        meaning="Share of the operations that may be given up, 0 to 1.",
+        meaning="Share of operations that may fail because the database is busy, 0 to 1.",
     )
     settings: Settings = Settings()
     """How every connection is opened."""
@@ -267,8 +331,35 @@ class Case:
         if self.spec is None:
             object.__setattr__(self, "spec", face(self.workload).spec())
 
-    json_form: ClassVar[str] = "sqlstress.report.case_json"
-    """The module that writes and reads it: the spec stands where its experiment puts it."""
+    def to_plain(self) -> dict[str, Any]:
+        """Return the case as JSON-able data: the spec stands where its experiment puts it."""
+        common = plain_fields(self, without="spec")
+        if self.server is None:
+            del common["server"]  # most cases have none, as all had before there were any
+        if isinstance(self.spec, Unknown):
+            return {**common, **to_plain(json.loads(self.spec.keys))}
+        experiment, own = face(self.workload), to_plain(self.spec)
+        if experiment.key is None:
+            return {**common, **own}
+        beside = {name: own.pop(name) for name in experiment.beside}
+        return {**common, experiment.key: own, **beside}
+
+    @classmethod
+    def from_plain(cls, found: Mapping[str, Any]) -> Case:
+        """Read a case; of an experiment that is not known the keys are kept as they are. Raises Misfit."""
+        values = read_fields(cls, found, without="spec")
+        experiment = face(values.get("workload", DEFAULT))
+        if experiment.name not in EXPERIMENTS:
+            known = {one.name for one in fields(cls) if one.name != "spec"}
+            kept = {name: member(_kept, value, name) for name, value in found.items() if name not in known}
+            return cls(**values, spec=Unknown(json.dumps(kept, sort_keys=True)))
+        read, key = reader(cast(Any, experiment.spec)), experiment.key
+        if key is None:
+            return cls(**values, spec=read(found))
+        own = {} if found.get(key) is None else found[key]
+        if isinstance(own, dict):
+            own = {**own, **{name: found[name] for name in experiment.beside if name in found}}
+        return cls(**values, spec=member(read, own, key))
 
     @property
     def rate(self) -> int:
@@ -286,14 +377,25 @@ class Case:
         return label(self)
 
 
-def _common() -> Mapping[str, Option]:
-    known = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
-    # Drawn where it is not given, so that a plan's seed is one of its own.
-    return {**known, "seed": replace(known["seed"], default=None)}
+MOST_LEVELS = 20
+"""Lists and objects within each other in what a case of an unknown experiment says."""
 
 
-COMMON = _common()
+def _kept(value: Any, levels: int = MOST_LEVELS) -> Any:
+    """Return what nobody here understands as it is. Raises Misfit when it could not be written again."""
+    if levels == 0:
+        raise Misfit("nested too deeply")
+    if isinstance(value, dict):
+        return {reader(str)(name): _kept(inner, levels - 1) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_kept(inner, levels - 1) for inner in value]
+    return None if value is None else reader(cast(Any, type(value)))(value)
+
+
+COMMON = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
 """The options that several experiments have, with the main one's defaults, by name."""
+# Drawn where it is not given, so that a plan's seed is one of its own.
+COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(one.name for one in options_of(Settings).values())
 """The names of the options that say how every connection is opened."""

@@ -2,41 +2,34 @@
 
 Format history (the major number changes when a reader of the old one would be misled):
 1.0  first version.
-1.1  the experiments with methods, keys and cycles, and checkpoints under load: a Case says what its
-     workers do in `method`, `picks`, `cycling` and `checkpointing`; a Trial has an outcome, series and
-     the space of its database; a Run may have been skipped. Figures that somebody else `published`: what
-     of their surroundings and their trials is not known is null; a number of processes that is not known 0.
-     A/B tests: `ab`, and the `arm` of it to which a Run belongs.
-     Crash tests: `crash`, without runs.
-1.2  a case says only what its experiment has: its spec stands where the experiment puts it, and keys of other
-     experiments are left out; the cases of power cuts have a workload of their own.
-1.3  a look of an A/B test has a second bound and its time, the test says how its pairs were ordered, and
-     when it would have ended.
-1.4  a key-value load says which `loop` drove it; where it does not, that was Python's. An open loop:
-      `arrivals` of a case say at which rate, and `arrived` of a trial what became of what was due. `limit`:
-      a search for the highest rate, whose runs are those that were tried. The user's own work: `sql`, `app`
-      and `command` of a case, what a trial's workers met, `sightings`, and a journal mode that is `kept`. A
-      case of kv says in `where` whether it is told where the time goes, and its trials then have `where`.
-      `durability` of a trial: what a commit is worth, on a scale that all targets share; `library` of a
-      build, where that is not SQLite.
-      `bare_call_ns` of a trial: what a call through the driver costs.
-      `choice`: published settings that were compared, and a search for better ones. `together` of a trial:
-      which part of a load of several hosts it was, and when by their server's clock.
+1.1  methods, keys, cycles, checkpoints under load: `method`, `picks`, `cycling`, `checkpointing` of a case;
+     `outcome`, `note`, `series`, `space` of a trial; `skipped` of a run; `published`, of which what is not
+     known is null; `ab`, `arm`; `crash`.
+1.2  a case has only the keys of its experiment; the cases of power cuts have the workload `power-loss`.
+1.3  `max_failed` of a case; `foreign_share`, `stolen_share`, `throttled` of a trial; `sync_after` of the
+     environment; trials of the same `index` are from the same pass; `worst` and `seconds` of a look, and
+     `order`, `max_pairs`, `max_time_s` of an A/B test.
+1.4  `loop` of a key-value load (without it: Python's); `arrivals` of a case and `arrived` of a trial;
+     `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
+     `durability`, `bare_call_ns`, `together` of a trial; `library` of a build; `journal_mode` "kept";
+     `findings`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from sqlstress import __version__
 from sqlstress.errors import UsageError
+from sqlstress.experiment import studies
 from sqlstress.report import jsonable
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
@@ -47,8 +40,7 @@ from sqlstress.system.importing import no_search
 # Plain data as the JSON text of a report: a line for each value, and one for each list of numbers.
 #
 # `json.dumps` writes lines of its own in Python, ten times as slowly as it writes none in C: what a report
-# has most of, lists of numbers and of rows of them, is left to C. A histogram of a thousand pairs on as
-# many
+# has most of, lists of numbers and of rows of them, is left to C. A histogram of a thousand pairs on as many
 # lines would be twice as long, too.
 
 
@@ -65,12 +57,26 @@ def json_text(plain: Any) -> str:
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
     """Write a value; `line` begins a line as far in as the value stands."""
+    inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
     elif isinstance(value, dict) and value:
-        _write_members(value, line, put)
+        put("{")
+        for key, item in value.items():
+            put(f"{before}{inner}{quoted(key)}: ")
+            if type(item) is int:
+                put(repr(item))
+            else:
+                _write(item, inner, put)
+            before = ","
+        put(f"{line}}}")
     elif isinstance(value, list) and value and not _is_numeric(value):
-        _write_items(value, line, put)
+        put("[")
+        for item in value:
+            put(f"{before}{inner}")
+            _write(item, inner, put)
+            before = ","
+        put(f"{line}]")
     else:
         put(_dumps(value))
 
@@ -79,27 +85,6 @@ def _is_numeric(items: list[Any]) -> bool:
     """Say whether a list holds numbers, or rows of them, and nothing else."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
-
-
-def _write_members(members: dict[str, Any], line: str, put: Callable[[str], None]) -> None:
-    inner, before = f"{line} ", "{"
-    for key, value in members.items():
-        put(f"{before}{inner}{quoted(key)}: ")
-        if type(value) is int:
-            put(repr(value))
-        else:
-            _write(value, inner, put)
-        before = ","
-    put(f"{line}}}")
-
-
-def _write_items(items: list[Any], line: str, put: Callable[[str], None]) -> None:
-    inner, before = f"{line} ", "["
-    for item in items:
-        put(f"{before}{inner}")
-        _write(item, inner, put)
-        before = ","
-    put(f"{line}]")
 
 
 LARGEST = 16 << 20
@@ -148,8 +133,28 @@ class Report:
     results: dict[str, Any] = field(default_factory=dict)
     """What studies have found that are no sweeps of cases, by the name of their experiment."""
 
-    json_form: ClassVar[str] = "sqlstress.report.document_json"
-    """The module that writes and reads it: results stand where their experiments put them."""
+    def to_plain(self) -> dict[str, Any]:
+        """Return the report as JSON-able data: results stand where their experiments put them."""
+        found = jsonable.plain_fields(self, without="results")
+        for name, study in studies().items():
+            place, key = study.result_key
+            if self.results:
+                found.setdefault(place, {})[key] = jsonable.to_plain(self.results.get(name))
+            else:
+                found[place] = None
+        return found
+
+    @classmethod
+    def from_plain(cls, found: Mapping[str, Any]) -> Report:
+        """Read a report. Raises Misfit."""
+        values, results = jsonable.read_fields(cls, found, without="results"), {}
+        for name, study in studies().items():
+            place, key = study.result_key
+            own = jsonable.member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
+            if own and own.get(key) is not None:
+                read = partial(jsonable.member, jsonable.reader(study.result_type()), name=key)
+                results[name] = jsonable.member(read, own[key], place)
+        return cls(**values, results=results)
 
     @property
     def holds_something(self) -> bool:
@@ -176,8 +181,7 @@ def from_json(text: str) -> Report:
             raise ValueError(f"it has more than {MOST_TEXTS:,} texts and names")
         with no_search():
             plain = json.loads(text, parse_constant=_refuse_constant)
-            _check_version(plain)
-            _check_length(plain)
+            _check(plain)
             return jsonable.from_plain(Report, plain)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"not a sqlstress report: {error}") from error
@@ -199,22 +203,19 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_version(plain: Any) -> None:
+def _check(plain: Any) -> None:
+    """Refuse another format, and what no plan can have asked for: before time and memory go into reading."""
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
-        raise ValueError("it has no format_version")
+        raise ValueError("format_version is missing")
     found = _VERSION.fullmatch(version)
     if not found:
-        raise ValueError("its format_version is not of the form major.minor")
+        raise ValueError("format_version is not major.minor")
     if found[1] != FORMAT_VERSION.split(".")[0]:
         raise UsageError(
-            f"the report has format {version}, this sqlstress reads {FORMAT_VERSION}: "
-            "use the version that wrote it"
+            f"the report has format {version}, but this sqlstress reads {FORMAT_VERSION}. Use the version "
+            "that wrote it"
         )
-
-
-def _check_length(plain: dict[str, Any]) -> None:
-    """Refuse what no plan can have asked for before time and memory go into reading it."""
     runs, most = plain.get("runs"), MOST_RUNS * (2 if plain.get("ab") else 1)
     if isinstance(runs, list) and len(runs) > most:
         raise ValueError(f"it has more than {most:,} runs")

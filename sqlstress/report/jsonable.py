@@ -2,23 +2,20 @@
 
 What both directions know: dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int,
 float and bool. Everything that does not fit raises ValueError and says where: `runs[3].trials[0].tps`.
+A class whose fields do not stand where they are has a form of its own: `to_plain` and `from_plain`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
-from importlib import import_module
 from itertools import chain
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from sqlstress.options.option import has_default
-
-# What does not fit into the types of a document, and where it stands.
-
 
 Convert = Callable[[Any], Any]
 
@@ -41,8 +38,12 @@ class Misfit(ValueError):
         self._text, self._path = text, path
 
     def inside(self, place: object) -> Misfit:
-        """Return the same, seen from around it: `place` is an index, or a name as in a hostile file."""
-        step = f"[{place}]" if isinstance(place, int) else _short(place)
+        """Return the same, seen from around it: `place` is an index, or a name, as in a hostile file."""
+        if isinstance(place, int):
+            step = f"[{place}]"
+        else:  # short, and escaped
+            step = ascii(place[: _NAME_LENGTH + 1])[1:-1] if isinstance(place, str) else type(place).__name__
+            step = step if len(step) <= _NAME_LENGTH else step[:_NAME_LENGTH] + "..."
         dot = "." if self._path and not self._path.startswith("[") else ""
         return Misfit(self._text, f"{step}{dot}{self._path}")
 
@@ -69,19 +70,7 @@ def member(convert: Convert, value: Any, name: object) -> Any:
         raise misfit.inside(name) from None
 
 
-def _short(name: object) -> str:
-    """Return a name, which may come from a hostile file: short, and escaped."""
-    text = ascii(name[: _NAME_LENGTH + 1])[1:-1] if isinstance(name, str) else type(name).__name__
-    return text if len(text) <= _NAME_LENGTH else text[:_NAME_LENGTH] + "..."
-
-
-def wrong(expected: str, found: object) -> Misfit:
-    """Return what says that a value is of another kind."""
-    return Misfit(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
-
-
 T = TypeVar("T")
-Reader = Callable[[Any], Any]
 
 
 def to_plain(value: object) -> Any:
@@ -96,15 +85,6 @@ def to_plain(value: object) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def from_plain(type_: type[T], plain: Any) -> T:
-    """Return plain data, as `json.loads` gives it, as a value of a type. Raises ValueError.
-
-    Unknown keys are ignored, missing ones take their default.
-    """
-    read = _reader(cast(Any, type_))
-    return cast(T, read(plain))
-
-
 def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
@@ -113,38 +93,32 @@ def _plain(value: object) -> Any:
     if isinstance(value, int | float):
         return _checked_number(value)
     if isinstance(value, tuple | list):
-        return _plain_list(value)
+        if all_whole(value):
+            return list(value)
+        return [*map(list, value)] if all_rows(value, tuple) else each(_plain, value)
     if isinstance(value, dict):
-        return {_key(key): member(_plain, item, key) for key, item in value.items()}
-    if form := _form(cast(Any, type(value))):
-        return form.to_plain(value, _plain)
+        if not all(isinstance(key, str) for key in value):
+            raise Misfit("a key must be text")
+        return {_plain(key): member(_plain, item, key) for key, item in value.items()}
+    if hasattr(value, "to_plain") and not isinstance(value, type):
+        return value.to_plain()
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: member(_plain, getattr(value, name), name) for name in _names(type(value))}
+        return plain_fields(value)
     raise Misfit(f"{type(value).__name__} has no JSON form")
 
 
-@cache
-def _form(cls: Any) -> Any:
-    """Return the module that writes and reads a type whose fields do not stand where they are; None else."""
-    target = getattr(cls, "json_form", None) if isinstance(cls, type) else None
-    return import_module(target) if isinstance(target, str) else None
+def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
+    """Return the fields of a dataclass as plain data, by name, but for one that stands elsewhere."""
+    return {
+        name: member(_plain, getattr(value, name), name)
+        for name in _names(cast(Any, type(value)))
+        if name != without
+    }
 
 
 @cache
 def _names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls))
-
-
-def _plain_list(values: Sequence[Any]) -> list[Any]:
-    if all_whole(values):
-        return list(values)
-    return [*map(list, values)] if all_rows(values, tuple) else each(_plain, values)
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise Misfit("a key must be text")
-    return key.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _checked_number(value: float) -> float:
@@ -156,23 +130,42 @@ def _checked_number(value: float) -> float:
     return value
 
 
+def from_plain(type_: type[T], plain: Any) -> T:
+    """Return plain data, as `json.loads` gives it, as a value of a type. Raises ValueError.
+
+    Unknown keys are ignored, missing ones take their default.
+    """
+    return cast(T, reader(cast(Any, type_))(plain))
+
+
 @cache
-def _reader(hint: Any) -> Reader:
-    if form := _form(hint):
-        return lambda plain: form.from_plain(_object(plain), _reader)
+def reader(hint: Any) -> Convert:
+    """Return what reads a value of a type. It raises Misfit."""
+    if hasattr(hint, "from_plain"):
+        return lambda plain: hint.from_plain(an_object(plain))
     if is_dataclass(hint):
         return _dataclass_reader(cast(type, hint))
-    if NoneType in get_args(hint):
-        return _optional_reader(hint)
-    if get_origin(hint) is tuple:
-        return _tuple_reader(get_args(hint))
-    if get_origin(hint) is dict:
-        return _dict_reader(_reader(get_args(hint)[1]))
     if hint is Any:
         return lambda plain: plain
-    if hint not in _SCALARS:
-        raise TypeError(f"jsonable does not know the type {hint!r}")
-    return _SCALARS[hint]
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    arguments = get_args(hint)
+    if NoneType in arguments:
+        (inner,) = (reader(argument) for argument in arguments if argument is not NoneType)
+        return lambda plain: None if plain is None else inner(plain)
+    if get_origin(hint) is tuple:
+        return _many_reader(arguments[0]) if arguments[-1] is Ellipsis else _row_reader(arguments)
+    if get_origin(hint) is dict:
+        item = reader(arguments[1])
+        return lambda plain: {
+            member(_read_str, key, key): member(item, value, key) for key, value in an_object(plain).items()
+        }
+    raise TypeError(f"jsonable does not know the type {hint!r}")
+
+
+def wrong(expected: str, found: object) -> Misfit:
+    """Return what says that a value is of another kind."""
+    return Misfit(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
 def _read_bool(plain: Any) -> bool:
@@ -203,23 +196,11 @@ def _read_float(plain: Any) -> float:
     return float(_checked_number(plain))
 
 
-def _read_ints(plain: Any) -> tuple[int, ...]:
-    """Read a list of whole numbers, the sound ones all at once."""
-    return tuple(plain if all_whole(_list(plain)) else each(_read_int, plain))
+_SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int, float: _read_float}
 
 
-_SCALARS: dict[Any, Reader] = {bool: _read_bool, str: _read_str, int: _read_int, float: _read_float}
-
-
-def _optional_reader(hint: Any) -> Reader:
-    (inner,) = (_reader(arg) for arg in get_args(hint) if arg is not NoneType)
-    return lambda plain: None if plain is None else inner(plain)
-
-
-def _tuple_reader(args: tuple[Any, ...]) -> Reader:
-    if args[-1] is Ellipsis:
-        return _many_reader(args[0])
-    items = [_reader(arg) for arg in args]
+def _row_reader(hints: tuple[Any, ...]) -> Convert:
+    items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
         if len(_list(plain)) != len(items):
@@ -229,42 +210,24 @@ def _tuple_reader(args: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _many_reader(hint: Any) -> Reader:
-    item, length = _reader(hint), len(get_args(hint))
+def _many_reader(hint: Any) -> Convert:
+    """Return what reads a list: whole numbers, and rows of them, all at once where they are sound."""
+    item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
-        return _read_ints
+        return lambda plain: tuple(plain if all_whole(_list(plain)) else each(item, plain))
     if get_origin(hint) is not tuple or set(get_args(hint)) != {int}:
         return lambda plain: tuple(each(item, _list(plain)))
 
     def read_rows(plain: Any) -> tuple[Any, ...]:
-        """Read rows of whole numbers, the sound ones all at once."""
         sound = all_rows(_list(plain), list) and set(map(len, plain)) == {length}
         return tuple(map(tuple, plain) if sound else each(item, plain))
 
     return read_rows
 
 
-def _dict_reader(item: Reader) -> Reader:
-    def read(plain: Any) -> dict[str, Any]:
-        return {
-            member(_read_str, key, key): member(item, value, key) for key, value in _object(plain).items()
-        }
-
-    return read
-
-
-def _dataclass_reader(cls: type) -> Reader:
-    hints = get_type_hints(cls)
-    known = [(f, _reader(hints[f.name])) for f in fields(cls) if f.init]
-
+def _dataclass_reader(cls: type) -> Convert:
     def read(plain: Any) -> Any:
-        found = _object(plain)
-        values: dict[str, Any] = {}
-        for f, reader in known:
-            if f.name in found:
-                values[f.name] = member(reader, found[f.name], f.name)
-            elif not has_default(f):
-                raise Misfit("missing").inside(f.name)
+        values = read_fields(cls, an_object(plain))
         try:
             return cls(**values)
         except ValueError as error:
@@ -273,13 +236,31 @@ def _dataclass_reader(cls: type) -> Reader:
     return read
 
 
+def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
+    """Read the fields of a dataclass, by name, but for one that stands elsewhere. Raises Misfit."""
+    values: dict[str, Any] = {}
+    for f, convert in _readers(cast(Any, cls)):
+        if f.name in found and f.name != without:
+            values[f.name] = member(convert, found[f.name], f.name)
+        elif not has_default(f):
+            raise Misfit("missing").inside(f.name)
+    return values
+
+
+@cache
+def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
+    hints = get_type_hints(cls)
+    return [(f, reader(hints[f.name])) for f in fields(cls) if f.init]
+
+
 def _list(plain: Any) -> list[Any]:
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain
 
 
-def _object(plain: Any) -> dict[str, Any]:
+def an_object(plain: Any) -> dict[str, Any]:
+    """Return plain data that is an object. Raises Misfit."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain

@@ -41,8 +41,12 @@ class Latency:
     """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
 
     def __post_init__(self) -> None:
-        if self.buckets and not _is_histogram(self.buckets):
-            raise ValueError("its buckets are not those of a histogram")
+        if self.buckets:
+            # By the least and the largest, as they are many.
+            indices, counts = zip(*self.buckets, strict=True)
+            sound = histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
+            if min(counts) < 0 or not sound:
+                raise ValueError("it has wrong histogram buckets")
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
@@ -59,21 +63,12 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
 
-def _is_histogram(buckets: tuple[tuple[int, int], ...]) -> bool:
-    """Say whether pairs, one or more, can be a histogram: by the least and the largest, as they are many."""
-    indices, counts = zip(*buckets, strict=True)
-    return min(counts) >= 0 and histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
-
-
 def merged(found: Sequence[Latency]) -> Latency | None:
     """Return latencies as those of one lot; the first of them where a histogram is missing, None of none."""
     if len(found) < 2 or not all(own.buckets for own in found):
         return next(iter(found), None)
     buckets = histogram.merge([dict(own.buckets) for own in found])
     return Latency.from_buckets(buckets, max(own.max_ns for own in found))
-
-
-# What became of the operations that were due at a rate.
 
 
 QUEUED = "queued"
@@ -106,9 +101,6 @@ class Arrived:
     def whole(self) -> Latency | None:
         """The latencies of all kinds together, what was still queued included; None without any."""
         return merged([one for one in self.latency.values() if one.count])
-
-
-# Whether the data is what the workers were told it is: Check, Verdict.
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +154,6 @@ class Verdict:
         return tuple(text for check in self.checks for text in check.counterexamples)
 
 
-# Something that the workers of a trial have met, told once however often it was.
-
-
 MOST = 200
 """Sightings that a trial keeps."""
 
@@ -183,9 +172,6 @@ class Sighting:
     """What the first one said; empty: nothing."""
     traits: dict[str, str] = field(default_factory=dict)
     """What else tells it from others of its topic."""
-
-
-# What a check has looked at, and what was wrong with it.
 
 
 EXAMPLES = 5
@@ -224,9 +210,6 @@ class Tally:
         """Return the check, failed when there was a problem, skipped when nothing was looked at."""
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
-
-
-# When and where a trial was a part of a load that several hosts put on one server together.
 
 
 @dataclass(frozen=True, slots=True)

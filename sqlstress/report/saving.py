@@ -54,15 +54,21 @@ def write_atomically(path: Path, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            _print(data)
+            # Into it as into a file: bytes of our own. A reader that has had enough is no error.
+            with suppress(BrokenPipeError):
+                sys.stdout.flush()
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
         elif is_stream(path):
-            _write_into(path, data)
+            descriptor = _descriptor(path)
+            with path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
+                stream.write(data)
         else:
             _replace(path.resolve(), data)
     except OSError as error:
         name = "to the standard output" if path == STDOUT else told(path)
         raise EnvironmentFailure(
-            f"cannot write {name}: {reason(error)}; choose another file with -o"
+            f"cannot write {name}: {reason(error)}. Choose another file with -o."
         ) from error
 
 
@@ -75,22 +81,6 @@ def _descriptor(path: Path) -> int | None:
         return None
     found = _DESCRIPTOR.fullmatch(str(path))
     return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
-
-
-def _print(data: bytes) -> None:
-    """Write on standard output as into a file: bytes of our own. A reader that has had enough is no error."""
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        pass
-
-
-def _write_into(path: Path, data: bytes) -> None:
-    descriptor = _descriptor(path)
-    with path.open("wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb") as stream:
-        stream.write(data)
 
 
 def check_length(target: Path) -> None:
@@ -107,13 +97,10 @@ def _beside(target: Path) -> Path:
 
 def _replace(target: Path, data: bytes) -> None:
     for _ in range(_TRIES - 1):
-        try:
-            _replace_at_once(target, data)
-        except FileNotFoundError:
-            # Before it is locked, and when it is closed, another sqlstress may take it for abandoned.
-            continue
-        return
-    _replace_at_once(target, data)
+        # Before it is locked, and when it is closed, another sqlstress may take it for abandoned.
+        with suppress(FileNotFoundError):
+            return _replace_at_once(target, data)
+    return _replace_at_once(target, data)
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
@@ -137,11 +124,7 @@ def remove_unfinished(folder: Path) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-                _remove_if_abandoned(path)
-
-
-def _remove_if_abandoned(path: Path) -> None:
-    with suppress(OSError):  # it is locked, or another user's
-        with path.open("rb") as file:
-            lock(file)
-        path.unlink()
+                with suppress(OSError):  # it is locked, or another user's
+                    with path.open("rb") as file:
+                        lock(file)
+                    path.unlink()

@@ -19,7 +19,7 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlstress.experiment import DEFAULT, Experiment, faces, studies
-from sqlstress.options.option import Option, has_default, options_of
+from sqlstress.options.option import has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
 from sqlstress.report.document import FORMAT_VERSION, Report
@@ -101,7 +101,9 @@ def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -
     properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
     if cls is Report:
         properties |= _results(definitions)
-    rules = {"allOf": _rules(definitions)} if cls is Case else {}
+    rules: dict[str, Any] = {}
+    if cls is Case:  # what those of each experiment have, where that puts it
+        rules["allOf"] = [_rule(experiment, definitions) for experiment in faces() if fields(experiment.spec)]
     return {
         "description": inspect.cleandoc(cls.__doc__ or ""),
         "type": "object",
@@ -124,43 +126,29 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
         raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
     found = {"description": text} | _type(hint, definitions)
     if option and place not in _OPEN:
-        found |= _bounds(option, hint)
+        # What its parser says of its values, and that there may be none.
+        bounds = constraint(option.parse)
+        if "enum" in bounds and NoneType in get_args(hint):
+            bounds = {"enum": [*bounds["enum"], None]}
+        found |= bounds
     return found | _CONSTRAINTS.get(place, {})
 
 
-def _bounds(option: Option, hint: Any) -> dict[str, Any]:
-    """Return what an option's parser says of its values, and that there may be none."""
-    known = constraint(option.parse)
-    if "enum" in known and NoneType in get_args(hint):
-        return {"enum": [*known["enum"], None]}
-    return known
-
-
-def _rules(definitions: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what the cases of each experiment have, where that puts it."""
-    return [
-        {"if": _is_of(experiment), "then": _own(experiment, definitions)}
-        for experiment in faces()
-        if fields(experiment.spec)
-    ]
-
-
-def _is_of(experiment: Experiment) -> dict[str, Any]:
-    named: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
-    return named if experiment.name == DEFAULT else {**named, "required": ["workload"]}
-
-
-def _own(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
+def _rule(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
+    condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
+    if experiment.name != DEFAULT:
+        condition["required"] = ["workload"]
     spec, key = experiment.spec, experiment.key
     hints, required = get_type_hints(spec), _required(spec)
     beside = experiment.beside if key else tuple(field.name for field in fields(spec))
     properties = {name: _property(spec, name, hints[name], definitions) for name in beside}
     if key is None:
-        return {"properties": properties, "required": required}
+        return {"if": condition, "then": {"properties": properties, "required": required}}
     reference = _reference(spec, definitions, beside)
     kinds = reference if required else {"anyOf": [reference, {"type": "null"}]}
     own = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
-    return {"properties": {key: own, **properties}, "required": [key] * bool(required)}
+    then = {"properties": {key: own, **properties}, "required": [key] * bool(required)}
+    return {"if": condition, "then": then}
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
@@ -177,19 +165,29 @@ def _results(definitions: dict[str, Any]) -> dict[str, Any]:
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a type; definitions gathers those of the dataclasses on the way."""
-    arguments = get_args(hint)
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):
         return _reference(hint, definitions)
-    if NoneType in arguments:
-        return _either([_type(argument, definitions) for argument in arguments])
-    if get_origin(hint) is dict:
+    arguments, origin = get_args(hint), get_origin(hint)
+    if origin is dict:
         return {"type": "object", "additionalProperties": _type(arguments[1], definitions)}
-    if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
-        return {"type": "array", "items": _type(arguments[0], definitions)}
-    if get_origin(hint) is tuple:
-        return _row([_type(argument, definitions) for argument in arguments])
+    kinds = [_type(argument, definitions) for argument in arguments if argument is not Ellipsis]
+    if NoneType in arguments:
+        if all(kind.keys() == {"type"} for kind in kinds):
+            return {"type": [kind["type"] for kind in kinds]}
+        return {"anyOf": kinds}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": kinds[0]}
+    if origin is tuple:
+        count = len(kinds)
+        return {
+            "type": "array",
+            "prefixItems": kinds,
+            "items": False,
+            "minItems": count,
+            "maxItems": count,
+        }
     raise TypeError(f"the schema does not know the type {hint!r}")
 
 
@@ -198,17 +196,6 @@ def _reference(cls: Any, definitions: dict[str, Any], apart: Sequence[str] = ())
     if definitions.setdefault(cls.__name__, made) != made:
         raise TypeError(f"two types of a report are called {cls.__name__}")
     return {"$ref": f"#/$defs/{cls.__name__}"}
-
-
-def _either(options: list[dict[str, Any]]) -> dict[str, Any]:
-    if all(option.keys() == {"type"} for option in options):
-        return {"type": [option["type"] for option in options]}
-    return {"anyOf": options}
-
-
-def _row(items: list[dict[str, Any]]) -> dict[str, Any]:
-    count = len(items)
-    return {"type": "array", "prefixItems": items, "items": False, "minItems": count, "maxItems": count}
 
 
 @cache

@@ -89,7 +89,7 @@ class AbTest:
 # What was found is not said here: it follows from the runs, of which each is a rate that was tried.
 
 
-PROMISE = "What is promised"
+PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
@@ -97,10 +97,10 @@ def _bound(percentile: str, text: str) -> float | None:
         duration_with_unit(0.00001),
         None,
         PROMISE,
-        f"{text} within so long of when it is due: 10ms.",
+        f"{text} within TIME of their due time: 10ms.",
         name=percentile,
         metavar="TIME",
-        meaning=f"{text} within so many seconds of when it is due; None: nothing is promised of it.",
+        meaning=f"{text} within this many seconds of their due time; None: no promise.",
     )
     return found
 
@@ -109,10 +109,10 @@ def _bound(percentile: str, text: str) -> float | None:
 class Promise:
     """How soon operations are to be done; besides, none may fail, and what is due is to be done."""
 
-    p50_s: float | None = _bound("p50", "Half of the operations are done")
-    p99_s: float | None = _bound("p99", "Of 100 operations 99 are done")
-    p999_s: float | None = _bound("p999", "Of 1,000 operations 999 are done")
-    max_s: float | None = _bound("max", "Every operation is done")
+    p50_s: float | None = _bound("p50", "50% of operations finish")
+    p99_s: float | None = _bound("p99", "99% of operations finish")
+    p999_s: float | None = _bound("p999", "99.9% of operations finish")
+    max_s: float | None = _bound("max", "All operations finish")
 
     @property
     def bounds(self) -> dict[str, float]:
@@ -135,9 +135,6 @@ class LimitSearch:
     """Why it ended before the answer was whole; None when it did not, or was interrupted."""
 
 
-# Gain: how much more one setting does than another, with what its noise leaves possible.
-
-
 @dataclass(frozen=True, slots=True)
 class Gain:
     """What was done in a second with some settings, over what was done with those they are set against."""
@@ -150,20 +147,6 @@ class Gain:
     """Its upper end."""
     rounds: int
     """Rounds in which both were measured."""
-
-    @property
-    def is_above(self) -> bool:
-        """Whether it is more, beyond its noise."""
-        return self.low > 1
-
-    @property
-    def is_below(self) -> bool:
-        """Whether it is less, beyond its noise."""
-        return self.high < 1
-
-    def is_within(self, share: float) -> bool:
-        """Say whether the two differ by less than a share, beyond doubt: they are about equal."""
-        return self.low > 1 - share and self.high < 1 / (1 - share)
 
     @classmethod
     def of(cls, ratio: Ratio | None) -> Gain | None:

@@ -10,17 +10,12 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
-from sqlstress.analysis.wording import (
-    finite,
-    on_files,
-    processes,
-    whole,
-)
-from sqlstress.report import Latency, Run, Trial
+from sqlstress.analysis.wording import finite, on_files, processes, whole
+from sqlstress.report import Arrived, Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
 from sqlstress.show.blocks import (
-    NAME,
+    DUE_PER_S,
     NOTHING_LOST,
     VERIFIED,
     Block,
@@ -40,7 +35,6 @@ from sqlstress.show.case_table import (
     LONGEST_WAIT,
     PROCESSES,
     TOTAL,
-    Cell,
     Row,
     apart_columns,
     of_layouts,
@@ -48,21 +42,20 @@ from sqlstress.show.case_table import (
     rows_of,
     spread_legend,
 )
-from sqlstress.show.plots import Plain, Plot, View, axis, distributions, line
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.show.plots import PERCENTILES, Plain, Plot, View, axis, distributions, latency_lines
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
 
 
 def from_due(run: Run) -> Latency | None:
     """Return the latencies of all operations of a run, of all valid trials together; None without any."""
-    return merged([one for trial in run.valid if trial.arrived and (one := trial.arrived.whole)])
+    return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.whole)])
 
 
 def service(run: Run) -> Latency | None:
     """Return the times from begin to end of all operations of a run; None without any."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
-    return merged([one for kind in kinds if (one := run.latency(kind)) and one.count])
+    return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
@@ -70,61 +63,62 @@ def lateness(run: Run) -> Latency | None:
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
-def _of(latency: Callable[[Run], Latency | None], figure: Callable[[Latency], float | None]) -> Cell:
+def _of(heading: str, latency: Callable[[Run], Latency | None], percentile: str) -> Figure[Row]:
+    """Return the column of a percentile, in ms; "late p99" has a heading of two lines."""
+    before, _, after = f"{heading} ms".partition(" ")
+
     def cell(row: Row) -> str | None:
         found = latency(row.run) if row.trial else None
-        return ms_cell(figure(found)) if found else None
+        return ms_cell(PERCENTILES[percentile](found)) if found else None
 
-    return cell
+    return Figure(Column(f"{heading} ms", (before, after)), cell)
 
 
-def _share(figure: str) -> Cell:
-    """Return the cell of a count, in per cent of what was due; nothing where there was none of it."""
+def _share(what: str, count: Callable[[Arrived], int]) -> Figure[Row]:
+    """Return the column of a count, in per cent of what was due; nothing where there was none of it."""
 
     def cell(row: Row) -> str | None:
-        found = [trial.arrived for trial in row.run.valid if trial.arrived]
-        count, due = sum(getattr(one, figure) for one in found), sum(one.due for one in found)
-        return percent_cell(count / due) if count and due else None
+        arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
+        counted, due = sum(map(count, arrived)), sum(each.due for each in arrived)
+        return percent_cell(counted / due) if counted and due else None
 
-    return cell
-
-
-def _rate(row: Row) -> str | None:
-    return count_cell(row.run.case.rate) if row.run.case.rate else None
+    return Figure(Column(f"{what} %", (what, "%")), cell)
 
 
-RATE: Figure[Row] = Figure(Column("due per s", ("due", "per s"), role=NAME), _rate)
+RATE: Figure[Row] = Figure(
+    DUE_PER_S, lambda row: count_cell(row.run.case.rate) if row.run.case.rate else None
+)
 FIGURES: tuple[Figure[Row], ...] = (
     FILES,
     PROCESSES,
     RATE,
     TOTAL,
-    Figure(Column("p50 ms", ("p50", "ms")), _of(from_due, lambda one: one.p50_ns)),
-    Figure(Column("p99 ms", ("p99", "ms")), _of(from_due, lambda one: one.p99_ns)),
-    Figure(Column("p99.9 ms", ("p99.9", "ms")), _of(from_due, lambda one: one.p999_ns)),
-    Figure(Column("service p99 ms", ("service", "p99 ms")), _of(service, lambda one: one.p99_ns)),
-    Figure(Column("late p99 ms", ("late", "p99 ms")), _of(lateness, lambda one: one.p99_ns)),
-    Figure(Column("queued %", ("queued", "%")), _share("queued")),
-    Figure(Column("skipped %", ("skipped", "%")), _share("skipped")),
+    _of("p50", from_due, "p50"),
+    _of("p99", from_due, "p99"),
+    _of("p99.9", from_due, "p99.9"),
+    _of("service p99", service, "p99"),
+    _of("late p99", lateness, "p99"),
+    _share("queued", lambda arrived: arrived.queued),
+    _share("skipped", lambda arrived: arrived.skipped),
     FAILED_SHARE,
     LONGEST_WAIT,
     VERIFIED,
 )
 _LEAVING = ("p99.9 ms", "late p99 ms", "queued %", "p50 ms", "service p99 ms", "longest wait ms")
 _FROM_DUE = (
-    "them were done so soon after they were due, those still queued at the end counted with what they had "
-    "waited"
+    "operations finished within this time of their due time; those still queued at the end count with the "
+    "time they had waited"
 )
 _MEANINGS = {
-    "due per s": "due: operations that were to begin in a second",
-    "TPS total": "TPS: {units} done in a second",
+    "due per s": "due: operations due per second",
+    "TPS total": "TPS: {units} done per second",
     "p99 ms": "",
-    "service p99 ms": "service: from their begin only, as a closed loop has it",
-    "late p99 ms": "late: how much later than possible the harness began them",
-    "queued %": "queued: not done when the window closed, in per cent of what was due",
-    "skipped %": "skipped: too late when their turn came (--latency-limit), in per cent of what was due",
-    "failed %": "failed: operations given up for a busy database, in per cent",
-    "longest wait ms": "longest wait: the slowest operation, from when it was due, or still queued",
+    "service p99 ms": "service: from the start of the operation, as in a closed loop",
+    "late p99 ms": "late: delay added by the harness",
+    "queued %": "queued: not done when the window closed, as a percentage of those due",
+    "skipped %": "skipped: too late at their turn (--latency-limit), as a percentage of those due",
+    "failed %": "failed: percentage of operations given up because the database was busy",
+    "longest wait ms": "longest wait: the slowest operation, from its due time, including one still queued",
 }
 
 
@@ -170,12 +164,6 @@ def at_a_rate(group: Group) -> Iterator[Finding]:
     yield from harness(group)
 
 
-def harness(group: Group) -> Iterator[Finding]:
-    """Yield what the harness itself added to latencies, and took from the processors."""
-    yield from _late(group)
-    yield from _polling(group)
-
-
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
     """Return the runs of each layout and number of processes, in ascending order of their rate."""
     found: dict[tuple[int, int], list[Run]] = {}
@@ -188,10 +176,10 @@ def _kept_up(group: Group) -> Iterator[Finding]:
     """Yield which cases were saturated, and of which it can't be told."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
-    found: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
+    by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
     for run in measured:
-        found[saturation(run.valid, error)].append(run)
-    if saturated := found[SATURATED]:
+        by_answer[saturation(run.valid, error)].append(run)
+    if saturated := by_answer[SATURATED]:
         shares = [share for run in saturated if (share := achieved(run.valid)) is not None]
         yield Finding(
             "saturated",
@@ -200,22 +188,22 @@ def _kept_up(group: Group) -> Iterator[Finding]:
             several=len(shares) > 1,
             skipped=all(run.case.arrivals and run.case.arrivals.latency_limit_s for run in saturated),
         )
-    if untold := found[RATE_UNKNOWN]:
-        where = group.places(run.case for run in untold)
-        yield Finding("kept-up-unclear", where=where)
+    if unclear := by_answer[RATE_UNKNOWN]:
+        yield Finding("kept-up-unclear", where=group.places(run.case for run in unclear))
 
 
-def _p99(trial: Trial) -> float:
-    whole_latency = trial.arrived.whole if trial.arrived else None
-    return (finite(whole_latency.p99_ns) if whole_latency else None) or 0.0
+def _p99s(run: Run) -> Mapping[int, float]:
+    def p99(trial: Trial) -> float:
+        latency = trial.arrived.whole if trial.arrived else None
+        return (finite(latency.p99_ns) if latency else None) or 0.0
+
+    return run.by_pass(p99)
 
 
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     """Yield from which rate on p99 is higher than at the lowest one, beyond doubt."""
-    runs = [run for run in curve if run.valid and run.by_pass(_p99)]
-    if len(runs) < 2:
-        return
-    tested = group.tested(runs, lambda run: run.by_pass(_p99))
+    runs = [run for run in curve if run.valid and _p99s(run)]
+    tested = group.tested(runs, _p99s) if len(runs) > 1 else None
     if tested is None:
         return
     first, *others = runs
@@ -236,100 +224,61 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
         yield Finding("p99-level", **base, unclear_rate=last, noise=noise(tested))
 
 
-def _late(group: Group) -> Iterator[Finding]:
-    """Yield where the harness itself was late, by much of what is shown as latency."""
-    found: list[tuple[Case, float, float]] = []
+def harness(group: Group) -> Iterator[Finding]:
+    """Yield where the harness was late, by much of the latency that is shown, and where polling took much."""
+    late: list[tuple[float, float, Case]] = []
     for run in group.runs:
-        late, all_of_it = lateness(run), from_due(run)
-        if late and all_of_it and (late.p99_ns or 0) > NOTED_LATE * (all_of_it.p99_ns or 0) > 0:
-            found.append((run.case, late.p99_ns or 0.0, all_of_it.p99_ns or 0.0))
-    if found:
-        case, late_ns, p99_ns = max(found, key=lambda one: one[1] / one[2])
+        late_ns, p99_ns = (
+            (found.p99_ns or 0.0) if found else 0.0 for found in (lateness(run), from_due(run))
+        )
+        if late_ns > NOTED_LATE * p99_ns > 0:
+            late.append((late_ns, p99_ns, run.case))
+    if late:
+        late_ns, p99_ns, case = max(late, key=lambda each: each[0] / each[1])
         yield Finding(
             "harness-late",
-            where=group.places(case for case, _, _ in found),
+            where=group.places(case for _, _, case in late),
             late_ns=late_ns,
             p99_ns=p99_ns,
-            most=group.place(case) if len(found) > 1 else None,
+            most=group.place(case) if len(late) > 1 else None,
         )
-
-
-def _polling(group: Group) -> Iterator[Finding]:
     shares = [
         (trial.arrived.polled_share, run.case)
         for run, trial in group.measured()
         if trial.arrived and finite(trial.arrived.polled_share)
     ]
-    share, case = max(shares, key=lambda one: one[0] * one[1].concurrency, default=(0.0, group.case))
+    share, case = max(shares, key=lambda each: each[0] * each[1].concurrency, default=(0.0, group.case))
     if share > NOTED_POLLING:
-        yield Finding(
-            "polling-cost", share=share, processors=share * case.concurrency, where=group.place(case)
-        )
+        processors = share * case.concurrency
+        yield Finding("polling-cost", share=share, processors=processors, where=group.place(case))
 
 
 # Plots of cases at a rate: latency over rate, and where the time went.
 
 
-PERCENTILES: dict[str, Callable[[Latency], float | None]] = {
-    "p50": lambda latency: latency.p50_ns,
-    "p99": lambda latency: latency.p99_ns,
-    "p99.9": lambda latency: latency.p999_ns,
-    "max": lambda latency: latency.max_ns,
-}
-
-
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots for which a group has figures."""
-    yield from over_rate(group)
-    yield from _apart(group)
-
-
-def over_rate(group: Group) -> Iterator[Plot]:
-    """Yield the latencies over the rate, a view for each layout and number of processes."""
     views = []
     for part in group.parts or (group,):
         for (_, count), runs in curves(part.runs).items():
-            data = list(_lines([run for run in runs if run.valid]))
+            due = [(run.case.rate, from_due(run)) for run in runs if run.valid]
+            begun = [(run.case.rate, service(run)) for run in runs if run.valid]
+            hover = "%{{x:,.0f}}/s: {} %{{y:.3g}} ms".format
+            data: list[Plain] = []
+            for number, percentile in enumerate(("p50", "p99", "p99.9", "max")):
+                data += latency_lines(percentile, due, percentile, number, hover(percentile))
+            data += latency_lines("service p99", begun, "p99", 1, hover("service p99"), "dash")
             if data and len(data[0]["x"]) > 1:
                 value = f"{group.value(part.case)}, " if group.setting else ""
-                axes = {"xaxis": axis("due in a second"), "yaxis": axis("ms", type="log")}
+                axes = {"xaxis": axis("due per second"), "yaxis": axis("ms", type="log")}
                 views.append(View(f"{value}{processes(count)}{on_files(runs[0].case)}", data, axes))
     if views:
-        note = (
-            "From the moment an operation was due. Dashed: from its begin only, which leaves the queue out."
-        )
-        yield Plot("Latency over rate", note, tuple(views), wide=True)
-
-
-def _lines(runs: Sequence[Run]) -> Iterator[Plain]:
-    for number, (percentile, figure) in enumerate(PERCENTILES.items()):
-        yield from _line(percentile, [(run, from_due(run)) for run in runs], figure, number, "solid")
-    yield from _line("service p99", [(run, service(run)) for run in runs], PERCENTILES["p99"], 1, "dash")
-
-
-def _line(
-    label: str,
-    measured: Sequence[tuple[Run, Latency | None]],
-    figure: Callable[[Latency], float | None],
-    number: int,
-    dash: str,
-) -> Iterator[Plain]:
-    known = [
-        (run.case.rate, ns / NS_PER_MS)
-        for run, one in measured
-        if run.case.rate and one and (ns := finite(figure(one))) and ns > 0
-    ]
-    if known:
-        rates, values = zip(*known, strict=True)
-        yield line(label, rates, values, number, f"%{{x:,.0f}}/s: {label} %{{y:.3g}} ms", dash=dash)
-
-
-def _apart(group: Group) -> Iterator[Plot]:
-    """Yield the distributions of each case: from the moment an operation was due, and from its begin."""
-    return distributions(
+        note = "From the due time of an operation. Dashed: from its start, without the time in the queue."
+        yield Plot("Latency by rate", note, tuple(views), wide=True)
+    yield from distributions(
         "Latency and service time",
         (
-            (run.case, (("from when it was due", from_due(run)), ("from its begin (service)", service(run))))
+            (run.case, (("from its due time", from_due(run)), ("from its start (service)", service(run))))
             for run in group.runs
         ),
     )

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import bucket_word, finite, rounded
 from sqlstress.report import Run
 from sqlstress.report.case import Case
+from sqlstress.show.phrases import ASIDE, GRAVE, phrase, rank
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
 
 
@@ -39,9 +41,35 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences that stand below each other."""
+    """Sentences below each other."""
 
     texts: tuple[str, ...]
+    first: int | None = None
+    """How many of them are shown where there is little room; None: all."""
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """The others."""
+        return () if self.first is None else self.texts[self.first :]
+
+
+AT_FIRST = 3
+"""Findings that are shown first: all grave ones, and none that is aside. The others are shown on demand."""
+
+
+def conclusions(findings: Iterable[Finding]) -> Bullets:
+    """Return findings, the most useful first, of which a few are shown where there is little room."""
+    found = sorted(findings, key=rank)
+    ranks = list(map(rank, found))
+    first = max(ranks.count(GRAVE), min(AT_FIRST, len(ranks) - ranks.count(ASIDE)))
+    return Bullets(tuple(map(phrase, found)), first)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Explains the figures; left out where there is little room."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +89,21 @@ class Column:
 
     name: str
     """What it is called where there is room."""
-    heading: tuple[str, str]
-    """The same on two short lines."""
+    heading: tuple[str, str] = ("", "")
+    """The same on two short lines: where none is given, the last word stands on the second one."""
     align: str = "right"
     """right or left."""
     role: str = FIGURE
     """NAME, FIGURE or DETAIL: what is seen first where there is room for a few columns."""
+
+    def __post_init__(self) -> None:
+        if not any(self.heading):
+            before, _, last = self.name.rpartition(" ")
+            object.__setattr__(self, "heading", (before, last))
+
+
+PROCESSES_COLUMN = Column("processes", ("proc-", "esses"), role=NAME)
+DUE_PER_S = Column("due per s", ("due", "per s"), role=NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +145,12 @@ class Legend:
     """What the columns of a table mean. A format that leaves out columns explains only the others."""
 
     table: Table
-    told: Callable[[Table], Iterable[str]]
+    clauses: Callable[[Table], Iterable[str]]
     """Returns the clauses for the columns that a table has."""
 
     def of(self, table: Table) -> str:
         """Return what the columns of the table mean that is shown."""
-        return f"{'; '.join(self.told(table))}."
+        return f"{'; '.join(self.clauses(table))}."
 
     @property
     def text(self) -> str:
@@ -121,11 +158,10 @@ class Legend:
         return self.of(self.table)
 
 
-Block = Paragraph | Verdict | Lines | Bullets | Picture | Table | Legend
+Block = Paragraph | Verdict | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Figures in a table: what a column says of each row, where one without any falls away; and numbers in
-# cells,
+# Figures in a table: what a column says of each row, where one without any falls away; and numbers in cells,
 # exact where that fits, and of bounded width whatever the number.
 
 
@@ -231,18 +267,22 @@ def layout_column(cases: Iterable[Case]) -> Column:
     return Column(word, ("", word), role=NAME)
 
 
+def case_figures(cases: Sequence[Case], case_of: Callable[[R], Case]) -> tuple[Figure[R], ...]:
+    """Return the columns that say which case a row is: its files, its processes and its rate."""
+    return (
+        Figure(layout_column(cases), lambda row: whole_cell(case_of(row).buckets)),
+        Figure(PROCESSES_COLUMN, lambda row: whole_cell(case_of(row).concurrency)),
+        Figure(DUE_PER_S, lambda row: count_cell(rate) if (rate := case_of(row).rate) else None),
+    )
+
+
 def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str, ...] = ()) -> Table:
     """Return a table; `leaving` are the names of the columns that leave first where it is too wide."""
     cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in figures]
-    filled = [(column, found) for column, found in cells if any(cell is not None for cell in found)]
-    return Table(
-        tuple(column for column, _ in filled),
-        tuple(
-            tuple(MISSING if found[place] is None else str(found[place]) for _, found in filled)
-            for place in range(len(rows))
-        ),
-        leaving,
-    )
+    filled = [(column, own) for column, own in cells if any(cell is not None for cell in own)]
+    columns = tuple(column for column, _ in filled)
+    texts = [[MISSING if cell is None else cell for cell in own] for _, own in filled]
+    return Table(columns, tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows), leaving)
 
 
 def percent_cell(share: float) -> str:
@@ -254,7 +294,7 @@ def percent_cell(share: float) -> str:
 FAILED = "FAILED"
 NOT_ALL = "ok, not all"
 _WORDS = {"ok": "ok", "failed": FAILED, "skipped": MISSING, "unknown": UNKNOWN}
-_MEANINGS = {"failed": "the data is wrong", "unknown": "it could not be decided", "skipped": "not checked"}
+_MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", "skipped": "not checked"}
 
 
 def verified_cell(run: Run) -> str:
@@ -278,14 +318,14 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
 
     `ok` is what was proved where all is well, and `word` is what the column says then.
     """
-    meanings = {"ok": ok, **_MEANINGS}
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
-    told = [f"{words[status]} = {text}" for status, text in meanings.items() if status in statuses]
+    meanings = {"ok": ok, **_MEANINGS}.items()
+    clauses = [f"{words[status]} = {text}" for status, text in meanings if status in statuses]
     if any(verified_cell(run) == NOT_ALL for run in group.runs):
-        told.append(f"{NOT_ALL} = but more operations failed than --max-failed lets")
-    if told:
-        yield f"verified: {', '.join(told)}"
+        clauses.append(f"{NOT_ALL} = right, but more operations failed than --max-failed allows")
+    if clauses:
+        yield f"verified: {', '.join(clauses)}"
 
 
 # Strings from elsewhere (a device, an error, a saved report), made safe for a terminal and a page.
@@ -326,6 +366,12 @@ def shortened(text: str, longest: int) -> str:
     """Return a cleaned text of so many characters at most; of a cut one the last ones are dots."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
+
+
+def name_end(text: str, longest: int) -> str:
+    """Return the end of a name of more than so many characters: there the names of files differ."""
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 
 
 def _visible(character: str) -> str:

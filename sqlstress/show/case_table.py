@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
     TOLD_APART,
-    Lead,
     Place,
     Side,
     at,
@@ -19,7 +19,7 @@ from sqlstress.analysis.answers import (
     leads,
     sides_of,
 )
-from sqlstress.analysis.comparison import Compared, Part, logarithms, said_of
+from sqlstress.analysis.comparison import Compared, logarithms, said_of
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import disturbed
 from sqlstress.analysis.wording import duration, finite, listing, percent
@@ -27,12 +27,15 @@ from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (
     DETAIL,
+    MISSING,
     NAME,
+    PROCESSES_COLUMN,
     VERIFIED,
     Block,
     Column,
     Figure,
-    Paragraph,
+    Legend,
+    Note,
     Table,
     clean,
     count_cell,
@@ -44,6 +47,7 @@ from sqlstress.show.blocks import (
     seconds_cell,
     share_cell,
     shortened,
+    spread_cell,
     table_of,
     verified_legend,
     whole_cell,
@@ -95,22 +99,9 @@ def apart_columns(group: Group) -> tuple[Figure[Row], ...]:
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
-    return (Figure(Column(name, _two_lines(name), "left", NAME), lambda row: group.value(row.run.case)),)
-
-
-def _two_lines(name: str) -> tuple[str, str]:
-    """Return a heading on two lines: broken at its last space, or where a long word can be."""
     before, _, after = name.rpartition(" ")
-    return _BROKEN.get(name, (before, after))
-
-
-def _case(row: Row) -> str:
-    return shortened(face_of(row.run.case).words.work_of(row.run.case), _LONGEST_CASE)
-
-
-def _files(row: Row) -> str | None:
-    case = row.run.case
-    return whole_cell(case.buckets) if face_of(case).behaviour.many_files else None
+    column = Column(name, _BROKEN.get(name, (before, after)), "left", NAME)
+    return (Figure(column, lambda row: group.value(row.run.case)),)
 
 
 def _total_cell(row: Row) -> str | None:
@@ -119,96 +110,91 @@ def _total_cell(row: Row) -> str | None:
     return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
 
 
-def _failed(row: Row) -> str | None:
-    share = row.run.failed_share()
-    return percent_cell(share) if share else None
+def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
+    """Return a figure with the spread of the rates by pass behind it; ~: other programs met it."""
+    return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 
 def _per_process(row: Row) -> str | None:
-    total = finite(row.run.median_tps())
-    return (
-        None if row.trial is None or total is None else count_cell(total / max(1, row.run.case.concurrency))
-    )
+    total = finite(row.run.median_tps()) if row.trial else None
+    return None if total is None else count_cell(total / max(1, row.run.case.concurrency))
 
 
 def _longest_wait(row: Row) -> str | None:
-    if row.trial is None or row.trial.longest_wait_ns is None:
-        return None
-    return ms_cell(longest_wait_ns(row.run))
+    waited = row.trial is not None and row.trial.longest_wait_ns is not None
+    return ms_cell(longest_wait_ns(row.run)) if waited else None
 
 
-CASE: Figure[Row] = Figure(Column("case", ("", "case"), "left", NAME), _case)
-FILES: Figure[Row] = Figure(Column("files", ("", "files"), role=NAME), _files)
+CASE: Figure[Row] = Figure(
+    Column("case", align="left", role=NAME),
+    lambda row: shortened(face_of(row.run.case).words.work_of(row.run.case), _LONGEST_CASE),
+)
+FILES: Figure[Row] = Figure(
+    Column("files", role=NAME),
+    lambda row: whole_cell(row.run.case.buckets) if face_of(row.run.case).behaviour.many_files else None,
+)
 
 
 def of_layouts(group: Group, figures: Sequence[Figure[Row]]) -> tuple[Figure[Row], ...]:
     """Return columns, in which FILES is called what the buckets of a group are."""
     column = layout_column(run.case for run in group.runs)
-    return tuple(replace(one, column=column) if one is FILES else one for one in figures)
+    return tuple(replace(figure, column=column) if figure is FILES else figure for figure in figures)
 
 
-PROCESSES: Figure[Row] = Figure(
-    Column("processes", ("proc-", "esses"), role=NAME), lambda row: whole_cell(row.run.case.concurrency)
-)
-TIME: Figure[Row] = Figure(
-    Column("time s", ("time", "s"), role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds))
-)
-PER_PROCESS: Figure[Row] = Figure(
-    Column("TPS per process", ("TPS per", "process"), role=DETAIL), _per_process
-)
-TOTAL: Figure[Row] = Figure(Column("TPS total", ("TPS", "total")), _total_cell)
+PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
+TIME: Figure[Row] = Figure(Column("time s", role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds)))
+PER_PROCESS: Figure[Row] = Figure(Column("TPS per process", role=DETAIL), _per_process)
+TOTAL: Figure[Row] = Figure(Column("TPS total"), _total_cell)
 ROWS_PER_S: Figure[Row] = Figure(
     Column("rows/s", ("rows", "per s")), of_trial(lambda trial: count_cell(trial.rows_per_s))
 )
-FAILED_SHARE: Figure[Row] = Figure(Column("failed %", ("failed", "%")), _failed)
+FAILED_SHARE: Figure[Row] = Figure(
+    Column("failed %"), lambda row: percent_cell(share) if (share := row.run.failed_share()) else None
+)
 FAIRNESS: Figure[Row] = Figure(
     Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
-COMMON = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
-"""What can be said of every case, beside what it is."""
 _MEANINGS = {
-    "failed %": "failed: operations given up, in per cent",
-    "TPS total": "TPS: {units} a second",
-    "fairness": "fairness (Jain's index): 1 when all processes got an equal share",
+    "failed %": "failed: percentage of operations given up",
+    "TPS total": "TPS: {units} per second",
+    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
     "longest wait ms": "longest wait: the slowest operation",
 }
 
 
-def common_table(group: Group) -> Table:
-    """Return the table of what can be said of every case."""
+def common_blocks(group: Group) -> Iterator[Block]:
+    """Yield the table of what can be said of every case, and what its columns mean."""
     first = FILES if face_of(group.case).behaviour.sweeps else CASE
-    return table_of(
-        rows_of(group),
-        (*apart_columns(group), *of_layouts(group, (first,)), *COMMON),
-        ("longest wait ms", "fairness", "rows/s"),
-    )
+    common = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
+    figures = (*apart_columns(group), *of_layouts(group, (first,)), *common)
+    table = table_of(rows_of(group), figures, ("longest wait ms", "fairness", "rows/s"))
+    yield table
+    yield Legend(table, partial(_common_legend, group))
 
 
-def common_legend(group: Group, table: Table) -> list[str]:
-    """Return what its columns mean."""
+def _common_legend(group: Group, table: Table) -> list[str]:
     units = face_of(group.case).units
-    told = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
-    return [*told, *spread_legend(group), *verified_legend(group)]
+    meanings = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
+    return [*meanings, *spread_legend(group), *verified_legend(group)]
 
 
 def percentiles(table: Table, what: str) -> list[str]:
-    """Return what the percentiles mean that a table has: of them so many of `what` were as fast."""
-    found = (_PERCENTILE.search(name) for name in table.headers)
-    names = list(dict.fromkeys(one[0] for one in found if one))
-    shares = ["half" if name == "p50" else f"{name[1:]}%" for name in names]
+    """Return what the percentiles of a table mean: which share of `what`, its verb included."""
+    named = (_PERCENTILE.search(name) for name in table.headers)
+    names = list(dict.fromkeys(found[0] for found in named if found))
+    shares = [f"{name[1:]}%" for name in names]
     return [f"{listing(names)}: {listing(shares)} of {what}"] if names else []
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     """Return what the marks beside a figure mean, where there are any."""
-    found = []
-    if any(spread([*run.rates().values()]) is not None for run in group.runs):
-        found.append(f"±: 95% interval of the typical {figure}")
-    if any(disturbed(run) for run in group.runs):
-        found.append("~: other programs took processor time")
-    return found
+    is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
+    return [
+        *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
+        *(["~: other programs used processor time"] if any(map(disturbed, group.runs)) else ()),
+    ]
 
 
 # The figures that a comparison shows of each report, and those that many experiments have.
@@ -216,7 +202,6 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
 
 SYSTEMS = {"Darwin": "macOS"}
 """How a system is called that names itself otherwise."""
-_OUTCOMES = {"timeout": "timeout", "limit": "limit"}
 
 ComparedCell = Callable[[Compared, int, int], str | None]
 """What a figure is of a row and a part; None where there is none."""
@@ -234,12 +219,14 @@ class Measure:
     """What it is, for the legend; {units} are what is counted."""
     cell: ComparedCell
 
-    def column(self, part: Part) -> Column:
+    def figure(self, compared: Compared, place: int) -> Figure[int]:
         """Return the column of a part."""
+        part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
-        return Column(self.name.format(**names), (first, second))
+        column = Column(self.name.format(**names), (first, second))
+        return Figure(column, lambda row: self.cell(compared, row, place))
 
 
 Measures = tuple[tuple[Measure, ...], ...]
@@ -249,16 +236,16 @@ Measures = tuple[tuple[Measure, ...], ...]
 def compared_rate(compared: Compared, row: int, place: int) -> str | None:
     """Return the rate of a case, or why it has none, in a word."""
     run = compared.run(row, place)
-    return None if run is None else count_cell(compared.rate(row, place)) or _instead(run)
-
-
-def _instead(run: Run) -> str:
+    if run is None:
+        return None
+    if rate := count_cell(compared.rate(row, place)):
+        return rate
     if run.verdict.status == "failed":
         return "wrong"
     trial = run.typical()
     if trial is None or trial.error is not None:
         return "skipped" if run.skipped else "failed"
-    return _OUTCOMES.get(trial.outcome, "failed")
+    return trial.outcome if trial.outcome in ("timeout", "limit") else "failed"
 
 
 def of_run(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
@@ -286,29 +273,24 @@ def p99(kind: str) -> ComparedCell:
     return compared_trial(cell)
 
 
-def shape_cell(compared: Compared, row: int, place: int) -> str | None:
-    """Return a case's rate over its own with one process."""
-    return ratio_cell(compared.shape(row, place))
-
-
 def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
     """Return a ratio, marked where its trials do not tell it from 1."""
-    found = compared.estimate(row, place) if compared.shows_ratio(place) else None
-    cell = ratio_cell(found.estimate) if found else None
-    return cell if found is None or cell is None or said_of(found) == DIFFERENT else f"~{cell}"
+    ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
+    cell = ratio_cell(ratio.estimate) if ratio else None
+    return cell if ratio is None or cell is None or said_of(ratio) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
     """Return half the range of a case's trials, as a share of their median; None of one trial."""
-    rates = [math.exp(one) for one in logarithms(compared.run(row, place))]
+    rates = list(map(math.exp, logarithms(compared.run(row, place))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
 
 RATIO = Measure(
     "{letter}/A",
     ("{letter}/A", ""),
-    "B/A: the ratio of B to A, and so on; ~: it may be chance, since its interval holds 1 or the trials "
-    "are too few for one",
+    "B/A: ratio of B to A, and so on; ~: may be chance (its interval includes 1, or there are too few "
+    "trials)",
     _ratio_cell,
 )
 """What every comparison is for."""
@@ -317,26 +299,26 @@ SPREAD = Measure("{letter} ±", ("", "{letter} ±"), "±: half the range of the 
 TPS = Measure(
     "{letter} TPS",
     ("{letter} {system}", "TPS"),
-    "TPS: {units} a second, all processes together",
+    "TPS: {units} per second, all processes together",
     compared_rate,
 )
 ROWS_MEASURE = Measure(
     "{letter} rows/s",
     ("{letter} {system}", "rows/s"),
-    "rows/s: rows read or written a second, all processes together",
+    "rows/s: rows read or written per second, all processes together",
     compared_rate,
 )
 SCALING = (
     Measure(
         "{letter} shape",
         ("{letter}", "shape"),
-        "shape: TPS over that of 1 process, which can be compared where TPS can't",
-        shape_cell,
+        "shape: TPS relative to 1 process, comparable even if TPS is not",
+        lambda compared, row, place: ratio_cell(compared.shape(row, place)),
     ),
     Measure(
         "{letter} fairness",
         ("{letter} fair-", "ness"),
-        "fairness (Jain's index): 1 when all processes got an equal share",
+        "fairness (Jain's index): 1 if all processes got equal shares",
         compared_trial(lambda trial: share_cell(trial.fairness)),
     ),
 )
@@ -349,93 +331,61 @@ SCALING = (
 INCOMPARABLE = "not comparable"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A place, with what each side has there."""
-
-    place: Place
-    runs: dict[str, Run]
-    leads: tuple[Lead, ...]
-    comparable: bool
-    """Whether a commit is worth the same with all sides; then a place without a lead lacks figures."""
-
-
 def blocks(group: Group) -> Iterator[Block]:
     """Yield the table of the targets of a group, and what its columns mean; nothing of a single target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
-    yield _table(group, sides)
-    units = face_of(group.case).units
-    legend = [f"TPS: {units} a second of all processes together", *spread_legend(group)]
-    if len(by_worth(sides)) == 1:
-        legend.append("leads: which is faster, beyond its noise")
+    comparable = len(by_worth(sides)) == 1
+    yield _targets_table(group, sides, comparable)
+    legend = [f"TPS: {face_of(group.case).units} per second, all processes together", *spread_legend(group)]
+    if comparable:
+        legend.append("leads: which is faster beyond noise")
     else:
-        legend.append(f"{INCOMPARABLE}: a commit is not worth the same, as is said above")
-    yield Paragraph(f"{'; '.join(legend)}.")
-    yield from (Paragraph(f"{words}.") for side in sides if (words := apart(side.driver)))
-    yield from _bindings(sides)
-
-
-def _bindings(sides: Sequence[Side]) -> Iterator[Block]:
-    """Yield what of the figures is the bindings' doing, where that was measured."""
-    told = [
-        f"{clean(side.driver)} {duration(ns)}{_what(side.driver)}"
+        legend.append(f"{INCOMPARABLE}: commits differ in durability (see above)")
+    yield Note(f"{'; '.join(legend)}.")
+    yield from (Note(f"{words}.") for side in sides if (words := apart(side.driver)))
+    calls = [
+        f"{clean(side.driver)} {duration(ns)}" + (f" ({words})" if (words := bare_call(side.driver)) else "")
         for side in sides
         if (ns := side.bare_call_ns) is not None
     ]
-    if told:
-        yield Paragraph(
-            f"One call through the binding, with nothing asked of the data: {'; '.join(told)}. "
-            "Every call of an operation costs at least that much, whatever the store does: what is faster "
-            "by no more than these differ by may owe it to its binding."
+    if calls:
+        yield Note(
+            f"One call through the binding, without data access: {'; '.join(calls)}. Each call of an "
+            "operation costs at least this much. A lead of no more than the difference between these may "
+            "come from the binding."
         )
 
 
-def _what(driver: str) -> str:
-    return f" ({words})" if (words := bare_call(driver)) else ""
+def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
+    """Return a row for each place; `comparable`: then one without a lead lacks figures."""
+    runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
+    places = sorted({place for _, place in runs})
+    leading: dict[Place, list[str]] = {}
+    for lead in leads(group):
+        words = lead.verdict
+        if lead.verdict == TOLD_APART:
+            words = lead.ahead[0]
+        elif lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
+            words = " = ".join(lead.ahead)
+        leading.setdefault(at(lead.case), []).append(words)
 
+    def total(side: Side) -> Figure[Place]:
+        def cell(place: Place) -> str | None:
+            run = runs.get((side.name, place))
+            return TOTAL.cell(Row(run, run.shown())) if run else None
 
-def _table(group: Group, sides: tuple[Side, ...]) -> Table:
-    found = leads(group)
-    runs = {side.name: {at(run.case): run for run in side.runs} for side in sides}
-    every = sorted({place for own in runs.values() for place in own})
-    lines = [
-        _Line(
-            place,
-            {name: own[place] for name, own in runs.items() if place in own},
-            tuple(one for one in found if at(one.case) == place),
-            len(by_worth(sides)) == 1,
-        )
-        for place in every
-    ]
-    several = len({place[0] for place in every}) > 1
-    column = layout_column(run.case for run in group.runs)
-    files: Figure[_Line] = Figure(column, lambda line: whole_cell(line.place[0]))
-    return table_of(lines, (*[files] * several, _PROCESSES, *map(_total_plot, sides), _LEADS))
+        return Figure(Column(f"{side.name} TPS", (side.name, "TPS")), cell)
 
-
-def _total_plot(side: Side) -> Figure[_Line]:
-    def cell(line: _Line) -> str | None:
-        run = line.runs.get(side.name)
-        return TOTAL.cell(Row(run, run.shown())) if run else None
-
-    return Figure(Column(f"{side.name} TPS", (side.name, "TPS")), cell)
-
-
-def _leads(line: _Line) -> str | None:
-    return ", ".join(map(_told, line.leads)) or (None if line.comparable else INCOMPARABLE)
-
-
-def _told(lead: Lead) -> str:
-    if lead.verdict == TOLD_APART:
-        return lead.ahead[0]
-    if lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
-        return " = ".join(lead.ahead)
-    return lead.verdict
-
-
-_PROCESSES: Figure[_Line] = Figure(
-    Column("processes", ("proc-", "esses"), role=NAME), lambda line: whole_cell(line.place[1])
-)
-_LEADS: Figure[_Line] = Figure(Column("leads", ("", "leads"), "left"), _leads)
+    files = Figure[Place](layout_column(run.case for run in group.runs), lambda place: whole_cell(place[0]))
+    figures: tuple[Figure[Place], ...] = (
+        *([files] if len({place[0] for place in places}) > 1 else ()),
+        Figure(PROCESSES_COLUMN, lambda place: whole_cell(place[1])),
+        *map(total, sides),
+        Figure(
+            Column("leads", align="left"),
+            lambda place: ", ".join(leading.get(place, ())) or (None if comparable else INCOMPARABLE),
+        ),
+    )
+    return table_of(places, figures)

@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from sqlstress.analysis.durability import telling
 from sqlstress.analysis.wording import listing
-from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
+from sqlstress.report import Environment, Warning
 from sqlstress.show.blocks import brief
 from sqlstress.statistics.units import format_count, format_ms
 
@@ -19,7 +19,7 @@ _LONGEST_OPTIONS = 120
 _UNKNOWN = "unknown"
 
 
-_LOOPS = {"native": "native: it runs in C, inside the driver's library", "python": "python"}
+_LOOPS = {"native": "native: C code inside the driver's library", "python": "python"}
 
 
 _UNFIT = {
@@ -32,7 +32,7 @@ _IN_SHORT = {
     "fullfsync-without-effect": "fullfsync has no effect here",
     "macos-fsync-not-durable": "an fsync does not reach the drive",
     "durability": "commits can be lost in a power failure",
-    "no-journal-on-disk": "there is no journal on disk",
+    "no-journal-on-disk": "no journal is on disk",
 }
 """Code of a serious warning → what it says, in a clause."""
 
@@ -45,26 +45,28 @@ def doctor_text(
     `others` say which other stores could be measured, or what they lack; `free_bytes` is what the folder's
     file system has left. The first line is the verdict.
     """
-    lines = [*_wrapped(_verdict(environment.warnings)), "", *_host(environment)]
-    lines += _folder(environment.file_system)
-    if free_bytes is not None:
-        lines += _entry("Free space", f"{free_bytes / _GIB:,.1f} GiB")
-    lines += _sync(environment.sync)
-    lines += _entry("Loop", _LOOPS[loop])
-    for build in environment.builds:
-        lines += ["", *_build(build)]
+    lines = [*_wrapped(_verdict(environment.warnings)), ""]
+    for label, text in _surroundings(environment, loop, free_bytes):
+        lines += _entry(label, text)
     if others:
         lines.append("")
         for label, text in zip(chain(("Other stores",), repeat("")), others, strict=False):
             lines += _entry(label, text)
-    return "\n".join([*lines, "", *_warnings(environment.warnings)]) + "\n"
+    lines.append("")
+    for warning in sorted(environment.warnings, key=lambda warning: not warning.serious):
+        lines += _wrapped(("WARNING: " if warning.serious else "Note: ") + brief(warning.text))
+    return "\n".join(lines if environment.warnings else [*lines, "No warnings apply here."]) + "\n"
+
+
+def hunt_text(conclusion: str) -> str:
+    """Return what came of a hunt, as the last entry."""
+    return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
     """Return whether figures that are measured here can be used."""
-    serious = [one.code for one in warnings if one.serious]
-    unfit = [_UNFIT[code] for code in serious if code in _UNFIT]
-    if unfit:
+    serious = [warning.code for warning in warnings if warning.serious]
+    if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."
     if not serious:
         return "Fit for measuring."
@@ -72,79 +74,54 @@ def _verdict(warnings: Iterable[Warning]) -> str:
     return f"Fit for measuring, with a warning: {listing(known) or 'see below'}."
 
 
-def _host(environment: Environment) -> Iterator[str]:
-    host = environment.host
-    processor = f"{host.processor or 'unknown model'}, {_cores(host.cores)} to use"
-    yield from _entry("Host", f"{host.system} {host.release}, {host.machine}")
-    yield from _entry("Processor", processor)
-    yield from _entry(
-        "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
-    )
-    yield from _entry("Python", host.python or _UNKNOWN)
-    slept = (
-        _UNKNOWN if host.sleep_1ms_ns is None else f"a sleep of 1 ms takes {format_ms(host.sleep_1ms_ns)} ms"
-    )
-    yield from _entry("Sleep", slept)
+Entry = tuple[str | None, str]
+"""A label, "" where the text belongs to the one above, and a text; None: a line as it is."""
 
 
-def _cores(count: int | None) -> str:
-    return "cores unknown" if count is None else f"{count} core{'s' * (count != 1)}"
-
-
-def _folder(mounted: FileSystem) -> Iterator[str]:
-    kind = mounted.kind or _UNKNOWN
+def _surroundings(environment: Environment, loop: str, free_bytes: int | None) -> Iterator[Entry]:
+    host, mounted = environment.host, environment.file_system
+    cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
+    yield "Host", f"{host.system} {host.release}, {host.machine}"
+    yield "Processor", f"{host.processor or 'unknown model'}, {cores} available"
+    yield "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
+    yield "Python", host.python or _UNKNOWN
+    slept = host.sleep_1ms_ns
+    yield "Sleep", _UNKNOWN if slept is None else f"a sleep of 1 ms takes {format_ms(slept)} ms"
     device = f" on {mounted.device}" if mounted.device else ""
-    yield from _entry("File system", f"{kind}{device}")
-    if mounted.options:
-        options = brief(mounted.options)
-        cut = options if len(options) <= _LONGEST_OPTIONS else f"{options[:_LONGEST_OPTIONS]} [...]"
-        yield from _entry("", cut.replace(",", ", "))
+    yield "File system", f"{mounted.kind or _UNKNOWN}{device}"
+    options = brief(mounted.options)
+    if len(options) > _LONGEST_OPTIONS:
+        options = f"{options[:_LONGEST_OPTIONS]} [...]"
+    yield "", options.replace(",", ", ")
+    if free_bytes is not None:
+        yield "Free space", f"{free_bytes / _GIB:,.1f} GiB"
+    if cost := environment.sync:
+        yield "Sync", f"{cost.primitive} after writing 4 KiB, {cost.samples} samples of each kind:"
+        yield None, _sync_line("append", cost.append_p50_ns, cost.append_p99_ns)
+        yield None, _sync_line("overwrite", cost.overwrite_p50_ns, cost.overwrite_p99_ns)
+    else:
+        yield "Sync", _UNKNOWN
+    yield "Loop", _LOOPS[loop]
+    for build in environment.builds:
+        binding = f" ({build.driver_version})" if build.driver_version else ""
+        yield None, ""
+        yield build.library, f"{build.version}, driver {build.driver}{binding}"
+        yield "", build.source_id
+        if build.memory_gets_per_s is not None:
+            yield "", f"{format_count(build.memory_gets_per_s)} gets per second from memory, one process"
+        yield "", telling(build.compile_options)
 
 
-def _sync(cost: SyncCost | None) -> Iterator[str]:
-    if cost is None:
-        yield from _entry("Sync", _UNKNOWN)
-        return
-    yield from _entry("Sync", f"{cost.primitive} after writing 4 KiB, {cost.samples} times of each kind:")
-    kinds = (
-        ("append", cost.append_p50_ns, cost.append_p99_ns),
-        ("overwrite", cost.overwrite_p50_ns, cost.overwrite_p99_ns),
-    )
-    for kind, p50, p99 in kinds:
-        yield f"{'':{LABEL}} {kind:<9}  p50 {_ms(p50):>7} ms   p99 {_ms(p99):>7} ms"
+def _sync_line(kind: str, *percentiles_ns: int) -> str:
+    p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
+    return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 
 
-def _ms(ns: int) -> str:
-    return format_ms(ns) if ns >= 1000 else "< 0.001"
-
-
-def _build(build: SqliteBuild) -> Iterator[str]:
-    binding = f" ({build.driver_version})" if build.driver_version else ""
-    yield from _entry(build.library, f"{build.version}, driver {build.driver}{binding}")
-    yield from _entry("", build.source_id)
-    if build.memory_gets_per_s is not None:
-        yield from _entry(
-            "", f"{format_count(build.memory_gets_per_s)} gets a second from memory, one process"
-        )
-    yield from _entry("", telling(build.compile_options))
-
-
-def _entry(label: str, text: str) -> list[str]:
+def _entry(label: str | None, text: str) -> list[str]:
     """Return a labelled text, wrapped under itself; nothing for an empty one."""
-    first = f"{label:<{LABEL}} "
-    return wrap(
-        brief(text), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-    )
+    return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 
-def _warnings(warnings: Iterable[Warning]) -> Iterator[str]:
-    ordered = sorted(warnings, key=lambda warning: not warning.serious)
-    if not ordered:
-        yield "No warnings apply here."
-    for warning in ordered:
-        mark = "WARNING: " if warning.serious else "Note: "
-        yield from _wrapped(mark + brief(warning.text))
-
-
-def _wrapped(text: str) -> list[str]:
-    return wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+def _wrapped(text: str, label: str = "") -> list[str]:
+    indent = " " * (len(label) or 2)
+    return wrap(text, WIDTH, initial_indent=label, subsequent_indent=indent, break_on_hyphens=False)

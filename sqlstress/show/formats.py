@@ -14,19 +14,21 @@ if TYPE_CHECKING:
     from sqlstress.report import Report
 
 
-def _lazy(target: str) -> Callable[..., str]:
-    """Return a renderer that is imported when it is called; `target` is "module:function"."""
-    module, _, name = target.partition(":")
+DOCUMENTS = ("json", "txt", "md", "html", "xml")
+"""Formats that can hold what is no measurement of cases."""
+
+
+def _lazy(module: str, name: str) -> Callable[..., str]:
+    """Return a renderer of `show` that is imported when it is called."""
 
     def render(*shown: Any) -> str:
-        return str(getattr(import_module(module), name)(*shown))
+        return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
 
     return render
 
 
-def _of_cases(form: str, target: str) -> Callable[..., str]:
+def _of_cases(form: str, module: str, name: str) -> Callable[..., str]:
     """Return a renderer of a format that holds the figures of cases, and can hold nothing else."""
-    write = _lazy(target)
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.finding import called
@@ -34,25 +36,20 @@ def _of_cases(form: str, target: str) -> Callable[..., str]:
         if (what := called(tuple(report for report in reports if not report.runs))) is not None:
             known = ", ".join(DOCUMENTS)
             raise UsageError(f"{form} holds the figures of cases, and {what} has none: use {known}.")
-        return write(*reports)
+        return _lazy(module, name)(*reports)
 
     return render
 
 
-DOCUMENTS = ("json", "txt", "md", "html", "xml")
-"""Formats that can hold what is no measurement of cases."""
-
 FORMATS: dict[str, Callable[..., str]] = {
-    "json": _lazy("sqlstress.show.json_file:report_json"),
-    "csv": _of_cases("csv", "sqlstress.show.csv_file:report_csv"),
-    "txt": _lazy("sqlstress.show.text:report_text"),
-    "md": _lazy("sqlstress.show.markdown:report_markdown"),
-    "html": _lazy("sqlstress.show.page.document:report_html"),
-    "xml": _lazy("sqlstress.show.junit:report_junit"),
-    "github-action-benchmark": _of_cases(
-        "github-action-benchmark", "sqlstress.show.trackers:throughput_json"
-    ),
-    "bmf": _of_cases("bmf", "sqlstress.show.trackers:bencher_json"),
+    "json": _lazy("json_file", "report_json"),
+    "csv": _of_cases("csv", "csv_file", "report_csv"),
+    "txt": _lazy("text", "report_text"),
+    "md": _lazy("markdown", "report_markdown"),
+    "html": _lazy("page.document", "report_html"),
+    "xml": _lazy("junit", "report_junit"),
+    "github-action-benchmark": _of_cases("github-action-benchmark", "trackers", "throughput_json"),
+    "bmf": _of_cases("bmf", "trackers", "bencher_json"),
 }
 """What `--output` writes, by suffix or by prefix: a report, or several, as text."""
 
@@ -60,33 +57,33 @@ SUFFIXES = ("json", "csv", "txt", "md", "html", "xml")
 """Those of them that a file's name can end with."""
 
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
-    "txt": _lazy("sqlstress.show.text:comparison_text"),
-    "md": _lazy("sqlstress.show.markdown:comparison_markdown"),
-    "html": _lazy("sqlstress.show.page.document:comparison_html"),
+    "txt": _lazy("text", "comparison_text"),
+    "md": _lazy("markdown", "comparison_markdown"),
+    "html": _lazy("page.document", "comparison_html"),
 }
 """What `--output` of compare writes, by suffix."""
 
 CHECK_FORMATS: dict[str, Callable[..., str]] = {
-    "txt": _lazy("sqlstress.show.text:check_text"),
-    "md": _lazy("sqlstress.show.markdown:check_markdown"),
+    "txt": _lazy("text", "check_text"),
+    "md": _lazy("markdown", "check_markdown"),
 }
 """What `--output` of check writes, by suffix: what was found, the metric and the drop that is allowed."""
 
 FLEET_FORMATS: dict[str, Callable[[Fleet], str]] = {
-    "txt": _lazy("sqlstress.show.fleet_formats:fleet_text"),
-    "md": _lazy("sqlstress.show.fleet_formats:fleet_markdown"),
-    "html": _lazy("sqlstress.show.page.fleet_page:fleet_html"),
-    "json": _lazy("sqlstress.show.fleet_formats:fleet_json"),
+    "txt": _lazy("text", "fleet_text"),
+    "md": _lazy("markdown", "fleet_markdown"),
+    "html": _lazy("page.document", "fleet_html"),
+    "json": _lazy("json_file", "fleet_json"),
 }
 """What `--output` of fleet writes, by suffix."""
 
 NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
-    "html": _lazy("sqlstress.show.page.document:named_html"),
+    "html": _lazy("page.document", "named_html"),
 }
 """Formats that show several reports side by side, each by its name."""
 
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
-    "github-action-benchmark": ("-latency", _lazy("sqlstress.show.trackers:latency_json"))
+    "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
 """Formats that need a second file: what its name has more than the first one's, and what is in it."""
 

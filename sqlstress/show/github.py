@@ -6,6 +6,7 @@ Workflow commands and their escapes: actions/toolkit, packages/core/src/command.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
@@ -14,11 +15,11 @@ from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
 from sqlstress.report import Report
-from sqlstress.show.ab_view import check_conclusion, left_out
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
 from sqlstress.show.markdown import check_markdown, report_markdown
 from sqlstress.show.phrases import phrase
+from sqlstress.show.study_view import check_conclusion, left_out
 from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 
@@ -27,27 +28,28 @@ MOST = 10
 LARGEST_SUMMARY = 1 << 20
 """Bytes of a step's summary; GitHub refuses a larger one as a whole."""
 
-_TEXT = {"%": "%25", "\r": "%0D", "\n": "%0A"}
-_PROPERTY = {**_TEXT, ":": "%3A", ",": "%2C"}
+_TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
     """Return the workflow commands that annotate a step: what is wrong, then what to know, ten of each."""
-    errors = [one for report in reports for one in _errors(report)]
-    warnings = list(dict.fromkeys(one for report in reports for one in _warnings(report)))
+    errors = list(chain.from_iterable(map(_errors, reports)))
+    warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str, ...]:
     """Return the workflow commands that annotate a step in which a report was checked."""
     said = check_conclusion(checked, metric, max_drop)
-    errors = [("Worse than the baseline" if checked.cases else "Wrong data", said)]
-    warnings = [("Not decided whether it is worse than the baseline", said)]
-    rest = [("Not measured again", left_out(checked))] if checked.left_out > 0 else []
-    return (
-        *_commands("error", errors if checked.verdict == FAIL else []),
-        *_commands("warning", (warnings if checked.verdict == INCONCLUSIVE else []) + rest),
-    )
+    errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
+    if checked.verdict == FAIL:
+        errors.append(("Worse than the baseline" if checked.cases else "Wrong data", said))
+    if checked.verdict == INCONCLUSIVE:
+        warnings.append(("Cannot tell whether it is worse than the baseline", said))
+    if checked.left_out > 0:
+        warnings.append(("Not measured again", left_out(checked)))
+    return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_summary(checked: Checked, metric: str, max_drop: float) -> str:
@@ -73,11 +75,11 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
-        yield "B is not as good as A", conclusion(report, report.ab)
+        yield "B is worse than A", conclusion(report, report.ab)
     for run, name in zip(report.runs, case_names(report), strict=True):
         if run.verdict.status == "failed":
             examples = "; ".join(run.verdict.counterexamples[:3]) or "see the report"
-            yield f"Wrong data: {name}", f"The data is not what the workers were told it is: {examples}"
+            yield f"Wrong data: {name}", f"The data is wrong: {examples}"
         elif run.error:
             yield f"Not measured: {name}", run.error
         elif run.failed_too_many:
@@ -91,9 +93,9 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for finding in missing(report):
         yield "Not everything was measured", phrase(finding)
     if report.ab and report.ab.verdict not in (PASS, FAIL):
-        yield "Not decided whether B is as good as A", conclusion(report, report.ab)
+        yield "Cannot tell whether B is as good as A", conclusion(report, report.ab)
     if report.limit and not is_whole(answered(report, report.limit)):
-        yield "Not known which rate holds", conclusion_of_limit(report, report.limit)
+        yield "Cannot tell which rate holds", conclusion_of_limit(report, report.limit)
     for warning in report.environment.warnings:
         if warning.serious:
             yield warning.code, warning.text
@@ -101,18 +103,11 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
         for warning in run.warnings:
             yield name, warning.text
         if run.verdict.status == "unknown":
-            yield f"Undecided: {name}", "It could not be decided whether the data is right."
+            yield f"Undecided: {name}", "The data could not be verified."
 
 
 def _commands(kind: str, found: list[tuple[str, str]]) -> Iterator[str]:
-    shown = found if len(found) <= MOST else [*found[: MOST - 1], _rest(len(found) - MOST + 1)]
-    for title, text in shown:
-        yield f"::{kind} title={_escaped(clean(title), _PROPERTY)}::{_escaped(brief(text), _TEXT)}"
-
-
-def _rest(number: int) -> tuple[str, str]:
-    return "And more", f"{number} more: see the step's summary."
-
-
-def _escaped(text: str, escapes: dict[str, str]) -> str:
-    return "".join(escapes.get(character, character) for character in text)
+    if len(found) > MOST:
+        found = [*found[: MOST - 1], ("And more", f"{len(found) - MOST + 1} more: see the step's summary.")]
+    for title, text in found:
+        yield f"::{kind} title={clean(title).translate(_PROPERTY)}::{brief(text).translate(_TEXT)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlstress.analysis.answers import sides_of
@@ -12,8 +12,8 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import disturbances
 from sqlstress.analysis.wording import amount, busy_policy, listing
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Report, Run, Trial, Warning
-from sqlstress.report.case import UNKNOWN_DRIVER, Arrivals, Case
+from sqlstress.report import Environment, Report, Run, Trial
+from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
 from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import product, serves, stores_nothing, takes
@@ -25,11 +25,15 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 
 def origin(report: Report) -> str:
     """Return one line: which version measured, when, and on what; or who published the figures."""
-    where = ", ".join(_surroundings(report.environment))
+    host = report.environment.host
+    cores = "" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
+    system = f"{host.system} {host.release}".strip()
+    known = (system, host.machine, cores, report.environment.file_system.kind, host.python)
+    where = ", ".join(filter(None, known))
     if report.published is not None:
-        known = f"Known of the surroundings: {where}." if where else "Of the surroundings nothing is known."
-        return f"Published figures, neither measured nor verified by sqlstress: {report.published}. {known}"
-    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'surroundings unknown'}"
+        told = f"System: {where}." if where else "The system is unknown."
+        return f"Published figures, not measured or verified by sqlstress: {report.published}. {told}"
+    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'system unknown'}"
 
 
 def when(report: Report) -> str:
@@ -39,17 +43,19 @@ def when(report: Report) -> str:
 
 def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
-    seed = _seed(group) if report.published is None else "seed unknown"
-    said = (*_method(group), *_loops(group), *_libraries(group, report.environment), seed)
-    return f"{what}; {'; '.join(said)}."
+    seeds = {run.case.seed for run in group.runs}
+    seed = f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
+    if report.published is not None:
+        seed = "seed unknown"
+    return f"{what}; {'; '.join((*_method(group), *_libraries(group, report.environment), seed))}."
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
     """Return what a commit waits for, once for each way in which the settings were read back."""
     if stores_nothing(group.case.driver):
-        return ("The dry driver stores nothing: these figures are the harness's own ceiling.",)
+        return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not face_of(group.case).behaviour.connects:
-        return ("What a commit waits for, and how long for a lock, is up to what opens the database.",)
+        return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     told = [_durability(group, run, trial, environment) for run, trial in read_back]
     return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
@@ -58,57 +64,39 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
     """Return what a commit of a trial waits for; where there are several targets, on the scale they share."""
     sides = sides_of(group)
-    side = next((one for one in sides if run in one.runs), None)
+    side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
         return f"{side.name}: {clean(trial.durability)}."
     if trial.durability and not takes(run.case.driver, "journal-mode"):
         told = clean(trial.durability)
         return f"{told[:1].upper()}{told[1:]}."
     if serves(run.case.driver):
-        whose = f"{side.name}: what" if side else "What"
-        return f"{whose} a commit waits for is not known: no connection was seen."
+        whose = f"{side.name}: durability" if side else "Durability"
+        return f"{whose} unknown: no connection was seen."
     return describe_durability(trial.effective, environment.sync)
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Return what a reader must know first; what a finding of the same code says already is left out."""
-    told = {finding.code for finding in findings}
-    connects = face_of(group.case).behaviour.connects
-    at_servers = all(serves(run.case.driver) for run in group.runs)
-    general = [
-        _general(one, connects=connects)
-        for one in environment.warnings
-        if one.serious and not (one.code in OF_LIBRARY and (at_servers or _without_wal(group)))
-    ]
+    repeated = {finding.code for finding in findings}
+    # Of no connection is known that it had a WAL, as far as was read back of each.
+    modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
+    without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
+    elsewhere = without_wal or all(serves(run.case.driver) for run in group.runs)
+    general = []
+    for warning in environment.warnings:
+        of_library = warning.code in OF_LIBRARY
+        if warning.serious and not (of_library and elsewhere):
+            ours = " This is sqlstress's own SQLite; your program may use another."
+            connects = face_of(group.case).behaviour.connects
+            general.append(warning.text + ours * (of_library and not connects))
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
         for warning in run.warnings:
-            if warning.code not in told and warning.text not in general:
+            if warning.code not in repeated and warning.text not in general:
                 cases.setdefault(warning.text, []).append(run.case)
-    own = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
-    met = disturbances(group, environment)
-    return tuple(f"Warning: {text}" for text in (*general, *own, *met))
-
-
-def _without_wal(group: Group) -> bool:
-    """Return whether no connection of a group had a WAL, as far as was read back of each."""
-    modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
-    return bool(modes) and all(mode and mode != "wal" for mode in modes)
-
-
-def _general(warning: Warning, *, connects: bool) -> str:
-    """Return a warning of the surroundings; one of the library is of no other connections than ours."""
-    if connects or warning.code not in OF_LIBRARY:
-        return warning.text
-    return f"{warning.text} That is the one which looks at the data; which one opens it besides is not known."
-
-
-def _surroundings(environment: Environment) -> Iterator[str]:
-    """Yield what is known of the machine, in a few words."""
-    host = environment.host
-    cores = "" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
-    system = f"{host.system} {host.release}".strip()
-    yield from filter(None, (system, host.machine, cores, environment.file_system.kind, host.python))
+    of_cases = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
+    return tuple(f"Warning: {text}" for text in (*general, *of_cases, *disturbances(group, environment)))
 
 
 def _minute(created: str) -> str:
@@ -120,94 +108,61 @@ def _minute(created: str) -> str:
 
 
 def _method(group: Group) -> Iterator[str]:
-    case = group.case
-    if face_of(case).behaviour.windowed:
+    """Yield how much is measured, how locks are waited for, which settings all runs share, and the loop."""
+    case, behaviour = group.case, face_of(group.case).behaviour
+    if behaviour.windowed:
         yield amount(case)
     if case.arrivals:
-        yield _due(case.arrivals)
+        limit_s = case.arrivals.latency_limit_s
+        skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
+        yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
     # A sweep that was stopped has made fewer than were asked for.
     passes = min(case.repeat, max(len(run.trials) for run in group.runs))
     if passes > 1:
         yield f"median of {format_count(passes)} passes"
-    known = case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver)
-    if known and face_of(case).behaviour.sets:
-        yield from _settings(group)
-
-
-def _loops(group: Group) -> Iterator[str]:
-    """Yield what drove the load, where there is more than one that can."""
+    if behaviour.sets and case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
+        # Of several targets, by whom locks are waited for.
+        for whose, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
+            policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
+            if policies:
+                yield f"{whose}{listing(list(dict.fromkeys(policies)), 'or')}"
+        chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
+        named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
+        named += [f"{name}={value}" for name, value in case.settings.pragmas if group.setting != "pragma"]
+        if named:
+            yield " ".join(named)
     words = {"native": "native loop", "python": "Python loop"}
     loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
-    if told := [words.get(loop, loop) for loop in loops if loop]:
-        yield listing(told, "or")
-
-
-def _due(arrivals: Arrivals) -> str:
-    limit_s = arrivals.latency_limit_s
-    skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
-    return f"an open loop: due at a rate, {arrivals.spacing}{skipped}"
-
-
-def _settings(group: Group) -> Iterator[str]:
-    """Yield how locks are waited for, and the settings that were chosen for all runs alike."""
-    yield from _waits(group)
-    chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
-    named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
-    named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
-    if named:
-        yield " ".join(named)
-
-
-def _waits(group: Group) -> Iterator[str]:
-    """Yield how locks are waited for; of several targets, by whom."""
-    sides = [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]
-    for whose, runs in sides:
-        policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
-        if policies:
-            yield f"{whose}{listing(list(dict.fromkeys(policies)), 'or')}"
+    if drove := [words.get(loop, loop) for loop in loops if loop]:
+        yield listing(drove, "or")
 
 
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:
-    if not face_of(group.case).behaviour.connects:
-        yield from _servers(group)
-        return
-    for name in dict.fromkeys(run.case.driver for run in group.runs):
+    """Yield the drivers with their libraries; of commands, the servers of which the directions are ours."""
+    connects = face_of(group.case).behaviour.connects
+    for name in dict.fromkeys(run.case.driver for run in group.runs if connects or run.case.server):
+        runs = [run for run in group.runs if run.case.driver == name]
+        servers = {run.case.server.address or "our own" for run in runs if run.case.server}
+        where = " or ".join(sorted(servers))
+        if not connects:
+            yield f"{product(name)} ({where})"
+            continue
         build = next((build for build in environment.builds if build.driver == name), None)
-        version = build.version if build and build.version else _answered(group, name) or "unknown"
-        library = build.library if build else product(name)
-        yield f"driver {name}" + ("" if stores_nothing(name) else f", {library} {version}")
-
-
-def _servers(group: Group) -> Iterator[str]:
-    """Yield the servers of which only the directions are ours."""
-    for name in dict.fromkeys(run.case.driver for run in group.runs if run.case.server):
-        yield f"{product(name)} ({_addresses([run for run in group.runs if run.case.driver == name])})"
-
-
-def _addresses(runs: Sequence[Run]) -> str:
-    return " or ".join(sorted({run.case.server.address or "our own" for run in runs if run.case.server}))
-
-
-def _answered(group: Group, driver: str) -> str:
-    """Return the version of the servers that were spoken to, and which they were."""
-    runs = [run for run in group.runs if run.case.driver == driver]
-    versions = {
-        trial.effective.get("server_version", "").partition(" ")[0] for run in runs for trial in run.trials
-    }
-    where, told = _addresses(runs), " or ".join(sorted(filter(None, versions)))
-    return f"{told} ({where})" if told and where else told
-
-
-def _seed(group: Group) -> str:
-    seeds = {run.case.seed for run in group.runs}
-    return f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
+        answers = (trial.effective.get("server_version", "") for run in runs for trial in run.trials)
+        version = " or ".join(sorted(filter(None, {answer.partition(" ")[0] for answer in answers})))
+        if version and where:
+            version = f"{version} ({where})"
+        if build and build.version:
+            version = build.version
+        library = f"{build.library if build else product(name)} {version or 'unknown'}"
+        yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 
 def _asked(case: Case) -> str:
-    synchronous = case.settings.synchronous or "as the library has it"
+    synchronous = case.settings.synchronous or "at the library's default"
     if not face_of(case).behaviour.sets:
         return "Durability unknown: no connection was seen."
     return (
-        f"Durability unknown: asked for were a {case.settings.journal_mode} journal and synchronous "
-        f"{synchronous}; nothing was read back."
+        f"Durability unknown: the run asked for a {case.settings.journal_mode} journal and synchronous "
+        f"{synchronous}, but nothing was read back."
     )

@@ -1,28 +1,26 @@
-"""Reports for continuous integration: what test runners, benchmark trackers and GitHub read."""
+"""A report as JUnit XML: a test for each case, which asks whether it was measured and proved."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from statistics import median
 from xml.etree import ElementTree
 
-from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.ab import conclusion as ab_conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, Part, parts
+from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.analysis.highest_rate import answered, is_whole
-from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
+from sqlstress.analysis.highest_rate import conclusion as limit_conclusion
 from sqlstress.analysis.wording import finite, rounded
-from sqlstress.report import AbTest, LimitSearch, Report, Run
+from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
 from sqlstress.show.phrases import phrase
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
-
-# A report as JUnit XML: a test for each case, which asks whether it was measured and proved.
-
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """Element of a test that did not pass → the suite's attribute that counts it."""
@@ -47,22 +45,11 @@ def _suite(report: Report) -> ElementTree.Element:
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in _properties(report):
         ElementTree.SubElement(properties, "property", name=name, value=brief(value))
-    for run, name in zip(report.runs, case_names(report), strict=True):
-        suite.append(_test(run, name))
-    if report.ab:
-        suite.append(_gate(report, report.ab))
-    if report.limit:
-        suite.append(_limit(report, report.limit))
-    suite.extend(map(_part, parts(report)))
-    for finding in missing(report):
-        left_out = ElementTree.SubElement(
-            suite, "testcase", name="cases not measured", classname="sqlstress", time="0"
-        )
-        _outcome(left_out, "skipped", "interrupted", phrase(finding))
+    suite.extend(_tests(report))
     _count(suite)
     # The schema has no place for a time zone; a report's time is UTC.
-    if began := _timestamp(report.created):
-        suite.set("timestamp", began)
+    with suppress(ValueError):
+        suite.set("timestamp", datetime.fromisoformat(report.created).strftime("%Y-%m-%dT%H:%M:%S"))
     return suite
 
 
@@ -75,16 +62,51 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield f"warning {clean(warning.code)}", warning.text
 
 
-def _test(run: Run, name: str) -> ElementTree.Element:
-    seconds = sum(finite(trial.seconds) or 0.0 for trial in run.trials)
-    test = ElementTree.Element(
-        "testcase", name=name, classname=f"sqlstress.{clean(run.case.workload)}", time=f"{seconds:.3f}"
-    )
+def _tests(report: Report) -> Iterator[ElementTree.Element]:
+    """Yield a test for each case, for what a study concludes, and for each part with a verdict of its own."""
+    for run, name in zip(report.runs, case_names(report), strict=True):
+        yield _case(run, name)
+    if report.ab:
+        gate = _test("B against A", "ab")
+        if report.ab.verdict != PASS:
+            kind = "failure" if report.ab.verdict == FAIL else "skipped"
+            _outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab))
+        yield gate
+    if report.limit:
+        limit = _test("highest rate", "limit", report.limit.seconds)
+        said = limit_conclusion(report, report.limit)
+        if not is_whole(answered(report, report.limit)):
+            _outcome(limit, "skipped", "inconclusive", said)
+        ElementTree.SubElement(limit, "system-out").text = brief(said)
+        yield limit
+    for part in parts(report):
+        test = _test(clean(part.name), part.suite, part.seconds)
+        if part.verdict.status == WRONG:
+            _outcome(test, "failure", WRONG, phrase(part.verdict.finding))
+        elif part.error:
+            _outcome(test, "error", "not-measured", part.error)
+        elif part.verdict.status in (UNPROVED, UNTOLD):
+            _outcome(test, "skipped", part.verdict.status, phrase(part.verdict.finding))
+        yield test
+    for finding in missing(report):
+        left_out = _test("cases not measured", "")
+        _outcome(left_out, "skipped", "interrupted", phrase(finding))
+        yield left_out
+
+
+def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.Element:
+    classname = f"sqlstress.{suite}" if suite else "sqlstress"
+    time = "0" if seconds is None else f"{finite(seconds) or 0.0:.3f}"
+    return ElementTree.Element("testcase", name=name, classname=classname, time=time)
+
+
+def _case(run: Run, name: str) -> ElementTree.Element:
+    test = _test(name, clean(run.case.workload), sum(finite(trial.seconds) or 0.0 for trial in run.trials))
     verdict = run.verdict
-    told = "; ".join(verdict.counterexamples) or "see the JSON report"
     invalid = next((trial.error for trial in run.trials if trial.error), None)
     if verdict.status == "failed":
-        _outcome(test, "failure", "data-wrong", f"The data is not what the workers were told it is: {told}")
+        examples = "; ".join(verdict.counterexamples) or "see the JSON report"
+        _outcome(test, "failure", "data-wrong", f"The data is wrong: {examples}")
     elif error := run.error or invalid:
         _outcome(test, "error", "not-measured", error)
     elif run.failed_too_many:
@@ -93,49 +115,10 @@ def _test(run: Run, name: str) -> ElementTree.Element:
         _outcome(test, "skipped", "not-measured", skipped)
     elif verdict.status == "unknown":
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
-        _outcome(test, "skipped", "undecided", f"Undecided whether the data is right: {notes}")
-    output = ElementTree.SubElement(test, "system-out")
-    found = [rate for rate in map(finite, rates(run)) if rate is not None]
-    output.text = f"{rounded(median(found))} {unit(run)} a second" if found else "no figure"
-    return test
-
-
-def _gate(report: Report, test: AbTest) -> ElementTree.Element:
-    gate = ElementTree.Element("testcase", name="B beside A", classname="sqlstress.ab", time="0")
-    if test.verdict != PASS:
-        kind = "failure" if test.verdict == FAIL else "skipped"
-        _outcome(gate, kind, test.verdict, conclusion(report, test))
-    return gate
-
-
-def _limit(report: Report, search: LimitSearch) -> ElementTree.Element:
-    limit = ElementTree.Element(
-        "testcase",
-        name="highest rate",
-        classname="sqlstress.limit",
-        time=f"{finite(search.seconds) or 0.0:.3f}",
-    )
-    said = conclusion_of_limit(report, search)
-    if not is_whole(answered(report, search)):
-        _outcome(limit, "skipped", "inconclusive", said)
-    ElementTree.SubElement(limit, "system-out").text = brief(said)
-    return limit
-
-
-def _part(part: Part) -> ElementTree.Element:
-    """Return the test of a part that has a verdict of its own."""
-    test = ElementTree.Element(
-        "testcase",
-        name=clean(part.name),
-        classname=f"sqlstress.{part.suite}",
-        time=f"{finite(part.seconds) or 0.0:.3f}",
-    )
-    if part.verdict.status == WRONG:
-        _outcome(test, "failure", WRONG, phrase(part.verdict.finding))
-    elif part.error:
-        _outcome(test, "error", "not-measured", part.error)
-    elif part.verdict.status in (UNPROVED, UNTOLD):
-        _outcome(test, "skipped", part.verdict.status, phrase(part.verdict.finding))
+        _outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
+    known = [rate for rate in map(finite, rates(run)) if rate is not None]
+    figure = f"{rounded(median(known))} {unit(run)} per second" if known else "no figure"
+    ElementTree.SubElement(test, "system-out").text = figure
     return test
 
 
@@ -152,10 +135,3 @@ def _count(suites: ElementTree.Element) -> None:
     for kind, attribute in _OUTCOMES.items():
         suites.set(attribute, str(sum(test.find(kind) is not None for test in tests)))
     suites.set("time", f"{sum(float(test.get('time', 0)) for test in tests):.3f}")
-
-
-def _timestamp(created: str) -> str | None:
-    try:
-        return datetime.fromisoformat(created).strftime("%Y-%m-%dT%H:%M:%S")
-    except ValueError:
-        return None

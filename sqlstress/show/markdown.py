@@ -6,6 +6,7 @@ All columns are there, and strings from elsewhere can't mark anything up.
 from __future__ import annotations
 
 import re
+from html import escape
 
 from tabulate import tabulate
 
@@ -14,7 +15,6 @@ from sqlstress.show.views import Pages
 
 # Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def drawn(block: Block) -> str:
@@ -32,13 +32,12 @@ def drawn(block: Block) -> str:
 
 
 def _paragraph(text: str) -> str:
-    return _escaped(brief(text))
+    return _MARKUP.sub(r"\\\g<0>", escape(brief(text), quote=False))
 
 
-def _escaped(text: str) -> str:
-    for character, entity in _HTML.items():
-        text = text.replace(character, entity)
-    return _MARKUP.sub(r"\\\g<0>", text)
+def _cell(text: str, marked: bool) -> str:
+    shown = _paragraph(text)
+    return f"**{shown}**" if marked else shown
 
 
 def _tabulated(table: Table) -> str:
@@ -54,10 +53,6 @@ def _tabulated(table: Table) -> str:
     )
 
 
-def _cell(text: str, marked: bool) -> str:
-    shown = _paragraph(text)
-    return f"**{shown}**" if marked else shown
-
-
 PAGES = Pages(drawn)
-report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check
+report_markdown, comparison_markdown = PAGES.report, PAGES.comparison
+check_markdown, fleet_markdown = PAGES.check, PAGES.fleet

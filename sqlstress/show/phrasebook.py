@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.finding import Finding
-from sqlstress.show.phrases import Phrase
+from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 from sqlstress.statistics.compare import Ratio
 
 _INTERVAL = "[ (95% interval {low:two} to {high:times})]"
@@ -13,597 +12,370 @@ PHRASES: dict[str, Phrase] = {
     # What went wrong, and what could not be measured.
     "data-wrong": Phrase(
         "FAILED at {where}: {checks:semicolons}.",
-        where="4 processes on 20 files",
-        checks=(
-            Finding(
-                "check-failed",
-                name="last writes",
-                problems=2,
-                checked=500,
-                examples=("key 7 has no value",),
-            ),
-        ),
+        rank=GRAVE,
+        checks=("last writes, 2 of 500 wrong (key 7 has no value)",),
     ),
     "check-failed": Phrase(
         "{name}[, {problems}[ of {checked}] wrong][, in {failed} of {passes} passes]"
         "[ ({examples:semicolons})]",
-        name="last writes",
-        problems=2,
-        checked=500,
         failed=1,
-        passes=5,
-        examples=("key 7 has no value",),
     ),
     "data-wrong-elsewhere": Phrase(
-        "FAILED at {where} too: the JSON report has the counter-examples.", where="8 processes on 20 files"
+        "Also FAILED at {where}; the JSON report has the counter-examples.", rank=GRAVE
     ),
-    "counterexamples": Phrase(
-        "{name}: {examples:semicolons}.", name="acknowledged", examples=("transaction 7 of worker 1 is gone",)
-    ),
-    "study-wrong": Phrase(
-        "FAILED: the data is not what its processes were told it is: {example}.", example="key 7 has no value"
-    ),
-    "ended-early": Phrase(
-        "Ended {rounds?after|early}[ {rounds}]: {reason}.",
-        rounds="3 of 100 rounds",
-        reason="the disk is full",
-    ),
-    "case-failed": Phrase(
-        "Not measured at {where}: {reason}.", where="8 processes", reason="the disk is full"
-    ),
-    "case-incomplete": Phrase(
-        "Not wholly measured at {where}: {reason}.", where="8 processes", reason="a worker died"
-    ),
-    "interrupted": Phrase(
-        "Interrupted[ after {progress}]: what was found by then is reported.", progress="3 of 100 rounds"
-    ),
+    "counterexamples": Phrase("{name}: {examples:semicolons}.", name="acknowledged"),
+    "study-wrong": Phrase("FAILED: the data is wrong: {example}.", rank=GRAVE),
+    "ended-early": Phrase("Ended {rounds?after|early}[ {rounds}]: {reason}.", rank=GRAVE),
+    "case-failed": Phrase("Not measured at {where}: {reason}.", rank=GRAVE),
+    "case-incomplete": Phrase("Only partly measured at {where}: {reason}.", rank=GRAVE),
+    "interrupted": Phrase("Interrupted[ after {progress}]. The results so far are shown.", rank=GRAVE),
     "interrupted-cases": Phrase(
-        "Interrupted: {cases} of {planned} planned cases are reported, with {trials:plural trial}.",
-        cases=3,
-        planned=8,
-        trials=12,
+        "Interrupted: {cases} of {planned} planned cases are shown, with {trials:plural trial}.", rank=GRAVE
     ),
     # What is best.
     "highest": Phrase(
-        "Too few trials to tell which is best; the highest was {rate:rounded} {unit} a second, with {where}. "
-        "[Let all {repeat} passes finish][Measure with --repeat {enough}].",
-        rate=5960.0,
+        "Highest: {rate:rounded} {unit} per second with {where}. Too few trials to tell which is best: "
+        "[let all {repeat} passes finish][use --repeat {enough}].",
         unit="transactions",
-        where="3 processes on 20 files",
         repeat=None,
-        enough=5,
     ),
     "best": Phrase(
-        "Best: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} a second, with {where}"
-        "{equal?, which are about equal|}{unclear?, which can't be told apart|}.",
-        rate=5960.0,
+        "Best: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second with {where}{equal? "
+        "(about equal)|}{unclear? (cannot tell which is best)|}.",
         most=6120.0,
         about=False,
         unit="transactions",
-        where="3 and 4 processes on 20 files",
-        equal=False,
         unclear=True,
     ),
     # How the total grows with processes and files.
     "still-rising": Phrase(
-        "^[On {where} ]the total still rose at the most that was measured, {most:processes}: try more with "
+        "^[On {where}, ]throughput still rises at {most:processes}, the most measured: try more with "
         "--concurrency.",
         where="20 files",
         most=8,
     ),
     "plateau": Phrase(
-        "^[On {where} ]more than {enough:processes} gained less than {share:percent}"
-        "[, and {most:processes} reached only {fall:compared the best}]"
-        "[; whether more than {unclear} gained anything can't be told].",
+        "^[On {where}, ]any gain beyond {enough:processes} is below {share:percent}[, and "
+        "{most:processes} reach only {fall:compared the best}][. Cannot tell whether throughput rises "
+        "beyond {unclear:processes}].",
         where="1 file",
-        enough=3,
-        share=0.1,
         most=8,
         fall=Ratio(0.4, 0.34, 0.47, 5),
         unclear=2,
     ),
     "scaling-unclear": Phrase(
-        "^[On {where} ][more than {less:processes} gained something; ]"
-        "{anything?whether it pays to have |}more than {first:processes} "
-        "{anything?can't be told|}[gained at most {most:percent}, if anything]: {noise}.",
+        "^[On {where}, ][throughput rises beyond {less:processes}; ]{anything?cannot tell whether "
+        "throughput rises|any gain} beyond {first:processes}[ is at most {most:percent}]. "
+        "{noise:capital}.",
         where="1 file",
         less=1,
         first=2,
         most=0.4,
         anything=False,
-        noise=Finding("noise", passes=5, too=None, enough=12, share=0.1),
     ),
     "layouts": Phrase(
         "Compared with {base}: {others}.",
         base="1 file",
-        others=(Finding("layout-gave", layout="20 files", ratio=Ratio(3.1, 2.9, 3.4, 5), processes=8),),
+        others=("20 files gave 3.1 times as much (2.9 to 3.4) at 8 processes",),
     ),
-    "layout-gave": Phrase(
-        "{layout} gave {ratio:compared as much} at {processes:processes}",
-        layout="20 files",
-        ratio=Ratio(3.1, 2.9, 3.4, 5),
-        processes=8,
+    "layout-gave": Phrase("{layout} gave {ratio:compared as much} at {processes:processes}"),
+    "layout-unclear": Phrase("cannot tell for {layout} at {processes:processes} ({ratio} times)"),
+    "layout-waits": Phrase(
+        "With {layout} instead of {base} at {processes:processes},[ the longest wait {longer?rose|fell} from "
+        "{wait_before_ns:duration} to {wait_ns:duration}][{both?. Fairness| fairness} {fairer?rose|fell} "
+        "from {fairness_before:two} to {fairness:two}].",
+        longer=False,
+        fairer=True,
+        both=True,
+        base="1 file",
+        wait_before_ns=931e6,
+        wait_ns=56e6,
+        fairness_before=0.12,
+        fairness=0.99,
     ),
-    "layout-unclear": Phrase(
-        "what {layout} gave at {processes:processes} can't be told from it ({ratio} times)",
-        layout="20 files",
-        ratio=Ratio(1.1, 0.8, 1.4, 5),
-        processes=8,
+    "waits": Phrase(
+        "From {least:processes} to {processes},[ the longest wait {longer?rose|fell} from "
+        "{wait_before_ns:duration} to {wait_ns:duration}][{both?. Fairness| fairness} {fairer?rose|fell} "
+        "from {fairness_before:two} to {fairness:two}].",
+        least=1,
+        longer=True,
+        fairer=False,
+        both=True,
+        wait_before_ns=2e6,
+        wait_ns=931e6,
+        fairness_before=1.0,
+        fairness=0.12,
     ),
     "starvation": Phrase(
-        "Starvation at {where}: [the shares were uneven (Jain's index down to {fairness:two}; 1 is equal)]"
-        "{both? and |}[an operation waited up to {longest_ns:duration}]. {remedy}",
-        where="8 processes on 1 file",
-        fairness=0.31,
-        longest_ns=3.4e9,
+        "Starvation at {where}: [shares were uneven (fairness down to {fairness:two}; 1 is equal)]{both? "
+        "and |}[the longest wait was {longest_ns:duration}]. {remedy}",
         both=True,
-        remedy="Try fewer processes: rows, the processor or the disk are waited for.",
+        remedy="Try fewer processes: operations wait for rows, the processor or the disk.",
     ),
     # What can't be told, and what would.
     "too-few-trials": Phrase(
-        "So few trials tell no difference from noise: [let all {repeat} passes finish]"
-        "[measure with --repeat {enough}].",
+        "Too few trials to tell a difference from noise: [let all {repeat} passes finish][use --repeat "
+        "{enough}].",
         repeat=None,
-        enough=5,
     ),
     "noise": Phrase(
-        "{passes} passes are too noisy[, and so would {too} be: measure where less else is running]"
-        "[. About {enough} would tell {share:percent} (--repeat {enough})]",
-        passes=5,
+        "{passes} passes are too noisy[, and even {too} would be: use a quieter machine][. Use --repeat "
+        "{enough} to detect {share:percent}]",
         too=None,
-        enough=12,
-        share=0.1,
     ),
-    "cannot-tell": Phrase(
-        "[{too_few}][Why something can't be told: {noise}.]",
-        too_few=None,
-        noise=Finding("noise", passes=5, too=None, enough=12, share=0.1),
-    ),
+    "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
     # Targets side by side.
     "not-comparable": Phrase(
-        "Not comparable[: what a commit of {unknown} is worth is not known]"
-        "[, since a commit is not worth the same: {worths:semicolons}]."
-        "{can_be_set? Where --synchronous gives them the same, measure so.|}",
-        unknown=None,
-        worths=(Finding("commit-worth", sides=("sqlite", "postgres"), worth="every commit synced"),),
-        can_be_set=True,
+        "Not comparable[: the durability of {unknown} is not known][: commits differ in durability "
+        "({worths:semicolons})].{can_be_set? Choose a --synchronous that gives all the same durability.|}",
+        worths=("sqlite and postgres: every commit synced",),
     ),
-    "commit-worth": Phrase(
-        "{sides}: {worth?|not known}{worth}", sides=("sqlite", "postgres"), worth="every commit synced"
-    ),
+    "commit-worth": Phrase("{sides}: {worth?|not known}{worth}"),
     "leads": Phrase(
-        "[Which of {unclear} leads can't be told. {too_few}][With {worth}: {places:semicolons}.]"
-        "[ {noise:capital}.]",
+        "[Cannot tell which of {unclear} leads. {too_few}][With {worth}: {places:semicolons}.][ "
+        "{noise:capital}.]",
         unclear=None,
-        too_few=None,
-        worth="every commit synced",
-        places=(Finding("sides-unclear", sides=("sqlite", "postgres"), where="8 processes on 1 file"),),
+        places=("cannot tell which of sqlite and postgres leads with 8 processes on 1 file",),
         noise=None,
     ),
     "side-leads": Phrase(
         "{side} leads with {where}[ ({low:two} to {high:two} times {several?the next|}[{other}])]",
-        side="postgres",
-        where="8 processes on 1 file",
         low=2.1,
         high=2.5,
-        other="sqlite",
-        several=False,
     ),
-    "sides-equal": Phrase(
-        "{sides} are about equal{lead? and lead|} with {where}",
-        sides=("sqlite", "postgres"),
-        lead=False,
-        where="4 processes on 1 file",
-    ),
-    "sides-unclear": Phrase(
-        "which of {sides} leads with {where} can't be told",
-        sides=("sqlite", "postgres"),
-        where="2 processes on 1 file",
-    ),
+    "sides-equal": Phrase("{sides} are about equal{lead? and lead|} with {where}"),
+    "sides-unclear": Phrase("cannot tell which of {sides} leads with {where}"),
     # Which value of an option does better.
     "answer": Phrase(
-        "{setting} {values:semicolons}. Measured in {unit} a second[, as the mean over {places}]."
-        "[ {too_few}][ {noise}.]",
-        setting="synchronous",
-        values=(Finding("value-gave", value="normal", base="full", times=15.0, ratio=Ratio(15, 13, 17, 5)),),
+        "{setting} {values:semicolons}. Compared in {unit} per second[, as the mean over {places}].[ "
+        "{too_few}][ {noise}.]",
+        values=("normal: 15 times full (13 to 17)",),
         unit="transactions",
         places="1 and 8 processes on 1 file",
-        too_few=None,
         noise=None,
     ),
-    "value-gave": Phrase(
-        "{value}: {times:times} {base}[ ({ratio})]",
-        value="normal",
-        base="full",
-        times=15.0,
-        ratio=Ratio(15, 13, 17, 5),
-    ),
-    "value-equal": Phrase(
-        "{value}: about equal to {base} ({ratio} times)",
-        value="normal",
-        base="full",
-        ratio=Ratio(1.01, 0.97, 1.05, 5),
-    ),
-    "value-unclear": Phrase(
-        "{value}: can't be told from {base} ({ratio} times)",
-        value="normal",
-        base="full",
-        ratio=Ratio(1.1, 0.8, 1.4, 5),
-    ),
+    "value-gave": Phrase("{value}: {times:times} {base}[ ({ratio})]", times=15.0),
+    "value-equal": Phrase("{value}: about equal to {base} ({ratio} times)"),
+    "value-unclear": Phrase("{value}: cannot tell ({ratio} times {base})"),
     "answer-by-place": Phrase(
         "{values:semicolons}.",
-        values=(
-            Finding(
-                "value-by-place",
-                value="normal",
-                most=15.0,
-                where="1 process on 1 file",
-                least=2.0,
-                elsewhere="8 processes on 1 file",
-            ),
-        ),
+        values=("normal reached 15 times at 1 process on 1 file but 2.0 times at 8 processes on 1 file",),
     ),
     "value-by-place": Phrase(
-        "{value} reached {most:times} at {where} but {least:times} at {elsewhere}",
-        value="normal",
-        most=15.0,
-        where="1 process on 1 file",
-        least=2.0,
-        elsewhere="8 processes on 1 file",
+        "{value} reached {most:times} at {where} but {least:times} at {elsewhere}", most=15.0, least=2.0
     ),
     # How far the figures can be trusted.
-    "proof-ok": Phrase(
-        "Proved in part at {where} ({checks})[: {note}].",
-        where="8 processes",
-        checks=("rows",),
-        note="read once",
-    ),
-    "proof-unknown": Phrase(
-        "Undecided at {where} ({checks})[: {note}].",
-        where="8 processes",
-        checks=("rows",),
-        note="a worker died",
-    ),
+    "proof-ok": Phrase("Partly verified at {where} ({checks})[: {note}].", note="read once"),
+    "proof-unknown": Phrase("Could not be verified at {where} ({checks})[: {note}].", rank=GRAVE),
     "not-steady": Phrase(
         "Not steady at {where}: the second half of the window was up to {change:faster than} the first. "
-        "Measure longer (--duration).",
-        where="8 processes on 20 files",
+        "Use a longer --duration.",
         change=-0.2,
     ),
-    "spread": Phrase(
-        "Trials of the same case differ by up to {share:percent} ({where}).", share=0.3, where="8 processes"
-    ),
+    "spread": Phrase("Trials of the same case differ by up to {share:percent} ({where}).", rank=ASIDE),
     "harness-cost": Phrase(
-        "The harness itself took at most {share:percent} of the processes' time (at {where}); with a store "
-        "that does nothing it takes {cost_ns:duration} for each {unit}.",
+        "Harness overhead: at most {share:percent} of worker time (at {where}); {cost_ns:duration} per "
+        "{unit} with a store that does nothing.",
+        rank=ASIDE,
         share=0.0021,
-        where="2 processes on 20 files",
         cost_ns=47,
         unit="transaction",
     ),
     "proof-cost": Phrase(
-        "The proof took up to {share:percent} of the window (at {where}): --verify none measures without it.",
-        share=0.08,
-        where="8 processes",
+        "Verification took up to {share:percent} of the window (at {where}). Use --verify none to measure "
+        "without it.",
+        rank=ASIDE,
     ),
     # Operations that were due at a rate.
     "saturated": Phrase(
-        "Saturated at {where}: {share:percent}{several? or more|} of what was due was done. "
-        "{skipped?What came too late was skipped (--latency-limit), and latencies are those of the others."
-        "|The queue grows as long as one looks, and latencies say for how long that was.}",
-        where="8 processes on 1 file at 4,000/s",
-        share=0.71,
-        several=False,
-        skipped=False,
+        "Saturated at {where}: {share:percent}{several? or more|} of the due operations were done. "
+        "{skipped?Operations that were too late were skipped (--latency-limit); latencies cover the "
+        "others.|The queue keeps growing, so latencies depend on the length of the window.}"
     ),
-    "kept-up-unclear": Phrase(
-        "Whether it kept up at {where} can't be told: measure longer (--duration).",
-        where="8 processes on 1 file at 2,000/s",
-    ),
+    "kept-up-unclear": Phrase("Cannot tell whether it kept up at {where}: use a longer --duration."),
     "p99-level": Phrase(
-        "With {where} p99 was {base_ns:duration} at {base_rate}/s; "
-        "[up to {rate}/s it differed by less than {share:percent}]"
-        "[whether it was higher up to {unclear_rate}/s can't be told: {noise}].",
-        where="4 processes on 1 file",
-        base_ns=310_000,
-        base_rate=500,
+        "With {where}, p99 was {base_ns:duration} at {base_rate}/s; [up to {rate}/s it differs by less "
+        "than {share:percent}][cannot tell whether it is higher up to {unclear_rate}/s: {noise}].",
         rate=2000,
-        share=0.1,
         unclear_rate=None,
         noise=None,
     ),
     "p99-rises": Phrase(
-        "With {where} p99 was {base_ns:duration} at {base_rate}/s, and at {rate}/s {ratio:estimate} that "
+        "With {where}, p99 was {base_ns:duration} at {base_rate}/s and {ratio:estimate} that at {rate}/s "
         "({ratio}).",
-        where="4 processes on 1 file",
-        base_ns=310_000,
-        base_rate=500,
         rate=2000,
-        ratio=Ratio(5.2, 4.1, 6.6, 5),
     ),
     "harness-late": Phrase(
-        "The harness itself began operations late at {where}: 1% of them by {late_ns:duration} or more, "
-        "where p99 is {p99_ns:duration}[ ({most})]. That is part of the latency, and no doing of the "
-        "database.",
-        where="4 and 8 processes on 1 file",
-        late_ns=120_000,
-        p99_ns=900_000,
+        "The harness started 1% of the operations at {where} at least {late_ns:duration} late. The p99 is "
+        "{p99_ns:duration}[ ({most})]. This delay is part of the latency, but the database did not cause "
+        "it.",
         most="8 processes on 1 file",
     ),
     "polling-cost": Phrase(
-        "Each process polled the clock for up to {share:percent} of its time, to be there when an operation "
-        "was due: {processors:two} of a processor (at {where}).",
-        share=0.04,
+        "Polling the clock took up to {share:percent} of each process's time, {processors:two} processors "
+        "in all (at {where}). It lets operations start on time.",
+        rank=ASIDE,
         processors=0.16,
-        where="4 processes on 1 file",
     ),
     # What helps where locks are waited for.
-    "try": Phrase(
-        "Try {ways:or}.", ways=(Finding("way-fair", without_preset=False), Finding("way-processes"))
-    ),
+    "try": Phrase("Try {ways:or}.", ways=("--busy fair", "fewer processes")),
     "way-fair": Phrase("--busy fair{without_preset? without the preset|}", without_preset=False),
     "way-files": Phrase("more files (--buckets {files:plain})", files=20),
     "way-processes": Phrase("fewer processes"),
     "way-timeout": Phrase("a longer --busy-timeout"),
     "overloaded": Phrase("Nothing here waits for the write lock: the processor or the disk is overloaded."),
-    "overloaded-server": Phrase("Try fewer processes: rows, the processor or the disk are waited for."),
+    "overloaded-server": Phrase("Try fewer processes: operations wait for rows, the processor or the disk."),
     "shorter-transactions": Phrase(
-        "Try shorter transactions, or fewer processes"
-        "{can_be_fair?; --busy fair shows what fair waits would give|}.",
+        "Try shorter transactions or fewer processes.{can_be_fair? Use --busy fair to see the effect of "
+        "fair waits.|}",
         can_be_fair=True,
     ),
     # What others in the way did to the user's own transactions.
     "read-committed": Phrase(
-        "At read committed, who reads a row and then writes it overwrites what others wrote in between: "
-        "SELECT ... FOR UPDATE waits for them, --isolation repeatable-read or serializable refuses."
+        "At read committed, a transaction that reads a row and then writes it overwrites changes made in "
+        "between. Use SELECT ... FOR UPDATE to wait for them, or --isolation repeatable-read or "
+        "serializable to refuse them."
     ),
     "transactions-refused": Phrase(
-        "Transactions given up: {count}, at {where}; up to {share:percent} of all (at {most}). The server "
-        "refused them for what others did meanwhile. They count in no figure: an application has to begin "
-        "them again (--max-tries).",
-        count=12,
-        where="4 and 8 processes",
+        "At {where}, {count:plural transaction} gave up. That is up to {share:percent} of all (at "
+        "{most}). The server refused them because of concurrent transactions. The figures leave them out; "
+        "an application must retry them (--max-tries).",
         share=0.02,
         most="8 processes",
     ),
     "refused": Phrase(
-        "Refused by the server, at {where}: {refused} by a serialization failure, {locked} by a deadlock or "
-        "a lock that stayed taken.",
-        where="8 processes",
+        "Refused by the server at {where}: {refused} by a serialization failure, {locked} by a deadlock "
+        "or an unavailable lock.",
         refused=71,
         locked=2,
     ),
     "transactions-given-up": Phrase(
-        "Transactions given up: {count}, at {where}; up to {share:percent} of all (at {most}). SQLite "
-        "answered BUSY, at once or after the time-out of {timeout}: an application sees "
-        '"database is locked". They count in no figure.',
-        count=12,
-        where="4 and 8 processes",
+        "At {where}, {count:plural transaction} gave up. That is up to {share:percent} of all (at "
+        "{most}). SQLite returned BUSY, at once or after the timeout of {timeout}; an application sees "
+        '"database is locked". The figures leave them out.',
         share=0.02,
         most="8 processes",
-        timeout="5s",
     ),
     "transactions-snapshot": Phrase(
-        "BUSY_SNAPSHOT: {count}, at {where}. A transaction that has read can't wait for its turn to write: "
-        "begin it with BEGIN IMMEDIATE, or begin it again as a whole.",
-        count=71,
-        where="8 processes",
+        "BUSY_SNAPSHOT at {where}: {count}. A transaction that has read cannot wait for its turn to "
+        "write: use BEGIN IMMEDIATE, or retry the whole transaction."
     ),
     # Reports side by side, the first one being A.
     "compared": Phrase(
         "{claims:sentences}",
-        claims=(
-            Finding(
-                "compared-different",
-                a="A",
-                b="B",
-                ratios=(Finding("times-of", times=0.84, of="A", unit="transactions a second", where="4"),),
-                low=0.8,
-                high=0.9,
-                several=False,
-            ),
-        ),
+        claims=("B reached 0.84 times A's transactions per second at 4 (95% interval 0.80 to 0.90 times).",),
     ),
-    "compared-different": Phrase(
-        f"{{b}} reached {{ratios}}{_INTERVALS}.",
-        b="B",
-        ratios=(Finding("times-of", times=0.84, of="A", unit="transactions a second", where="4 processes"),),
-        low=0.8,
-        high=0.9,
-        several=False,
-    ),
+    "compared-different": Phrase(f"{{b}} reached {{ratios}}{_INTERVALS}."),
     "compared-equal": Phrase(
-        f"{{b}} and {{a}} are about equal {{where}}{_INTERVALS}.",
-        a="A",
-        b="B",
-        where=(Finding("at", place="4 processes on 1 file"),),
-        low=0.98,
-        high=1.03,
-        several=False,
+        f"{{b}} and {{a}} are about equal {{where}}{_INTERVALS}.", where=("at 4 processes on 1 file",)
     ),
     "compared-unclear": Phrase(
-        f"{{b}} can't be told from {{a}} {{where}}{_INTERVALS}: measure longer, or more trials.",
-        a="A",
-        b="B",
-        where=(Finding("in-cases", cases=12),),
-        low=0.7,
-        high=1.6,
-        several=True,
+        f"Cannot tell {{b}} from {{a}} {{where}}{_INTERVALS}: measure longer or use more trials.",
+        where=("in 12 cases",),
     ),
-    "compared-chance": Phrase(
-        "{b} showed {ratios}, but that may be chance: measure both with --repeat {repeat}.",
-        b="B",
-        ratios=(Finding("times-over", low=0.8, high=1.1, of="A", unit="rows a second", cases=12),),
-        repeat=5,
-    ),
+    "compared-chance": Phrase("{b} showed {ratios}. That may be chance: use --repeat {repeat} for both."),
     "at": Phrase("at {place}", place="4 processes on 1 file"),
-    "in-cases": Phrase("in {cases} cases", cases=12),
-    "times-of": Phrase(
-        "{times:times}[ {of}'s][ {unit}] at {where}",
-        times=0.84,
-        of="A",
-        unit="transactions a second",
-        where="4 processes on 1 file",
-    ),
-    "times-over": Phrase(
-        "{low:two} to {high:times} {of}'s {unit}, over {cases} cases",
-        low=0.8,
-        high=1.1,
-        of="A",
-        unit="rows a second",
-        cases=12,
-    ),
+    "in-cases": Phrase("in {cases} cases"),
+    "times-of": Phrase("{times:times}[ {of}'s][ {unit}] at {where}"),
+    "times-over": Phrase("{low:two} to {high:times} {of}'s {unit}, over {cases} cases"),
     "reports-not-comparable": Phrase(
-        "[{b} shows {ratios}][At {where} {a} shows {a_rate:rounded}[ {a_unit}] and {b_rates}], but {reasons}"
-        ": that is no measure of speed.",
-        a="A",
-        b="B",
+        "[{b} shows {ratios}][At {where}, {a} shows {a_rate:rounded}[ {a_unit}] and {b_rates}]. Do not "
+        "compare their speed: {reasons}.",
         ratios=None,
-        where="4 processes on 1 file",
         a_rate=7450.0,
         a_unit=None,
-        b_rates=Finding("rates", letter="B", rate=1140.0, unit="pairs a second"),
+        b_rates="B 1,140 pairs per second",
         reasons=("the load differs",),
     ),
-    "rates": Phrase("{letter} {rate:rounded} {unit}", letter="B", rate=1140.0, unit="pairs a second"),
+    "rates": Phrase("{letter} {rate:rounded} {unit}"),
     "shape": Phrase(
-        "From 1 process to {where} the total went to {totals}: {growths:semicolons}.",
-        where="8 processes on 1 file",
-        totals=(Finding("total-in", times=0.62, of="A"), Finding("total-in", times=1.9, of="B")),
-        growths=(Finding("grew-otherwise", b=("B",), a="A"),),
+        "From 1 process to {where}, throughput changed to {totals}. {growths:capital}.",
+        totals=("0.62 times in A", "1.9 times in B"),
+        growths=("B grew differently from A",),
     ),
-    "total-in": Phrase("{times:times} in {of}", times=0.62, of="A"),
-    "grew-otherwise": Phrase("{b} grew otherwise than {a}", b=("B", "C"), a="A"),
-    "grew-alike": Phrase("{b} grew about as {a} did", b=("B",), a="A"),
+    "total-in": Phrase("{times:times} in {of}"),
+    "grew-otherwise": Phrase("{b} grew differently from {a}", b=("B", "C")),
+    "grew-alike": Phrase("{b} grew about as much as {a}", b=("B",)),
     "growth-unclear": Phrase(
-        "the trials differ too much to tell whether {b} grew otherwise than {a}", b=("B",), a="A"
+        "cannot tell whether {b} grew differently from {a} (the trials differ too much)", b=("B",)
     ),
-    "growth-too-few": Phrase("too few trials to tell whether {b} grew otherwise than {a}", b=("B",), a="A"),
+    "growth-too-few": Phrase("too few trials to tell whether {b} grew differently from {a}", b=("B",)),
     "arm-failed": Phrase(
         "{arm}: {share:percent} of the operations failed: {why}.",
+        rank=GRAVE,
         arm="B",
-        share=0.03,
-        why="the lock was not had in time",
+        why="the database was locked for longer than --busy-timeout",
     ),
     # A fleet: what the reports of many hosts say.
     "host-wrong-data": Phrase(
-        "FAILED on {host}: the data is not what its workers were told it is, in {cases:plural case}: "
-        "{example}. It has no figure there.",
-        host="build-7",
-        cases=2,
-        example="key 7 has no value",
+        "FAILED on {host}: the data is wrong in {cases:plural case} ({example}). No figures are shown there."
     ),
     "hosts-differ": Phrase(
-        f"At {{where}} the best host, {{best}}, reached {{ratio:times}}{_INTERVAL} what the worst, {{worst}},"
-        " did: {most:rounded} and {least:rounded} {unit}.",
-        where="8 processes on 1 file",
-        best="build-7",
-        worst="build-2",
+        f"At {{where}}, the best host, {{best}}, reached {{ratio:times}} the worst, {{worst}}{_INTERVAL}. "
+        "They reached {most:rounded} and {least:rounded} {unit}.",
         ratio=2.1,
         low=1.9,
         high=2.3,
-        most=9210.0,
-        least=4390.0,
-        unit="transactions a second",
     ),
     "hosts-equal": Phrase(
-        f"At {{where}} all {{hosts}} hosts are about equal{_INTERVAL}: {{most:rounded}} and "
-        "{least:rounded} {unit} at the ends.",
-        where="8 processes on 1 file",
-        hosts=4,
-        low=0.98,
-        high=1.04,
-        most=9210.0,
-        least=9100.0,
-        unit="transactions a second",
+        f"At {{where}}, all {{hosts}} hosts are about equal{_INTERVAL}: "
+        "{least:rounded} to {most:rounded} {unit}."
     ),
     "hosts-unclear": Phrase(
-        "At {where} the best host, {best}, and the worst, {worst}, showed {most:rounded} and "
-        "{least:rounded} {unit}, but whether hosts differ can't be told"
-        f"{_INTERVAL}[ from so few trials: measure each with --repeat {{repeat}}]"
-        "{longer?: measure longer, or more trials|}.",
-        where="8 processes on 1 file",
-        best="build-7",
-        worst="build-2",
-        most=9210.0,
-        least=8100.0,
-        unit="transactions a second",
-        low=0.8,
-        high=1.4,
+        f"At {{where}}, cannot tell whether hosts differ{_INTERVAL}. The best, {{best}}, showed "
+        "{most:rounded}, the worst, {worst}, {least:rounded} {unit}."
+        "[ Too few trials: use --repeat {repeat} on each.]"
+        "{longer? Measure longer or use more trials.|}",
         repeat=None,
         longer=True,
     ),
     "hosts-slower": Phrase(
-        "Slower than the median host, {median}, at {where}: {hosts}.",
-        median="build-3",
-        where="8 processes on 1 file",
-        hosts=(Finding("host-times", host="build-2", times=0.6),),
+        "Slower than the median host ({median}) at {where}: {hosts}.", hosts=("build-2 (0.60 times)",)
     ),
     "hosts-faster": Phrase(
-        "Faster than the median host, {median}, at {where}: {hosts}.",
-        median="build-3",
-        where="8 processes on 1 file",
-        hosts=(Finding("host-times", host="build-7", times=1.6),),
+        "Faster than the median host ({median}) at {where}: {hosts}.", hosts=("build-7 (1.6 times)",)
     ),
-    "host-times": Phrase("{host} ({times:times})", host="build-7", times=1.6),
+    "host-times": Phrase("{host} ({times:times})"),
     "host-unlike": Phrase(
-        "{host} differs from most hosts in {facts:semicolons}.",
-        host="build-2",
-        facts=(Finding("fact-unlike", subject="file system", value="xfs", usual="ext4"),),
+        "{host} differs from most hosts in {facts}.", facts=("file system (xfs; most have ext4)",)
     ),
     "host-unlike-unknown": Phrase(
-        "{host} differs from most in its figures, and in nothing that reports tell.", host="build-2"
+        "{host} differs from most hosts in its figures, and the reports show no other difference."
     ),
-    "fact-unlike": Phrase(
-        "{subject}: {value}, of most {usual}", subject="file system", value="xfs", usual="ext4"
-    ),
-    "sync-unlike": Phrase(
-        "what a sync costs: {own_ns:ms} ms, of the median host {usual_ns:ms}", own_ns=4e6, usual_ns=3e5
-    ),
+    "fact-unlike": Phrase("{subject} ({value}; most have {usual})"),
+    "sync-unlike": Phrase("sync cost ({own_ns:ms} ms; the median host has {usual_ns:ms} ms)"),
     "hosts-not-comparable": Phrase(
-        "NOT COMPARABLE with the others: {hosts}: {reasons}.",
+        "NOT COMPARABLE with the other hosts: {hosts}. {reasons:capital}.",
         hosts=("build-2",),
-        reasons=(Finding("term-differs", subject="the load", value="batch 10", usual="batch 1"),),
+        reasons=("the load is batch 10; on the other hosts it is batch 1",),
     ),
     "term-unknown": Phrase("{subject} is not known", subject="durability"),
     "term-differs": Phrase(
-        "{subject} is {value?|not known}{value}; of the others it is {usual?|not known}{usual}",
+        "{subject} is {value?|not known}{value}; on the other hosts it is {usual?|not known}{usual}",
         subject="load",
         value="batch 10",
         usual=None,
     ),
     "cheaper-sync-more": Phrase(
-        "Hosts whose sync costs less reached more, over {hosts:plain} hosts, at {where} "
-        "(Kendall's tau {tau:fixed 2}). That it is why is not shown.",
-        hosts=9,
-        where="8 processes on 1 file",
-        tau=-0.81,
+        "Hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed 2} over {hosts:plain} "
+        "hosts). This does not prove that the sync is the cause."
     ),
     "dearer-sync-more": Phrase(
-        "Hosts whose sync costs more reached more, over {hosts:plain} hosts, at {where} "
-        "(Kendall's tau {tau:fixed 2}): something else tells them apart.",
-        hosts=9,
-        where="8 processes on 1 file",
+        "Hosts with slower syncs reached more at {where} (Kendall's tau {tau:fixed 2} over {hosts:plain} "
+        "hosts). Something other than the sync makes the difference.",
         tau=0.81,
     ),
     "sync-unclear": Phrase(
-        "Whether hosts with a cheaper sync reached more can't be told over {hosts:plain} hosts, at {where} "
-        "(Kendall's tau {tau:fixed 2}).",
-        hosts=9,
-        where="8 processes on 1 file",
+        "Cannot tell whether hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed "
+        "2} over {hosts:plain} hosts).",
         tau=-0.2,
     ),
     "joint-total": Phrase(
-        "TOTAL of [{took_part:plain} of ]{hosts:plural host} on {server}, with {where} each: "
-        "{rate:rounded} {unit}[ ({lowest:rounded} to {highest:rounded} in {trials:plain} trials)], "
-        "±{off:percent} by windows and clocks. Their windows were open together for {common_s:fixed 4} s of "
-        "{window_s:seconds}, and the clocks are known within {clocks_ns:duration}.",
-        took_part=None,
-        hosts=3,
-        server="db.example:5432",
-        where="8 processes",
+        "TOTAL of [{took_part:plain} of ]{hosts:plural host} on {server} with {where} each: "
+        "{rate:rounded} {unit}[ ({lowest:rounded} to {highest:rounded} in {trials:plain} trials)]. The "
+        "error from windows and clocks is ±{off:percent}: all windows were open together for "
+        "{common_s:fixed 4} s of {window_s:seconds}, and clocks are known within {clocks_ns:duration}.",
         rate=12_900.0,
-        unit="transactions a second",
         lowest=12_400.0,
         highest=13_100.0,
         trials=3,
@@ -612,8 +384,6 @@ PHRASES: dict[str, Phrase] = {
         window_s=2.0,
         clocks_ns=180_000,
     ),
-    "joint-none": Phrase(
-        "There is no total of {hosts:plural host}: no windows of theirs were the same.", hosts=3
-    ),
+    "joint-none": Phrase("No total for {hosts:plural host}: they had no window in common."),
 }
 """Code of a finding → its sentence, of those that no single experiment owns."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,16 +33,45 @@ _FIELD = r"\{(?P<name>\w+)(?::(?P<format>[^{}]*)|\?(?P<yes>[^{}|]*)\|(?P<no>[^{}
 _TOKEN = re.compile(rf"(?P<literal>\[\[|\]\])|(?P<open>\[)|(?P<close>\])|{_FIELD}|(?P<text>[^\[\]{{]+)")
 
 
-class Phrase:
-    """A template, and facts with which it can be read."""
+SAMPLE: Mapping[str, Any] = {
+    "a": "A", "b": "B", "of": "A", "letter": "B", "sides": ("sqlite", "postgres"), "side": "postgres",
+    "other": "sqlite", "setting": "synchronous", "value": "normal", "base": "full", "usual": "ext4",
+    "host": "build-2", "best": "build-7", "median": "build-3", "worst": "build-2", "subject": "file system",
+    "where": "8 processes on 1 file", "elsewhere": "8 processes on 20 files", "layout": "20 files",
+    "name": "last writes", "checks": ("rows",), "checked": 500, "problems": 2, "note": "a worker died",
+    "example": "key 7 has no value", "examples": ("key 7 has no value",), "reason": "the disk is full",
+    "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds", "worth": "every commit synced", "cases": 12,
+    "count": 12, "enough": 5, "hosts": 9, "passes": 5, "planned": 24, "processes": 8, "repeat": 5,
+    "trials": 12, "share": 0.1, "low": 0.8, "high": 1.1, "times": 0.84, "ratio": Ratio(3.1, 2.9, 3.4, 5),
+    "ratios": ("0.84 times A's transactions per second",), "tau": -0.81, "unit": "transactions per second",
+    "rate": 5960.0, "most": 9210.0, "least": 4390.0, "base_rate": 500, "base_ns": 310_000,
+    "p99_ns": 900_000, "late_ns": 120_000, "longest_ns": 3.4e9, "own_ns": 4e6, "usual_ns": 3e5,
+    "timeout": "5s", "fairness": 0.31, "server": "db.example:5432", "noise": "5 passes are too noisy",
+    "can_be_set": True, "several": False, "equal": False, "lead": False, "skipped": False, "too_few": None,
+    "took_part": None, "unknown": None,
+}  # fmt: skip
+"""Facts with which a phrase is read that has none of its own of the same name."""
 
-    def __init__(self, template: str, **sample: Any) -> None:
-        self.template = template
-        self.sample = sample
+
+GRAVE, USUAL, ASIDE = range(3)
+"""Ranks: wrong data, and what was not measured or proved; conclusions; how far the figures can be trusted."""
+
+
+class Phrase:
+    """A template, its rank, and facts with which it can be read: those that SAMPLE lacks or has otherwise."""
+
+    def __init__(self, template: str, rank: int = USUAL, **facts: Any) -> None:
+        self.template, self.rank = template, rank
+        self._facts = facts
 
     def fields(self) -> set[str]:
         """Return the names of the facts in it."""
-        return {found["name"] for found in _TOKEN.finditer(self.template) if found["name"]}
+        return {token["name"] for token in _TOKEN.finditer(self.template) if token["name"]}
+
+    @property
+    def sample(self) -> Mapping[str, Any]:
+        """Return facts with which it can be read."""
+        return {**{name: SAMPLE[name] for name in self.fields() - set(self._facts)}, **self._facts}
 
     def filled(self, facts: Mapping[str, Any]) -> str:
         """Return the sentence with these facts."""
@@ -60,8 +90,9 @@ def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[
             text += "" if left_out else part
         elif token["name"]:
             fact = facts.get(token["name"])
-            missing = missing or (_is_missing(fact) and token["yes"] is None)
-            text += "" if _is_missing(fact) and token["yes"] is None else _field(token, fact)
+            lacking = token["yes"] is None and _is_missing(fact)
+            missing = missing or lacking
+            text += "" if lacking else _field(token, fact)
         else:
             text += token["text"] or token["literal"][0]
     return text, missing
@@ -90,15 +121,19 @@ def written(fact: Any) -> str:
     if isinstance(fact, Ratio):
         return wording.between(fact)
     if isinstance(fact, (tuple, list)):
-        return wording.listing([written(one) for one in fact])
+        return wording.listing(list(map(written, fact)))
     return wording.whole(fact) if isinstance(fact, int) else wording.rounded(fact)
 
 
 def _compared(ratio: Ratio, what: str) -> str:
-    """Write how one figure compares: "1.9 times (1.8 to 2.0) as fast", "about as fast"."""
-    if ratio.is_within(EQUAL):
-        return f"about {what}"
-    return f"{wording.times(ratio.estimate)} ({wording.between(ratio)}) {what}"
+    """Write how one figure compares: "1.9 times as fast (1.8 to 2.0)", "about as fast"."""
+    interval = "" if ratio.is_within(EQUAL) else f" ({wording.between(ratio)})"
+    return f"{_relative(ratio, what)}{interval}"
+
+
+def _relative(ratio: Ratio, what: str) -> str:
+    """Write the same without its interval: "1.9 times as fast", "about as fast"."""
+    return f"about {what}" if ratio.is_within(EQUAL) else f"{wording.times(ratio.estimate)} {what}"
 
 
 def _capital(text: str) -> str:
@@ -106,7 +141,7 @@ def _capital(text: str) -> str:
 
 
 def _joined(separator: str, facts: Any) -> str:
-    return separator.join(written(one) for one in facts)
+    return separator.join(map(written, facts))
 
 
 def _change(change: float, than: str) -> str:
@@ -128,12 +163,12 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "processes": wording.processes,
     "files": wording.files,
     "faster": _change,
-    "or": lambda facts: wording.listing([written(one) for one in facts], "or"),
+    "or": lambda facts: wording.listing(list(map(written, facts)), "or"),
     "counts": lambda counts: wording.listing(
         [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
     ),
     "compared": _compared,
-    "gain": wording.told,
+    "relative": _relative,
     "interval": wording.interval,
     "fixed": lambda number, digits: f"{number:.{digits}f}",
     "seconds": format_duration,
@@ -154,15 +189,12 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 @cache
 def phrases() -> Mapping[str, Phrase]:
     """Return all phrases by code: the shared ones, and those of each experiment."""
-    found: dict[str, Phrase] = {}
-    for module in ("sqlstress.show.phrasebook", *_modules()):
-        found.update(vars(import_module(module))["PHRASES"])
-    return found
-
-
-def _modules() -> Iterator[str]:
     packages = dict.fromkeys(target.rpartition(".")[0] for target in EXPERIMENTS.values())
-    yield from (f"{package}.phrases" for package in packages if find_spec(f"{package}.phrases"))
+    modules = [f"{package}.phrases" for package in packages if find_spec(f"{package}.phrases")]
+    known: dict[str, Phrase] = {}
+    for module in ("sqlstress.show.phrasebook", *modules):
+        known.update(vars(import_module(module))["PHRASES"])
+    return known
 
 
 def phrase(finding: Finding) -> str:
@@ -171,6 +203,12 @@ def phrase(finding: Finding) -> str:
     return f"[{finding.part}] {text}" if finding.part else text
 
 
+def rank(finding: Finding) -> int:
+    """Return how early a finding is shown: GRAVE, USUAL or ASIDE."""
+    return phrases()[finding.code].rank
+
+
 if __name__ == "__main__":
-    for code, one in phrases().items():
-        print(f"{code}\n    {one.filled(one.sample)}")  # noqa: T201
+    with suppress(BrokenPipeError):  # the reader, such as head, has seen enough
+        for code, template in phrases().items():
+            print(f"{code}\n    {template.filled(template.sample)}", flush=True)  # noqa: T201

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import laid_out, place
+from sqlstress.analysis.wording import finite, laid_out, place
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 COLOURS = 8
 TOGETHER = 4
 """So many lines can be told apart in one frame."""
+WIDE_RANGE = 20
+"""Figures that differ by more are shown by their logarithm."""
 _LONGEST = 48
 
 Plain = dict[str, Any]
@@ -101,18 +103,45 @@ def counts_axis(title: str, counts: Iterable[int]) -> Plain:
     return axis(title, whole=True, **ticks)
 
 
+def scale(values: Sequence[float]) -> Plain:
+    """Return what an axis has more: it begins at zero, or where values differ much, it is logarithmic."""
+    return {"type": "log"} if max(values) > WIDE_RANGE * min(values) else {"rangemode": "tozero"}
+
+
 def line(
-    label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid"
+    label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with a mark at each value."""
+    """Return a line with a mark at each value; `more` is what its stroke has else: without marks then."""
     return {
         "type": "scatter",
-        "mode": "lines+markers",
+        "mode": "lines" if more else "lines+markers",
         "name": label,
         "x": list(x),
         "y": list(y),
-        "line": {"color": colour(place), "width": 2.5, "dash": dash},
+        "line": {"color": colour(place), "width": 2.5, "dash": dash, **more},
         "marker": {"color": colour(place), "size": 7},
+        "hovertemplate": hover,
+    }
+
+
+def marks(
+    label: str,
+    x: Sequence[Any],
+    y: Sequence[float],
+    hover: str,
+    text: Sequence[str] = (),
+    **marker: Any,
+) -> Plain:
+    """Return marks that no line joins; `text` is what the pointer is told of each."""
+    told = {"text": list(text)} if text else {}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": label,
+        "x": list(x),
+        "y": list(y),
+        **told,
+        "marker": marker,
         "hovertemplate": hover,
     }
 
@@ -123,72 +152,60 @@ def line(
 
 Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
-WIDE_RANGE = 20
-"""Figures that differ by more are shown by their logarithm."""
 
 
 def bar_plots(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator[Plot]:
     """Yield the rates of the cases, beside each other and relative to one of their own report's."""
-    views = [
-        view for title, rows in _parts(compared, bars) for view in _views(compared, names, title, rows, bars)
-    ]
-    if views:
-        note = "Relative to a case of its own report a figure can be compared where rates can't."
-        barred = any(compared.reasons(place) for place in range(len(compared.table.parts)))
-        yield Plot("Case by case", note, tuple(views), int(barred and len(views) > 1), wide=True)
-
-
-def _parts(compared: Compared, bars: Shown) -> Iterator[tuple[str, list[int]]]:
-    """Yield the rows of each title."""
-    found: dict[str, dict[Hashable, int]] = {}
-    for row in range(len(compared.table.keys)):
-        if sum(compared.rate(row, place) is not None for place in range(len(compared.table.parts))) > 1:
-            title, key = bars.bar(compared.table.case(row))
-            found.setdefault(title, {})[key] = row
-    for title, rows in found.items():
-        yield title, list(rows.values())
-
-
-def _views(
-    compared: Compared, names: Sequence[str], title: str, rows: list[int], bars: Shown
-) -> Iterator[View]:
-    what = f"{title}: {face_of(compared.table.parts[0].case).rate_counts} a second".removeprefix(": ")
-    titles = [name(bar_name(compared, row, bars)) for row in rows]
-    yield _bars(names, what, titles, rows, compared.rate)
     places = range(len(compared.table.parts))
-    base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)
-    if base is not None and len(rows) > 1:
-        label = f"{what}, own {bars.bar_name(compared.table.case(base))} = 1"
-        yield _bars(names, label, titles, rows, lambda row, place: _over(compared, row, base, place))
+    titled: dict[str, dict[Hashable, int]] = {}
+    for row in range(len(compared.table.keys)):
+        if sum(compared.rate(row, place) is not None for place in places) > 1:
+            title, key = bars.bar(compared.table.case(row))
+            titled.setdefault(title, {})[key] = row
+    views = []
+    for title, keyed in titled.items():
+        rows = list(keyed.values())
+        what = f"{title}: {face_of(compared.table.parts[0].case).rate_counts} per second".removeprefix(": ")
+        cases = [name(bar_name(compared, row, bars)) for row in rows]
+        views.append(_bars(names, what, cases, rows, compared.rate))
+        base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)
+        if base is not None and len(rows) > 1:
+            label = f"{what}, own {bars.bar_name(compared.table.case(base))} = 1"
+            views.append(_bars(names, label, cases, rows, _over(compared, base)))
+    if views:
+        note = "Relative to a case of the same report, figures are comparable even if rates are not."
+        first = int(len(views) > 1 and any(map(compared.reasons, places)))
+        yield Plot("Case by case", note, tuple(views), first, wide=True)
 
 
-def _over(compared: Compared, row: int, base: int, place: int) -> float | None:
-    rate, own = compared.rate(row, place), compared.rate(base, place)
-    return rate / own if rate is not None and own else None
+def _over(compared: Compared, base: int) -> Figure:
+    """Return the rate of a row over that of the base in the same report."""
+
+    def figure(row: int, place: int) -> float | None:
+        rate, own = compared.rate(row, place), compared.rate(base, place)
+        return rate / own if rate is not None and own else None
+
+    return figure
 
 
 def _bars(
-    names: Sequence[str], label: str, titles: Sequence[str], rows: Sequence[int], figure: Figure
+    names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
     """Return bars that lie, since their names are long: the first case at the top."""
-    data: list[Plain] = []
-    for column, shown in enumerate(names):
-        values = [figure(row, column) for row in rows]
-        data.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": shown,
-                "y": list(titles),
-                "x": values,
-                "marker": {"color": colour(column)},
-                "hovertemplate": f"{shown}, %{{y}}: %{{x:,.4g}}",
-            }
-        )
-    found = [value for trace in data for value in trace["x"] if value]
-    scale: Plain = {"type": "log"} if max(found) > WIDE_RANGE * min(found) else {"rangemode": "tozero"}
+    data: list[Plain] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": report,
+            "y": list(cases),
+            "x": [figure(row, place) for row in rows],
+            "marker": {"color": colour(place)},
+            "hovertemplate": f"{report}, %{{y}}: %{{x:,.4g}}",
+        }
+        for place, report in enumerate(names)
+    ]
     layout = {
-        "xaxis": axis("", **scale),
+        "xaxis": axis("", **scale([value for trace in data for value in trace["x"] if value])),
         "yaxis": axis("", type="category", autorange="reversed"),
         "barmode": "group",
         "height": 130 + len(rows) * (14 + 12 * len(names)),
@@ -209,50 +226,69 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 def line_plots(compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
     """Yield the throughput, a line for each report and layout; and its shape."""
+    figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
-        View(label, data, axes)
-        for label, data, axes in (
-            _view(compared, names, "TPS", compared.rate),
-            _view(compared, names, "TPS over that of 1 process", compared.shape),
-        )
-        if data
+        view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
     ]
-    barred = any(compared.reasons(place) for place in range(len(compared.table.parts)))
     if views:
-        note = "TPS over that of one process on the same layout can be compared where TPS can't."
+        barred = any(map(compared.reasons, range(len(compared.table.parts))))
+        note = "TPS relative to one process on the same layout is comparable even if TPS is not."
         yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
 
 
-def _view(
-    compared: Compared, names: Sequence[str], label: str, figure: Figure
-) -> tuple[str, list[Plain], Plain]:
+def _lines(compared: Compared, names: Sequence[str], label: str, figure: Figure) -> View:
     data = []
     for column, part in enumerate(compared.table.parts):
+        cases = [run.case for run in part.runs if run]
         curves: dict[int, dict[int, float]] = {}
         for row, run in enumerate(part.runs):
-            value = figure(row, column)
-            if run and value is not None:
+            if run and (value := figure(row, column)) is not None:
                 curves.setdefault(run.case.buckets, {})[run.case.concurrency] = value
         for number, (layout, curve) in enumerate(sorted(curves.items())):
-            cases = [run.case for run in part.runs if run]
             shown = ", ".join(filter(None, (names[column], laid_out(layout, cases))))
             counts = sorted(curve)
             hover = f"{shown}, %{{x}} processes: %{{y:,.4g}}"
             values = [curve[count] for count in counts]
             data.append(line(shown, counts, values, column, hover, DASHES[number % len(DASHES)]))
-    counts = [count for trace in data for count in trace["x"]]
     axes = {
-        "xaxis": counts_axis("processes", counts),
+        "xaxis": counts_axis("processes", (count for trace in data for count in trace["x"])),
         "yaxis": axis(label, rangemode="tozero"),
         **apart(data),
     }
-    return label, data, axes
+    return View(label, data, axes)
 
 
-# How many operations took how long: the outline of a histogram.
+# How long operations took: percentiles, and how many took how long as the outline of a histogram.
 
 
-_NOTE = "How many operations took how long, eight steps for every doubling."
+Percentile = Callable[[Latency], float | None]
+PERCENTILES: dict[str, Percentile] = {
+    "p50": lambda latency: latency.p50_ns,
+    "p90": lambda latency: latency.p90_ns,
+    "p99": lambda latency: latency.p99_ns,
+    "p99.9": lambda latency: latency.p999_ns,
+    "max": lambda latency: latency.max_ns if latency.count else None,
+}
+"""Name of a percentile → its nanoseconds."""
+
+
+def latency_lines(
+    label: str,
+    measured: Iterable[tuple[Any, Latency | None]],
+    percentile: str,
+    number: int,
+    hover: str,
+    dash: str = "solid",
+) -> list[Plain]:
+    """Return the line of a percentile in ms over whatever was varied; none where there is no figure."""
+    known = [
+        (x, ns / NS_PER_MS)
+        for x, latency in measured
+        if latency and (ns := finite(PERCENTILES[percentile](latency))) and ns > 0
+    ]
+    return [line(label, [x for x, _ in known], [ms for _, ms in known], number, hover, dash)] if known else []
+
+
 _COARSER = 4
 """Bits by which a histogram is made coarser: to eight buckets for every power of two."""
 _BUCKETS = 0x7F80
@@ -263,22 +299,23 @@ def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
     """Yield a plot with a view for each case, with an outline of each of its latencies; none of none."""
+    axes = {
+        "xaxis": axis("ms", type="log"),
+        "yaxis": axis("% of operations", rangemode="tozero"),
+        "hovermode": "x",
+    }
     views = []
     for case, named in cases:
-        data = [
+        outlines = [
             outline
             for number, (label, latency) in enumerate(named)
             if latency and (outline := _outline(label, latency, number))
         ]
-        if data:
-            axes = {
-                "xaxis": axis("ms", type="log"),
-                "yaxis": axis("% of operations", rangemode="tozero"),
-                "hovermode": "x",
-            }
-            views.append(View(place(case), data, axes))
+        if outlines:
+            views.append(View(place(case), outlines, axes))
     if views:
-        yield Plot(title, _NOTE, tuple(views), len(views) - 1)
+        note = "The share of operations by latency, in eight steps per doubling."
+        yield Plot(title, note, tuple(views), len(views) - 1)
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
@@ -292,13 +329,8 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
         return None
     # With a step of nothing on each side the outline comes back to zero.
     steps = range(max(0, min(coarse) - 1), min(max(coarse) + 2, _BUCKETS >> _COARSER))
-    trace = line(
-        name(kind),
-        [_middle_ms(step) for step in steps],
-        [100 * coarse[step] / total for step in steps],
-        number,
-        "%{x:.3g} ms: %{y:.2f}%",
-    )
+    shares = [100 * coarse[step] / total for step in steps]
+    trace = line(name(kind), list(map(_middle_ms, steps)), shares, number, "%{x:.3g} ms: %{y:.2f}%")
     return {
         **trace,
         "mode": "lines",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import partial
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -18,7 +17,7 @@ from sqlstress.options.option import Unknown
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, Legend, seconds_cell, shortened
+from sqlstress.show.blocks import NOTHING_LOST, Block, seconds_cell, shortened
 from sqlstress.show.case_table import (
     RATIO,
     ROWS_MEASURE,
@@ -26,8 +25,7 @@ from sqlstress.show.case_table import (
     TPS,
     Measure,
     Measures,
-    common_legend,
-    common_table,
+    common_blocks,
     compared_trial,
 )
 from sqlstress.show.plots import Plot, bar_plots, line_plots
@@ -44,18 +42,18 @@ TIME = Measure(
 
 
 LOCKED = "the database was locked for longer than --busy-timeout"
-OUT_OF_DATE = "others had changed what they had read (BUSY_SNAPSHOT)"
+OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
 """What is said of all parts of a group together."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
     """Yield what is said of each part of a group, once where it is the same of all."""
-    told: dict[Finding, list[str]] = {}
+    said: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
-            told.setdefault(finding, []).append(group.value(part.case))
-    for finding, values in told.items():
+            said.setdefault(finding, []).append(group.value(part.case))
+    for finding, values in said.items():
         of_all = len(values) == max(1, len(group.parts))
         yield finding if of_all else finding.of_part(f"{group.setting} {listing(values)}")
 
@@ -85,9 +83,7 @@ class Shown:
 
     def blocks(self, group: Group) -> Iterator[Block]:
         """Yield the tables and pictures, each with a sentence that says what it means."""
-        table = common_table(group)
-        yield table
-        yield Legend(table, partial(common_legend, group))
+        return common_blocks(group)
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""
@@ -140,12 +136,12 @@ class Shown:
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         """Return the columns of the CSV that only its cases have: the fields of their specs."""
-        found: dict[str, Callable[[Run], Value]] = {}
+        columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = face_of(run.case).key or run.case.workload
-            for one in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
-                found.setdefault(f"{key}_{one.name}", _field(type(run.case.spec), one.name))
-        return found
+            for field in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
+                columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
+        return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         """Return the columns of the CSV that only its trials have."""
@@ -235,11 +231,11 @@ class ShownUnknown(Shown):
     measures = ((TPS, RATIO),)
 
     def what(self, group: Group) -> str:
-        own = group.case.spec.said()
-        its_own = f": not its own {shortened(_written(own, own), _LONGEST)}" if own else ""
+        said = group.case.spec.said()
+        its_own = f": not its own {shortened(_written(said, said), _LONGEST)}" if said else ""
         return (
-            f"The experiment {group.case.workload!r:.60} is not known to this version of sqlstress, which "
-            f"can show only what all experiments have in common{its_own}"
+            f"The experiment {group.case.workload!r:.60} is unknown to this version of sqlstress, which "
+            f"shows only what all experiments have in common{its_own}"
         )
 
     def rate(self, run: Run) -> float | None:
@@ -247,20 +243,17 @@ class ShownUnknown(Shown):
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         said = [case.spec.said() for case in cases]
-        names = dict.fromkeys(name for own in said for name in own)
-        differing = [name for name in names if len({own.get(name) for own in said}) > 1]
-        return _apart([_written(own, differing) for own in said])
+        names = dict.fromkeys(name for each in said for name in each)
+        apart = [name for name in names if len({each.get(name) for each in said}) > 1]
+        texts = [_written(each, apart) for each in said]
+        # As short as a line takes them; those that differ later on have numbers.
+        kinds = list(dict.fromkeys(texts))
+        short = [shortened(text, _LONGEST) for text in kinds]
+        if len(set(short)) < len(kinds):
+            short = [f"{text} ({number})" for number, text in enumerate(short, 1)]
+        return [short[kinds.index(text)] for text in texts]
 
 
-def _written(own: Mapping[str, str], names: Iterable[str]) -> str:
+def _written(said: Mapping[str, str], names: Iterable[str]) -> str:
     """Return what a case says under names that nobody here knows."""
-    return ", ".join(f"{name} {own[name]}" if name in own else f"no {name}" for name in names)
-
-
-def _apart(texts: Sequence[str]) -> list[str]:
-    """Return texts as short as a line takes them; those that differ later on have numbers."""
-    kinds = list(dict.fromkeys(texts))
-    short = [shortened(text, _LONGEST) for text in kinds]
-    if len(set(short)) < len(kinds):
-        short = [f"{text} ({number})" for number, text in enumerate(short, 1)]
-    return [short[kinds.index(text)] for text in texts]
+    return ", ".join(f"{name} {said[name]}" if name in said else f"no {name}" for name in names)

@@ -1,12 +1,15 @@
-"""A report for a terminal of 80 columns."""
+"""A report for a terminal of 80 columns: what is needed at once, or with all details."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
-from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Picture, Table, brief, clean, visible
+from sqlstress.analysis.wording import listing, plural
+from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Picture, Table, brief, clean, visible
 from sqlstress.show.views import Pages
 
 WIDTH = 80
@@ -30,14 +33,9 @@ def drawn(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
+    indent = " " * len(bullet)
     return "\n".join(
-        wrap(
-            brief(text),
-            WIDTH,
-            initial_indent=bullet,
-            subsequent_indent=" " * len(bullet),
-            break_on_hyphens=False,
-        )
+        wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
     )
 
 
@@ -56,7 +54,15 @@ def _fitted(table: Table) -> tuple[Table, str]:
 def _tabulated(table: Table, gap: str) -> str:
     # tabulate knows headers of two lines in its own formats only, and those have wide gaps.
     first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
-    rows = _with_marks(table)
+    # A star at what stands out, and a space at the rest of its column.
+    wide = {index for _, index in table.marked}
+    rows = [
+        [
+            clean(cell) + (MARK if (place, index) in table.marked else " " if index in wide else "")
+            for index, cell in enumerate(row)
+        ]
+        for place, row in enumerate(table.rows)
+    ]
     headings = [first, second] if any(first) else [second]
     lines = [*headings, *rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(table.columns))]
@@ -69,17 +75,39 @@ def _tabulated(table: Table, gap: str) -> str:
     return "\n".join(line.rstrip() for line in drawn.splitlines())
 
 
-def _with_marks(table: Table) -> list[list[str]]:
-    """Return the rows with a star at what stands out, and a space at the rest of its column."""
-    wide = {index for _, index in table.marked}
-    return [
-        [
-            clean(cell) + (MARK if (place, index) in table.marked else " " if index in wide else "")
-            for index, cell in enumerate(row)
-        ]
-        for place, row in enumerate(table.rows)
-    ]
+def drawn_at_first(block: Block) -> str:
+    """Return one block as text without details; of one that explains, nothing."""
+    match block:
+        case Legend() | Note():
+            return ""
+        case Bullets():
+            return drawn(Bullets(block.texts[: block.first]))
+    return drawn(block)
 
 
-PAGES = Pages(drawn)
-report_text, comparison_text, check_text = PAGES.report, PAGES.comparison, PAGES.check
+def _left_out(blocks: Sequence[Block]) -> str:
+    """Return how to see what `drawn_at_first` leaves out of blocks."""
+    more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
+    found = [plural(more, "more finding")] * bool(more)
+    found += ["what each column means"] * any(isinstance(block, Legend | Note) for block in blocks)
+    return _paragraph(f"Add --details for {listing(found)}.") if found else ""
+
+
+BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)
+report_text, comparison_text = FULL.report, FULL.comparison
+check_text, fleet_text = FULL.check, FULL.fleet
+
+
+_COLOURS = ((r"\bFAILED\b", "31;1"), (r"^Warning:", "33"), (r"(?<= )ok$", "32"))
+
+
+def coloured(text: str) -> str:
+    """Return a page with its verdicts and warnings in the colours of a terminal."""
+    for pattern, colour in _COLOURS:
+        text = re.sub(pattern, rf"\033[{colour}m\g<0>\033[0m", text, flags=re.MULTILINE)
+    return text
+
+
+def pages(details: bool) -> Pages:
+    """Return what draws for a terminal, with or without details."""
+    return FULL if details else BRIEF

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from statistics import median
 from typing import Any
@@ -57,21 +57,16 @@ def _particulars(case: Case) -> Iterator[str]:
     if case.arrivals is not None:
         yield from _changed(case.arrivals, ())
     spec, experiment = case.spec, face_of(case)
-    parts = [one.name for one in fields(spec) if is_dataclass(getattr(spec, one.name))]
-    own = (
-        _unknown(spec)
-        if isinstance(spec, Unknown)
-        else [*_changed(spec, {*experiment.words.in_label, *parts})]
-    )
     settings = [*_changed(case.settings, ())]
+    parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
+    if isinstance(spec, Unknown):
+        of_spec = [f"{name}={value}" for name, value in spec.said().items()]
+    else:
+        of_spec = [*_changed(spec, {*experiment.words.in_label, *parts})]
     # Trackers know a case by its name: the order is what it was when each of them came.
-    yield from (*own, *settings) if experiment.behaviour.sweeps else (*settings, *own)
+    yield from (*of_spec, *settings) if experiment.behaviour.sweeps else (*settings, *of_spec)
     for part in parts:
         yield from _changed(getattr(spec, part), experiment.words.in_label)
-
-
-def _unknown(spec: Unknown) -> list[str]:
-    return [f"{name}={value}" for name, value in spec.said().items()]
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
@@ -83,32 +78,9 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
         if field.name == "pragmas":
             yield from (f"{name}={setting}" for name, setting in value)
         else:
-            yield f"{field.name.replace('_', '-')}={_written(value)}"
-
-
-def _written(value: object) -> str:
-    switches = {True: "on", False: "off", None: "unset"}
-    return switches[value] if value is None or isinstance(value, bool) else str(value)
-
-
-Metric = dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One figure of a case over its valid trials."""
-
-    value: float
-    """The median."""
-    low: float
-    """The lowest."""
-    high: float
-    """The highest."""
-
-    @property
-    def is_range(self) -> bool:
-        """Whether there was more than one trial to tell how far they differ."""
-        return self.low < self.high
+            switches = {True: "on", False: "off", None: "unset"}
+            written = switches[value] if value is None or isinstance(value, bool) else str(value)
+            yield f"{field.name.replace('_', '-')}={written}"
 
 
 def rates(run: Run) -> Iterator[float | None]:
@@ -121,90 +93,79 @@ def unit(run: Run) -> str:
     return face_of(run.case).show().tracked_unit(run.case)
 
 
-def throughput(run: Run) -> Measure | None:
-    """Return the rate of a run; None where there is none that can be believed."""
-    return _measure(run, rates(run))
+THROUGHPUT, LATENCY = "throughput", "latency"
 
 
-def p99_ns(run: Run, kind: str) -> Measure | None:
-    """Return the 99th percentile of a kind of operation, in ns; None where there is none."""
-    found = (trial.latency[kind] for trial in run.valid if kind in trial.latency)
-    return _measure(run, (latency.p99_ns for latency in found))
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One figure of a case over its valid trials: its median, and the lowest and the highest."""
+
+    name: str
+    what: str
+    """THROUGHPUT or LATENCY, the 99th percentile of a kind of operation in ns."""
+    unit: str
+    trials: int
+    """How many are valid."""
+    values: tuple[float, ...]
+    """Those of the trials that have one, in ascending order."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether there was more than one trial to tell how far they differ."""
+        return self.values[0] < self.values[-1]
 
 
-def kinds(run: Run) -> list[str]:
-    """Return the kinds of operations of a run, by name."""
-    return sorted({kind for trial in run.valid for kind in trial.latency})
+def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
+    """Yield what can be believed of each case; what was proved wrong is left out."""
+    for report in reports:
+        where = surroundings(report.environment)
+        for run, case_name in zip(report.runs, case_names(report), strict=True):
+            if run.verdict.status == "failed":
+                continue
+            name = f"{case_name} ({where})"
+            if known := _known(rates(run)):
+                yield Measure(name, THROUGHPUT, f"{unit(run)}/s", len(run.valid), known)
+            for kind in sorted({kind for trial in run.valid for kind in trial.latency}):
+                if known := _known(
+                    trial.latency[kind].p99_ns for trial in run.valid if kind in trial.latency
+                ):
+                    yield Measure(f"{name}: {clean(kind)} p99", LATENCY, "ms", len(run.valid), known)
 
 
-def _measure(run: Run, values: Iterable[float | None]) -> Measure | None:
-    known = [value for value in map(finite, values) if value is not None]
-    if not known or run.verdict.status == "failed":
-        return None
-    return Measure(median(known), min(known), max(known))
+def _known(values: Iterable[float | None]) -> tuple[float, ...]:
+    return tuple(sorted(value for value in map(finite, values) if value is not None))
 
 
 def throughput_json(*reports: Report) -> str:
-    """Return the throughputs, for `tool: customBiggerIsBetter`; what was proved wrong is left out."""
-    return _document([entry for report in reports for entry in _throughputs(report)])
+    """Return the throughputs, for `tool: customBiggerIsBetter`."""
+    return _action_json(reports, THROUGHPUT, 1.0)
 
 
 def latency_json(*reports: Report) -> str:
     """Return the 99th percentiles, for `tool: customSmallerIsBetter`."""
-    return _document([entry for report in reports for entry in _latencies(report)])
+    return _action_json(reports, LATENCY, NS_PER_MS)
 
 
-def _document(entries: list[dict[str, Any]]) -> str:
+def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
+    entries = []
+    for measure in _measures(reports):
+        if measure.what != what:
+            continue
+        value = median(measure.values) / divisor
+        entry: dict[str, Any] = {"name": measure.name, "unit": measure.unit, "value": value}
+        if measure.differs:
+            entry["range"] = f"{measure.values[0] / divisor:.6g} to {measure.values[-1] / divisor:.6g}"
+        entry["extra"] = f"median of {measure.trials} trials" if measure.trials > 1 else "1 trial"
+        entries.append(entry)
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
-
-
-def _throughputs(report: Report) -> Iterator[dict[str, Any]]:
-    for run, name in zip(report.runs, _names(report), strict=True):
-        if (measure := throughput(run)) is not None:
-            yield _entry(name, f"{unit(run)}/s", measure, 1.0, run)
-
-
-def _latencies(report: Report) -> Iterator[dict[str, Any]]:
-    for run, name in zip(report.runs, _names(report), strict=True):
-        for kind in kinds(run):
-            if (measure := p99_ns(run, kind)) is not None:
-                yield _entry(f"{name}: {clean(kind)} p99", "ms", measure, NS_PER_MS, run)
-
-
-def _names(report: Report) -> list[str]:
-    where = surroundings(report.environment)
-    return [f"{name} ({where})" for name in case_names(report)]
-
-
-def _entry(name: str, unit: str, measure: Measure, divisor: float, run: Run) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": name, "unit": unit, "value": measure.value / divisor}
-    if measure.is_range:
-        entry["range"] = f"{measure.low / divisor:.6g} to {measure.high / divisor:.6g}"
-    trials = len(run.valid)
-    entry["extra"] = f"median of {trials} trials" if trials > 1 else "1 trial"
-    return entry
 
 
 def bencher_json(*reports: Report) -> str:
     """Return the throughput of each case, and beside it the 99th percentile of each kind of operation."""
-    benchmarks: dict[str, dict[str, Metric]] = {}
-    for report in reports:
-        for name, measure, metric in _metrics(report):
-            benchmarks.setdefault(name, {})[measure] = metric
+    benchmarks: dict[str, dict[str, dict[str, float]]] = {}
+    for measure in _measures(reports):
+        metric = {"value": median(measure.values)}
+        if measure.differs:
+            metric |= {"lower_value": measure.values[0], "upper_value": measure.values[-1]}
+        benchmarks.setdefault(measure.name, {})[measure.what] = metric
     return json.dumps(benchmarks, indent=1, allow_nan=False) + "\n"
-
-
-def _metrics(report: Report) -> Iterator[tuple[str, str, Metric]]:
-    for run, name in zip(report.runs, _names(report), strict=True):
-        if (tps := throughput(run)) is not None:
-            yield name, "throughput", _metric(tps)
-        for kind in kinds(run):
-            if (latency := p99_ns(run, kind)) is not None:
-                yield f"{name}: {clean(kind)} p99", "latency", _metric(latency)
-
-
-def _metric(measure: Measure) -> Metric:
-    metric = {"value": measure.value}
-    if measure.is_range:
-        metric |= {"lower_value": measure.low, "upper_value": measure.high}
-    return metric

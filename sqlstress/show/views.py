@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,15 +11,16 @@ from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.analysis.finding import interruption, results
+from sqlstress.analysis.fleet import Fleet
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.show import heading
-from sqlstress.show.ab_view import ab_blocks, check_blocks
-from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Paragraph, Verdict, clean
+from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Paragraph, Verdict, clean, conclusions
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
-from sqlstress.show.limit_view import limit_blocks
+from sqlstress.show.fleet_view import fleet_blocks
 from sqlstress.show.phrases import phrase
+from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,29 +37,31 @@ class Pages:
     """Whatever is shown, in a format that is blocks below each other."""
 
     drawn: Callable[[Block], str]
-    """Draws a block."""
+    """Draws a block, or leaves it out."""
+    closing: Callable[[Sequence[Block]], str] = lambda _: ""
+    """Says at the end how to see what was left out."""
 
     def report(self, *reports: Report) -> str:
         """Return reports: what was measured, the tables, and what they say."""
-        return self.page(chain.from_iterable(map(report_blocks, reports)))
+        return self._page(
+            block for report in reports for section in report_sections(report) for block in section.blocks
+        )
 
     def comparison(self, comparison: Comparison) -> str:
         """Return reports side by side: what they differ in, the tables, and what they say."""
-        return self.page(comparison_blocks(comparison))
+        return self._page(comparison_blocks(comparison))
 
     def check(self, checked: Checked, metric: str, max_drop: float) -> str:
         """Return a report beside its baseline, and how far that can be trusted."""
-        return self.page(check_blocks(checked, metric, max_drop))
+        return self._page(check_blocks(checked, metric, max_drop))
 
-    def page(self, blocks: Iterable[Block]) -> str:
-        """Return blocks below each other."""
-        return "\n\n".join(map(self.drawn, blocks)) + "\n"
+    def fleet(self, fleet: Fleet) -> str:
+        """Return a fleet: its hosts, the spread of each case, and what it says."""
+        return self._page(fleet_blocks(fleet))
 
-
-def report_blocks(report: Report) -> Iterator[Block]:
-    """Yield everything that a report shows."""
-    for section in report_sections(report):
-        yield from section.blocks
+    def _page(self, blocks: Iterable[Block]) -> str:
+        every = tuple(blocks)
+        return "\n\n".join(filter(None, (*map(self.drawn, every), self.closing(every)))) + "\n"
 
 
 def report_sections(report: Report) -> Iterator[Section]:
@@ -71,7 +74,14 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield Section(tuple(limit_blocks(report, report.limit)))
         return
     if report.results:
-        yield Section(tuple(_results(report)))
+        found = [
+            block
+            for experiment, result in results(report)
+            for block in experiment.show_result().result_blocks(report, result)
+        ]
+        if report.interrupted:
+            found.append(Bullets((phrase(interruption(report)),)))
+        yield Section(tuple(found))
         return
     warned: set[str] = set()
     for group in joined(group_runs(report.runs)):
@@ -82,24 +92,17 @@ def report_sections(report: Report) -> Iterator[Section]:
         yield Section(tuple(map(Paragraph, closing)))
 
 
-def _results(report: Report) -> Iterator[Block]:
-    for experiment, found in results(report):
-        yield from experiment.show_result().result_blocks(report, found)
-    if report.interrupted:
-        yield Bullets((phrase(interruption(report)),))
-
-
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
     """Yield what a group shows; a warning that stands above, in `warned`, is not repeated."""
     shown = face_of(group.case).show()
     environment, findings = report.environment, advise_group(group)
-    warnings = [one for one in heading.warnings(group, environment, findings) if one not in warned]
+    warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
     warned.update(warnings)
     described = heading.describe(shown.what(group), group, report)
     yield Lines((described, *heading.durability(group, environment), *warnings))
     yield from shown.blocks(group)
     if findings:
-        yield Bullets(tuple(phrase(finding) for finding in findings))
+        yield conclusions(findings)
 
 
 # What a report says first: the title of its page.
@@ -117,8 +120,9 @@ def headline(sections: Iterable[Section]) -> str:
     Of one that says nothing it is what was done.
     """
     blocks = [block for section in sections for block in section.blocks]
-    said = [*_verdicts(blocks), *_findings(blocks)]
-    wrong = (text for text in said if text.startswith(FAILED))
+    said = [block.text for block in blocks if isinstance(block, Verdict)]
+    said += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
+    wrong = [text for text in said if text.startswith(FAILED)]
     return title_of(next(chain(wrong, said, _texts(blocks))))
 
 
@@ -126,14 +130,6 @@ def headline_beside(comparison: Comparison) -> str:
     """Return the same of reports side by side."""
     findings = [text for beside in comparison_tables(comparison) for text in beside.findings.texts]
     return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))
-
-
-def _verdicts(blocks: Iterable[Block]) -> Iterator[str]:
-    yield from (block.text for block in blocks if isinstance(block, Verdict))
-
-
-def _findings(blocks: Iterable[Block]) -> Iterator[str]:
-    yield from (text for block in blocks if isinstance(block, Bullets) for text in block.texts)
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:

@@ -17,7 +17,7 @@ rate is never more than alpha.
 
 Sources: Student, "The Probable Error of a Mean", Biometrika 6, 1908; the distribution in closed form:
 Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4. Hollander, Wolfe and Chicken,
-"Nonparametric Statistical Methods", chapters 3 and 4.
+"Nonparametric Statistical Methods", chapters 3, 4 and 8.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, combinations_with_replacement, count, zip_longest
+from itertools import accumulate, combinations, combinations_with_replacement, zip_longest
+from itertools import count as counted
 from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
 
@@ -61,6 +62,11 @@ class Ratio(NamedTuple):
     def is_within(self, share: float) -> bool:
         """Say whether the two differ by less than a share, beyond doubt: they are about equal."""
         return self.low > 1 - share and self.high < 1 / (1 - share)
+
+
+def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
+    """Return the ratio whose logarithm lies within `reach` of an estimate, on either side."""
+    return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
 
 
 def without_interval(estimate: float) -> Ratio:
@@ -119,25 +125,21 @@ class Passes(Generic[K]):
         logs = self._differences(base, other)
         if len(logs) < FEWEST:
             return None
-        reach = self._reach(logs, len(logs))
-        middle = fmean(logs)
-        return Ratio(math.exp(middle), _exp(middle - reach), _exp(middle + reach), len(logs))
+        noise, degrees = self._spoken(logs)
+        reach = quantile(1 - self._alpha / 2, degrees) * math.sqrt(noise / len(logs))
+        return ratio_of(fmean(logs), reach, len(logs))
 
     def needed(self, share: float) -> int:
         """Return about how many passes would tell a difference of a share from the first case."""
         first, *others = self._logs
-        worst = max((self._spoken(self._differences(first, other)) for other in others), default=(0.0, 1))
-        noise, degrees = worst
+        spoken = (self._spoken(self._differences(first, other)) for other in others)
+        noise, degrees = max(spoken, default=(0.0, 1))
         error = quantile(1 - self._alpha / 2, max(degrees, 2)) * math.sqrt(noise)
         return max(FEWEST, math.ceil((error / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, other: K) -> list[float]:
         one, two = self._logs[base], self._logs[other]
         return [two[number] - one[number] for number in sorted(one.keys() & two.keys())]
-
-    def _reach(self, logs: Sequence[float], count: int) -> float:
-        noise, degrees = self._spoken(logs)
-        return quantile(1 - self._alpha / 2, degrees) * math.sqrt(noise / count)
 
     def _spoken(self, logs: Sequence[float]) -> tuple[float, int]:
         """Return the variance of a difference in one pass, and its degrees of freedom."""
@@ -177,7 +179,7 @@ def spread(figures: Sequence[float], error: float = 0.05) -> float | None:
     """
     if len(figures) < FEWEST or min(figures) <= 0:
         return None
-    logs = [math.log(one) for one in figures]
+    logs = [math.log(value) for value in figures]
     reach = quantile(1 - error / 2, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
     return _exp(reach) - 1
 
@@ -253,13 +255,6 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
     return averages[statistic], averages[len(averages) - 1 - statistic]
 
 
-def signed_rank_interval(
-    differences: Sequence[float], confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Return the exact interval around the centre, at least this confident; None for too few pairs."""
-    return signed_rank_bounds(differences, (1 - confidence) / 2)
-
-
 # Samples that are not paired: the Mann-Whitney test.
 
 
@@ -270,11 +265,6 @@ EXACT = 30
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
     """Return every difference of `other` to `base`, in ascending order."""
     return sorted(after - before for before in base for after in other)
-
-
-def shift(base: Sequence[float], other: Sequence[float]) -> float:
-    """Return the estimate of how far `other` lies above `base`. Raises StatisticsError without values."""
-    return median(all_differences(base, other))
 
 
 @cache
@@ -316,7 +306,7 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
     """Return the ratio of two samples by their logarithms; None without any, or without a finite one."""
     if not base or not other:
         return None
-    estimate = _exponential(shift(base, other))
+    estimate = _exponential(median(all_differences(base, other)))
     if math.isinf(estimate):
         return None
     ends = unpaired_bounds(base, other, (1 - confidence) / 2)
@@ -335,4 +325,47 @@ def _exponential(value: float) -> float:
 
 def needed(alpha: float) -> int:
     """Return how many values each of two equal samples must have, so that anything can be shown."""
-    return next(size for size in count(1) if math.comb(2 * size, size) * alpha >= 1)
+    return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)
+
+
+# Whether one figure falls or rises with another: Kendall's tau, and its test.
+
+
+class Trend(NamedTuple):
+    """How two figures go together."""
+
+    tau: float
+    """-1 to 1: the share of pairs of points in the same order, less that in the opposite one."""
+    chance: float
+    """How likely so much is, either way, where the figures have nothing to do with each other."""
+
+
+def trend(points: Sequence[tuple[float, float]]) -> Trend:
+    """Return how the second figure goes with the first, over two points or more.
+
+    Exact up to 40 points, by counting the orders; of more by the normal approximation. A pair that ties in
+    either figure counts against what is to be shown.
+    """
+
+    def sign(value: float) -> int:
+        return (value > 0) - (value < 0)
+
+    signs = [sign(x - a) * sign(y - b) for (a, b), (x, y) in combinations(points, 2)]
+    count, pairs, score = len(points), len(signs), sum(signs)
+    shown = max(0, abs(score) - signs.count(0))
+    if count > 40:
+        deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
+        tail = 1 - NormalDist().cdf((shown - 1) / deviation)
+    else:
+        tail = sum(_discordant(count)[: (pairs - shown) // 2 + 1]) / math.factorial(count)
+    return Trend(score / pairs, min(1.0, 2 * tail))
+
+
+@cache
+def _discordant(count: int) -> tuple[int, ...]:
+    """Return how many orders of so many things have 0, 1, 2, ... pairs in the wrong one."""
+    if count < 2:
+        return (1,)
+    before = _discordant(count - 1)
+    size = len(before) + count - 1
+    return tuple(sum(before[max(0, place - count + 1) : place + 1]) for place in range(size))

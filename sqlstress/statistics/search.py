@@ -51,31 +51,22 @@ def design(levels: Sequence[int], runs: int, draw: Random) -> list[Row]:
     """Return a design of so many rows in an order that is drawn; `levels` has the number of each factor's."""
     columns: list[list[int]] = []
     for place, count in enumerate(levels):
-        least = sum(_even(runs, count * other) for other in levels[:place])
-        columns.append(_best_column(count, runs, columns, least, draw))
+        # The squares of how often each pair of levels stands, if they stand as evenly as can be.
+        least = 0
+        for cells in (count * other for other in levels[:place]):
+            each, more = divmod(runs, cells)
+            least += (cells - more) * each**2 + more * (each + 1) ** 2
+        best: list[int] = []
+        for _ in range(DRAWS):
+            column = _improved(_column(count, runs, draw), columns)
+            if not best or _unevenness(column, columns) < _unevenness(best, columns):
+                best = column
+            if _unevenness(best, columns) == least:
+                break
+        columns.append(best)
     rows = list(zip(*columns, strict=True))
     draw.shuffle(rows)
     return rows
-
-
-def _best_column(
-    count: int, runs: int, others: Sequence[Sequence[int]], least: int, draw: Random
-) -> list[int]:
-    """Draw columns until one stands as evenly beside the others as can be, or as often as we may."""
-    best: list[int] = []
-    for _ in range(DRAWS):
-        column = _improved(_column(count, runs, draw), others)
-        if not best or _against(column, others) < _against(best, others):
-            best = column
-        if _against(best, others) == least:
-            break
-    return best
-
-
-def _even(runs: int, cells: int) -> int:
-    """Return the squares of how often each of so many pairs stands, if they stand as evenly as can be."""
-    each, more = divmod(runs, cells)
-    return (cells - more) * each**2 + more * (each + 1) ** 2
 
 
 def _column(count: int, runs: int, draw: Random) -> list[int]:
@@ -87,45 +78,35 @@ def _column(count: int, runs: int, draw: Random) -> list[int]:
     return column
 
 
-def _against(column: Sequence[int], others: Sequence[Sequence[int]]) -> int:
-    """Return how unevenly a column stands beside others: squares of how often each pair does."""
+def _unevenness(column: Sequence[int], others: Sequence[Sequence[int]]) -> int:
+    """Return the squares of how often each pair of levels stands, over all others."""
     return sum(number**2 for other in others for number in Counter(zip(other, column, strict=True)).values())
 
 
 def _improved(column: list[int], others: Sequence[Sequence[int]]) -> list[int]:
     """Exchange entries of a column for as long as it stands more evenly beside the others afterwards."""
     counts = [Counter(zip(other, column, strict=True)) for other in others]
-    places = list(combinations(range(len(column)), 2))
     better = True
     while better:
         better = False
-        for one, two in places:
-            if column[one] != column[two] and _change(column, others, counts, one, two) < 0:
-                _exchange(column, others, counts, one, two)
+        for one, two in combinations(range(len(column)), 2):
+            x, y = column[one], column[two]
+            if x == y:
+                continue
+            # By how much the squares would change if two entries were exchanged.
+            change = sum(
+                4 + 2 * (found[u, y] + found[v, x] - found[u, x] - found[v, y])
+                for other, found in zip(others, counts, strict=True)
+                if (u := other[one]) != (v := other[two])
+            )
+            if change < 0:
+                for other, found in zip(others, counts, strict=True):
+                    for place, before, after in ((one, x, y), (two, y, x)):
+                        found[other[place], before] -= 1
+                        found[other[place], after] += 1
+                column[one], column[two] = y, x
                 better = True
     return column
-
-
-Counts = Sequence[Counter[tuple[int, int]]]
-
-
-def _change(column: list[int], others: Sequence[Sequence[int]], counts: Counts, one: int, two: int) -> int:
-    """Return by how much the squares would change if two entries were exchanged."""
-    x, y, change = column[one], column[two], 0
-    for other, found in zip(others, counts, strict=True):
-        u, v = other[one], other[two]
-        if u != v:
-            change += 4 + 2 * (found[u, y] + found[v, x] - found[u, x] - found[v, y])
-    return change
-
-
-def _exchange(column: list[int], others: Sequence[Sequence[int]], counts: Counts, one: int, two: int) -> None:
-    x, y = column[one], column[two]
-    for other, found in zip(others, counts, strict=True):
-        for place, before, after in ((one, x, y), (two, y, x)):
-            found[other[place], before] -= 1
-            found[other[place], after] += 1
-    column[one], column[two] = y, x
 
 
 # Least squares: what each of several causes adds, when they act together.
@@ -227,12 +208,8 @@ def survivors(figures: Mapping[K, Mapping[int, float]], looks: int) -> list[K]:
         return [*figures]
     passes = Passes(figures, ERROR / looks)
     leader = max(figures, key=passes.middle)
-    return [arm for arm in figures if not _is_worse(passes, leader, arm)]
-
-
-def _is_worse(passes: Passes[K], leader: K, arm: K) -> bool:
-    ratio = passes.ratio(leader, arm)
-    return arm != leader and ratio is not None and ratio.is_below
+    ratios = {arm: passes.ratio(leader, arm) for arm in figures if arm != leader}
+    return [arm for arm in figures if not ((ratio := ratios.get(arm)) and ratio.is_below)]
 
 
 def winner(figures: Mapping[K, Mapping[int, float]], order: Sequence[K], about: float) -> K:
@@ -241,11 +218,10 @@ def winner(figures: Mapping[K, Mapping[int, float]], order: Sequence[K], about: 
     Raises ValueError without figures.
     """
     passes = Passes({arm: own for arm, own in figures.items() if own}, ERROR)
-    best = max((passes.middle(arm) for arm in order if figures.get(arm)), default=None)
-    if best is None:
+    means = {arm: passes.middle(arm) for arm in order if figures.get(arm)}
+    if not means:
         raise ValueError("no arm has figures")
-    near = (arm for arm in order if figures.get(arm) and passes.middle(arm) >= best * (1 - about))
-    return next(near)
+    return next(arm for arm, mean in means.items() if mean >= max(means.values()) * (1 - about))
 
 
 # The highest rate that holds a promise, searched for where every window is one look through noise.
@@ -306,44 +282,22 @@ def next_rate(windows: Windows, start: int) -> int | None:
     """
     if not windows:
         return LADDER[max(0, bisect_right(LADDER, start) - 1)]
-    low, high = _bracket(windows)
-    if low is None:
-        return _down(min(windows), windows)
-    if high is None:
-        return _up(max(windows), windows)
-    between = [
-        rate for rate in LADDER[bisect_right(LADDER, low) : bisect_left(LADDER, high)] if rate not in windows
-    ]
-    if between:
-        return between[len(between) // 2]
-    return _least_seen((low, high), windows)
-
-
-def _bracket(windows: Windows) -> tuple[int | None, int | None]:
-    """Return the highest rate of which all windows kept the promise, and the lowest above it that all broke.
-
-    What lies above a rate that is known to break it is not looked at.
-    """
+    # The highest rate of which all windows kept the promise, and the lowest above it that all broke: what
+    # lies above a rate that is known to break it is not looked at.
     top = answer(windows).breaks
-    kept = [rate for rate, seen in windows.items() if all(seen) and (top is None or rate < top)]
+    kept = (rate for rate, seen in windows.items() if all(seen) and (top is None or rate < top))
     low = max(kept, default=None)
     broken = (rate for rate, seen in windows.items() if not any(seen) and (low is None or rate > low))
-    return low, min(broken, default=None)
-
-
-def _down(rate: int, windows: Windows) -> int | None:
-    """Return a lower rate than any that was seen; at the end of the ladder that end until it is decided."""
-    if rate == LADDER[0]:
-        return _least_seen((rate,), windows)
-    return LADDER[max(0, bisect_left(LADDER, rate) - HALF)]
-
-
-def _up(rate: int, windows: Windows) -> int | None:
-    if rate == LADDER[-1]:
-        return _least_seen((rate,), windows)
-    return LADDER[min(len(LADDER) - 1, bisect_left(LADDER, rate) + UP)]
-
-
-def _least_seen(rates: Sequence[int], windows: Windows) -> int | None:
-    undecided = [rate for rate in rates if verdict(windows[rate]) == UNDECIDED]
+    high = min(broken, default=None)
+    # At an end of the ladder that end, until it is decided.
+    if low is None and min(windows) != LADDER[0]:
+        return LADDER[max(0, bisect_left(LADDER, min(windows)) - HALF)]
+    if low is not None and high is None and max(windows) != LADDER[-1]:
+        return LADDER[min(len(LADDER) - 1, bisect_left(LADDER, max(windows)) + UP)]
+    ends = (min(windows),) if low is None else (max(windows),) if high is None else (low, high)
+    if low is not None and high is not None:
+        inner = LADDER[bisect_right(LADDER, low) : bisect_left(LADDER, high)]
+        if between := [rate for rate in inner if rate not in windows]:
+            return between[len(between) // 2]
+    undecided = [rate for rate in ends if verdict(windows[rate]) == UNDECIDED]
     return min(undecided, key=lambda rate: len(windows[rate]), default=None)

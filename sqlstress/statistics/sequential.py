@@ -9,7 +9,7 @@ Differences are natural logarithms of ratios, below zero where B is worse.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -77,6 +77,15 @@ def falls(ends: Ends, allowed: float) -> bool:
     return ends is not None and ends[1] < allowed
 
 
+def judged(passing: Ends, failing: Iterable[Ends], allowed: float) -> str:
+    """Return FAIL if a drop of more than is allowed is beyond doubt in any of what may fail, PASS if it is
+    ruled out in what must pass, else UNDECIDED.
+    """
+    if any(falls(ends, allowed) for ends in failing):
+        return FAIL
+    return PASS if clears(passing, allowed) else UNDECIDED
+
+
 def fail_share(cells: int, alpha: float) -> float:
     """Return the error rate at which each of several cells, and their mean, may fail (Bonferroni)."""
     return alpha if cells == 1 else alpha / (cells + 1)
@@ -90,6 +99,4 @@ def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> 
     means, share = geometric_means(cells), fail_share(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)
     failing = [ends] if len(cells) == 1 else [signed_rank_bounds(part, share) for part in (means, *cells)]
-    if any(falls(one, allowed) for one in failing):
-        return FAIL
-    return PASS if clears(ends, allowed) else UNDECIDED
+    return judged(ends, failing, allowed)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,12 +20,11 @@ from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.plan import AT_A_RATE, cases_of, parsed, seeded
-from sqlstress.report import AbTest, Arm, Report, Run, Trial
-from sqlstress.report import Look as Found
+from sqlstress.report import AbTest, Arm, Report, Run
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
 from sqlstress.statistics import sequential as gate
-from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, geometric_means, looks
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, UNDECIDED, Look, geometric_means, looks
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 
 
@@ -46,22 +47,16 @@ def first_arm(seed: int) -> str:
 
 def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress:
     """Return which pair is being measured, how B differs from A by now, and the time to the next look."""
+    assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     target = next((look.pairs for look in looks if look.pairs >= pairs), looks[-1].pairs)
     left_s = elapsed_s / pairs * (target - pairs) if pairs else 0.0
-    label = f"pair {min(int(pairs) + 1, target)} of {target}"
-    return Progress(label, pairs, target, _so_far(report), left_s)
-
-
-def _so_far(report: Report) -> str:
-    """Return how B differs from A by now: "B/A -2.1% [-8.4% to +3.0%]"."""
-    assert report.ab
-    means = geometric_means(found) if (found := differences(report, report.ab)) else []
-    if not means:
-        return "B/A ?"
-    now = estimate(means, report.ab.metric, 0.0)
-    ends = "" if now.low is None or now.high is None else f" [{signed(now.low)} to {signed(now.high)}]"
-    return f"B/A {signed(now.ratio)}{ends}"
+    note = "B/A ?"
+    if (found := differences(report, report.ab)) and (means := geometric_means(found)):
+        now = estimate(means, report.ab.metric, 0.0)
+        ends = "" if now.low is None or now.high is None else f" [{signed(now.low)} to {signed(now.high)}]"
+        note = f"B/A {signed(now.ratio)}{ends}"
+    return Progress(f"pair {min(int(pairs) + 1, target)} of {target}", pairs, target, note, left_s)
 
 
 @dataclass
@@ -83,18 +78,27 @@ class AbStudy:
     def steps(self, bench: SliceBench) -> Steps:
         """Measure until it is decided, the time is over, or a slice can't be measured."""
         self.test, begun = bench.learn(self.test), self.clock()
+        limit_s = math.inf if self.test.max_time_s is None else self.test.max_time_s
         for pair in range(self.looks[-1].pairs):
-            for cell, arm in self._slices(pair):
+            arms = order(self.test.first, self.cases[0][0].seed, pair)
+            for cell, arm in product(range(len(self.cases[0])), arms):
                 self._measure(bench, pair, cell, arm)
                 bench.observer.progress(how_far(self.report(bench.report), self.looks, self.clock() - begun))
                 yield
                 if self._ended():
                     return
-            elapsed_s = self.clock() - begun
-            last = pair + 1 == self.looks[-1].pairs or self._over(pair + 1, elapsed_s)
-            if due := self._rest(pair + 1) if last else self._planned(pair + 1):
+            pairs, elapsed_s = pair + 1, self.clock() - begun
+            # Another pair would end too late.
+            is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
+            due = next((planned for planned in self.looks if planned.pairs == pairs), None)
+            if is_last:  # it may err as often as the looks before it left of the whole
+                whole, spent = (sum(each.alpha for each in taken) for taken in (self.looks, self.test.looks))
+                due = Look(pairs, whole - spent)
+            if due:
                 found = replace(look(self.report(bench.report), self.test, due), seconds=elapsed_s)
-                self._keep(_at_the_end(found) if last else found)
+                if is_last and found.verdict == UNDECIDED:
+                    found = replace(found, verdict=INCONCLUSIVE)
+                self.test = replace(self.test, looks=(*self.test.looks, found), verdict=found.verdict)
                 yield
                 if self._ended():
                     return
@@ -108,65 +112,38 @@ class AbStudy:
             planned=sum(map(len, self.cases)),
         )
 
-    def _slices(self, pair: int) -> list[tuple[int, int]]:
-        """Return the slices of a pair in their order, each by its cell and arm."""
-        arms = order(self.test.first, self.cases[0][0].seed, pair)
-        return [(cell, arm) for cell in range(len(self.cases[0])) for arm in arms]
-
     def _measure(self, bench: SliceBench, pair: int, cell: int, arm: int) -> None:
-        run = self._runs.get((cell, arm)) or Run(bench.told(arm, self.cases[arm][cell]), arm=ARMS[arm])
+        run = self._runs.get((cell, arm)) or Run(bench.described(arm, self.cases[arm][cell]), arm=ARMS[arm])
         try:
             trial = bench.measure(arm, run.case, pair)
         except Exception as problem:
-            error = kept_reason(problem, run.case.driver, nothing_yet=not self._runs)
-            self._runs[cell, arm] = replace(run, error=error)
+            reason = kept_reason(problem, run.case.driver, nothing_yet=not self._runs)
+            self._runs[cell, arm] = replace(run, error=reason)
         else:
-            self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=self._problem(trial))
+            error: str | None = trial.error
+            if error is None and figure(trial, self.test.metric) is None:
+                failed = f"{plural(trial.failed, 'operation')} failed" if trial.failed else ""
+                error = f"nothing was completed within a slice: {failed or 'give a longer --duration'}"
+            self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=error)
             if trial.verdict.status == "failed":
-                wrong = f"the data of {ARMS[arm]} is not what its processes were told it is"
+                wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
-
-    def _problem(self, trial: Trial) -> str | None:
-        """Return why a slice can't be one of a pair; None when it can."""
-        if trial.error is None and figure(trial, self.test.metric) is None:
-            if trial.failed:
-                return f"nothing was completed within a slice: {plural(trial.failed, 'operation')} failed"
-            return "nothing was completed within a slice: give a longer --duration"
-        return trial.error
 
     def _ended(self) -> bool:
         """Say whether there is no sense in another slice: it is decided, or one can't be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
-    def _over(self, pairs: int, elapsed_s: float) -> bool:
-        """Say whether another pair would end too late."""
-        limit_s = self.test.max_time_s
-        return limit_s is not None and elapsed_s / pairs * (pairs + 1) > limit_s
-
-    def _planned(self, pairs: int) -> Look | None:
-        """Return the look that is due after so many pairs."""
-        return next((planned for planned in self.looks if planned.pairs == pairs), None)
-
-    def _rest(self, pairs: int) -> Look:
-        """Return the last look, which may err as often as those before it left of the whole."""
-        whole, spent = (sum(one.alpha for one in taken) for taken in (self.looks, self.test.looks))
-        return Look(pairs, whole - spent)
-
-    def _keep(self, found: Found) -> None:
-        self.test = replace(self.test, looks=(*self.test.looks, found), verdict=found.verdict)
-
-
-def _at_the_end(found: Found) -> Found:
-    return replace(found, verdict=INCONCLUSIVE) if found.verdict == UNDECIDED else found
-
 
 # The options of A/B tests: what is compared, and those of the experiment.
 
 
-COMPARED = "What is compared"
+COMPARED = "Comparison"
 _OTHERWISE: dict[str, dict[str, Any]] = {
-    "concurrency": {"default": "2", "help": "Processes; of a list the geometric mean is judged."},
-    "duration": {"default": "2s", "help": "Length of the measured window of a slice."},
+    "concurrency": {
+        "default": "2",
+        "help": "Number of processes. With a list, the geometric mean is judged.",
+    },
+    "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
@@ -180,35 +157,41 @@ class Gate:
 
     a: str = option(str, "", COMPARED, 'Options of A, the baseline: "--synchronous full".', metavar="OPTIONS")
     b: str = option(str, "", COMPARED, "Options of B, which is compared with A.", metavar="OPTIONS")
-    python_a: str | None = option(str, None, COMPARED, "Interpreter that measures A.", metavar="PYTHON")
-    python_b: str | None = option(str, None, COMPARED, "Interpreter that measures B.", metavar="PYTHON")
+    python_a: str | None = option(
+        str, None, COMPARED, "Python interpreter that measures A.", metavar="PYTHON"
+    )
+    python_b: str | None = option(
+        str, None, COMPARED, "Python interpreter that measures B.", metavar="PYTHON"
+    )
     metric: str = option(
-        choice(*gate.METRICS), "tps", COMPARED, "tps, or p99 of all operations.", metavar="NAME"
+        choice(*gate.METRICS),
+        "tps",
+        COMPARED,
+        "Figure to compare: tps, or p99 of all operations.",
+        metavar="NAME",
     )
     max_drop: float = option(
         percentage(0.005, 0.9),
         "10%",
         COMPARED,
-        "By how much TPS may fall, or p99 rise: 10% or 0.1.",
+        "How much TPS may fall, or p99 rise: 10% or 0.1.",
         metavar="SHARE",
     )
     max_pairs: int = option(
-        whole(gate.FEWEST, gate.MOST), "200", COMPARED, "Pairs after which it ends, decided or not."
+        whole(gate.FEWEST, gate.MOST), "200", COMPARED, "Largest number of pairs to measure."
     )
     max_time: float = option(
         duration(1.0),
         "20m",
         COMPARED,
-        "No other pair is begun where it would end later.",
+        "Time limit. No pair starts that would end after it.",
         metavar="DURATION",
     )
-    strict: bool = option(switch, None, COMPARED, "Exit 3 when it stays inconclusive.", flag=True)
+    strict: bool = option(switch, None, COMPARED, "Exit 3 if the result is inconclusive.", flag=True)
 
 
 GATE = chosen(options_of(Gate))
 """What is compared."""
-_GATE_NAMES = frozenset(option.name for option in GATE)
-
 Given = dict[str, Any]
 """Unparsed values by option name."""
 
@@ -220,7 +203,11 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 def load_options(command: str) -> tuple[Option, ...]:
     """Return those of the experiment, which each arm may have for itself."""
-    return tuple(_own(one) for one in face(command).options if one.name not in left_out(command))
+    return tuple(
+        replace(known, **_OTHERWISE.get(known.name, {}))
+        for known in face(command).options
+        if known.name not in left_out(command)
+    )
 
 
 def left_out(command: str) -> frozenset[str]:
@@ -235,13 +222,9 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
     return {**usual, **{name: value for name, value in face(command).by_itself.items() if value is not None}}
 
 
-def _own(one: Option) -> Option:
-    return replace(one, **_OTHERWISE.get(one.name, {}))
-
-
 def of_gate_and_load(given: Given) -> tuple[Given, Given]:
     """Return the options that say what is compared, and those of the load."""
-    gate = {name: value for name, value in given.items() if name in _GATE_NAMES}
+    gate = {option.name: given[option.name] for option in GATE if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
@@ -250,13 +233,11 @@ def merged(command: str, common: Given, own: Given) -> Given:
 
     But a command is one, whatever its words are.
     """
-    wholes = {one.name for one in load_options(command) if one.argument == REST}
-    lists = {
-        name: (*common.get(name, ()), *value)
-        for name, value in own.items()
-        if isinstance(value, tuple) and name not in wholes
-    }
-    given = {**common, **own, **lists}
+    wholes = {known.name for known in load_options(command) if known.argument == REST}
+    given = {**common, **own}
+    for name, value in own.items():
+        if isinstance(value, tuple) and name not in wholes:
+            given[name] = (*common.get(name, ()), *value)
     return {**defaults(given, command), **given}
 
 
@@ -265,16 +246,14 @@ def merged(command: str, common: Given, own: Given) -> Given:
 
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 """The cases of A, and those of B: they are compared one with one."""
-_OF_THE_COMMAND = frozenset({"python-a", "python-b", "strict"})
-"""Other Pythons, and an exit code."""
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> Given:
     """Return the options of a call in Python: of those that are lists, tuples. Raises UsageError."""
-    load = {one.name: one for one in load_options(experiment)}
-    for name in given.keys() & (left_out(experiment) | _OF_THE_COMMAND):
-        raise UsageError(f"{name} is no option of an A/B test in Python: leave it out.")
-    lists = {name for name, one in load.items() if one.multiple or one.argument}
+    load = {known.name: known for known in load_options(experiment)}
+    for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
+        raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
+    lists = {name for name, known in load.items() if known.multiple or known.argument}
     return {
         name: tuple(value) if name in lists and isinstance(value, list) else value
         for name, value in given.items()
@@ -284,42 +263,42 @@ def checked(experiment: str, given: Mapping[str, Any]) -> Given:
 
 def typed(experiment: str, own: Given) -> list[str]:
     """Return the options of an arm as they would be typed."""
-    flags = {one.name for one in load_options(experiment) if one.flag}
+    flags = {known.name for known in load_options(experiment) if known.flag}
     found: list[str] = []
-    for name, value in own.items():
-        for one in value if isinstance(value, tuple) else [value]:
-            found += [f"--{name}"] if name in flags else [f"--{name}", words(one)]
+    for name, values in own.items():
+        for value in values if isinstance(values, tuple) else [values]:
+            found += [f"--{name}"] if name in flags else [f"--{name}", words(value)]
     return found
 
 
 def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
     """Return the cells of both arms, all of one seed. Raises UsageError."""
     if arms[0].get("seed") != arms[1].get("seed"):
-        raise UsageError("both arms draw the same, by one seed: give --seed beside --a and --b, not in them.")
+        raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
     a, b = (cases_of({**arm, "seed": seed, "repeat": 1}, experiment) for arm in arms)
     if len(a) != len(b):
-        raise UsageError(f"A has {len(a)} cells and B has {len(b)}: they are compared one with one.")
+        raise UsageError(
+            f"A has {len(a)} cases and B has {len(b)}. Give both the same number, since cases are "
+            "compared in pairs."
+        )
     return a, b
 
 
 def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
     """Return the study: `gate` holds unparsed values of what is compared. Raises UsageError."""
-    known = {option.name: option for option in GATE}
-    metric, max_drop, max_pairs, max_time_s = (
-        parsed(known[name], gate.get(name, known[name].default))
-        for name in ("metric", "max-drop", "max-pairs", "max-time")
-    )
+    own = {known.name: parsed(known, gate.get(known.name, known.default)) for known in GATE}
+    pairs: int = own["max-pairs"]
     test = AbTest(
-        metric,
-        max_drop,
+        own["metric"],
+        own["max-drop"],
         arms,
         first_arm(cases[0][0].seed),
         order=DRAWN,
-        max_pairs=max_pairs,
-        max_time_s=max_time_s,
+        max_pairs=pairs,
+        max_time_s=own["max-time"],
     )
-    return AbStudy(cases, test, looks(test.max_pairs or MOST))
+    return AbStudy(cases, test, looks(pairs))
 
 
 def own_python(

@@ -111,20 +111,20 @@ class LimitStudy:
 
     def _measured(self, run: Run, runner: TrialRunner) -> Run:
         """Return a run with one more window, or with why there is none."""
-        nothing_yet = self._closed is None
+        trials = run.trials
         try:
-            trial = runner.run(run.case, len(run.trials))
+            trial = runner.run(run.case, len(trials))
         except Exception as problem:
-            error = kept_reason(problem, run.case.driver, nothing_yet=nothing_yet)
+            error: str | None = kept_reason(problem, run.case.driver, nothing_yet=self._closed is None)
+        else:
+            trials, error = (*trials, trial), trial.error
+        if error:
             self._end(f"a window could not be measured: {error}")
-            return replace(run, error=error)
-        if trial.error:
-            self._end(f"a window could not be measured: {trial.error}")
-        return replace(run, trials=(*run.trials, trial), error=trial.error)
+        return replace(run, trials=trials, error=error)
 
     def _is_wrong(self, run: Run) -> bool:
         if run.verdict.status == "failed":
-            self._end("the data is not what the workers were told it is")
+            self._end("the data is wrong")
         return run.verdict.status == "failed"
 
     def _end(self, why: str) -> None:
@@ -132,7 +132,8 @@ class LimitStudy:
 
     def _tell(self, bench: Bench, begun: float) -> None:
         report = self.report(bench.report)
-        found, count = answered(report, self.search), sum(len(one.kept) for one in tried(report, self.search))
+        found = answered(report, self.search)
+        count = sum(len(rate.kept) for rate in tried(report, self.search))
         total = max(USUAL, count + 1)
         elapsed_s = self._clock() - begun
         known = f"holds {found.holds or '?'}, does not hold {found.breaks or '?'}"
@@ -146,13 +147,13 @@ class LimitStudy:
 _OTHERWISE: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",
-        "help": "Processes, a number: each is a connection that takes what is due.",
+        "help": "Number of processes, a single number. Each is one connection.",
     },
-    "target": {"metavar": "NAME", "help": "Where it is measured: sqlite or postgres."},
-    "buckets": {"help": "Files: 1 is one database, n is n hash-partitioned ones."},
+    "target": {"metavar": "NAME", "help": "Target to measure: sqlite or postgres."},
+    "buckets": {"help": "Number of database files: the keys are hash-partitioned over them."},
     "duration": {
         "default": None,
-        "help": "Length of a window; if it is not given, as long as 3 checkpoints take, 4s to 10s.",
+        "help": "Length of a window. Default: the time of 3 checkpoints, from 4s to 10s.",
     },
     "warmup": {"default": "500ms"},
 }
@@ -166,9 +167,9 @@ class Patience:
     """How long is searched."""
 
     max_time: float = option(
-        duration(1.0), "5m", PROMISE, "No other window is begun after so long.", metavar="DURATION"
+        duration(1.0), "5m", PROMISE, "Time limit. No window starts after it.", metavar="DURATION"
     )
-    strict: bool = option(switch, None, PROMISE, "Exit 3 when the answer is not whole.", flag=True)
+    strict: bool = option(switch, None, PROMISE, "Exit 3 if the answer is incomplete.", flag=True)
 
 
 PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
@@ -177,29 +178,30 @@ PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
     experiment = face(command)
-    own = tuple(replace(one, **_OTHERWISE.get(one.name, {})) for one in experiment.options)
-    return (*PROMISED, *(one for one in own if one.name not in (*_NOT_HERE, *experiment.by_itself)))
+    return (
+        *PROMISED,
+        *(
+            replace(known, **_OTHERWISE.get(known.name, {}))
+            for known in experiment.options
+            if known.name not in (*_NOT_HERE, *experiment.by_itself)
+        ),
+    )
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     """Return the search that options ask for: unparsed values by name. Raises UsageError."""
-    # Here, since help needs no engine.
-
-    known = {one.name: one for one in PROMISED}
-    own = {name: parsed(option, given.get(name, option.default)) for name, option in known.items()}
+    own = {known.name: parsed(known, given.get(known.name, known.default)) for known in PROMISED}
     promise = Promise(own["p50"], own["p99"], own["p999"], own["max"])
     if not promise.bounds:
-        raise UsageError("nothing is promised: give --p99 10ms, or --p50, --p999 or --max.")
-    asked = {name: value for name, value in given.items() if name not in known}
-    for name in asked.keys() & {*_NOT_HERE, *face(command).by_itself}:
-        raise UsageError(f"--{name} is no option of a search: leave it out.")
+        raise UsageError("no latency promise. Give --p99 10ms, or --p50, --p999 or --max.")
+    load = {name: value for name, value in given.items() if name not in own}
+    for name in load.keys() & {*_NOT_HERE, *face(command).by_itself}:
+        raise UsageError(f"--{name} is not an option of limit. Leave it out.")
     fixed = {name: value for name, value in face(command).by_itself.items() if value is not None}
     usual = {"concurrency": "4", "warmup": "500ms", "arrival": "poisson", "rate": "1"}
-    cases = cases_of({**usual, **fixed, **asked}, command)
+    cases = cases_of({**usual, **fixed, **load}, command)
     if len(cases) > 1:
-        raise UsageError(
-            "one number of processes, one of files and one target at a time: the answer is a single one."
-        )
+        raise UsageError("limit finds a single rate. Give one --concurrency, one --buckets and one --target.")
     (case,) = cases
     assert case.arrivals
     return LimitStudy(
@@ -207,5 +209,5 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
         replace(case, arrivals=None, repeat=1, max_failed=1.0),
         LimitSearch(promise, own["max-time"]),
         case.arrivals.spacing,
-        case.duration_s if asked.get("duration") else None,
+        case.duration_s if load.get("duration") else None,
     )

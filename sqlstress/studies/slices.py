@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,8 @@ from sqlstress.engine.session import Session
 from sqlstress.engine.study import Observer
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
 from sqlstress.experiment import DEFAULT, face, face_of
-from sqlstress.report import AbTest, Arm, Report, Run, Trial, from_json
+from sqlstress.options.parsing import sentence
+from sqlstress.report import AbTest, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
 
@@ -25,8 +26,6 @@ from sqlstress.system.interrupt import StopSignals
 
 POLL_S = 0.1
 END_S = 10.0
-TASTE = ("--duration=50ms", "--warmup=0", "--verify=none")
-"""A slice that only shows whether an arm can be measured, and with what."""
 PROGRAM = """
 import os, signal, sys, threading, time, _thread
 
@@ -64,7 +63,7 @@ class Python:
 
     def words(self, case: Case, pair: int) -> list[str]:
         """Return the options of a slice."""
-        known = {one.name: one for one in face(self.command).options}
+        known = {option.name: option for option in face(self.command).options}
         own = {
             "repeat": 1,
             "concurrency": case.concurrency,
@@ -73,19 +72,25 @@ class Python:
         }
         given = {**self.options, **{name: value for name, value in own.items() if name in known}}
         return [
-            word for name, value in given.items() if not known[name].argument for word in _words(name, value)
+            f"--{name}" if value is True else f"--{name}={value}"
+            for name, values in given.items()
+            if not known[name].argument
+            for value in (values if isinstance(values, tuple) else (values,))
         ]
 
     @property
     def standing(self) -> list[str]:
         """The words that stand without a name: scripts, a file, a command."""
-        names = [one.name for one in face(self.command).options if one.argument]
-        found = [word for name in names for word in _several(self.options.get(name, ()))]
+        found: list[str] = []
+        for name in (option.name for option in face(self.command).options if option.argument):
+            values = self.options.get(name, ())
+            found += values if isinstance(values, tuple) else (values,)
         return ["--", *found] if found else []
 
-    def taste(self) -> tuple[str, ...]:
-        """Return the options that make a slice a short one."""
-        return () if "ops" in self.options else TASTE
+    def taste(self, case: Case, check: Callable[[], None]) -> Report:
+        """Return the report of a short slice: whether an arm can be measured, and with what."""
+        short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
+        return self.run([*self.words(case, 0), *short], check)
 
     def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
         """Return the report of its sqlstress with these options; calls `check` often, which may raise."""
@@ -100,7 +105,12 @@ class Python:
             text = file.read_text(encoding="utf-8") if file.is_file() else None
         if text is None:
             kind = UsageError if code == 2 else EnvironmentFailure
-            raise kind(f"{self.name} can't measure: {_reason(said)} Is sqlstress installed there?")
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            errors = [line for line in lines if line.startswith("Error: ")]
+            reason = (errors or lines[-1:] or ["it printed nothing."])[0].removeprefix("Error: ")
+            raise kind(
+                f"{self.name} cannot measure: {sentence(reason)} Check that sqlstress is installed there."
+            )
         return from_json(text)
 
     def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
@@ -117,51 +127,24 @@ class Python:
                     errors="replace",
                 )
             except OSError as error:
-                told = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
-                raise UsageError(told) from error
+                why = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
+                raise UsageError(why) from error
             with process:
                 try:
-                    return _finished(process, check)
+                    while True:
+                        with suppress(subprocess.TimeoutExpired):
+                            _, said = process.communicate(timeout=POLL_S)
+                            return process.returncode, said
+                        check()
                 except BaseException:
+                    # Nobody holds it any more: it removes its databases itself if it is let, which Windows'
+                    # way to terminate a process would not do.
                     hold.close()
-                    _end(process)
+                    try:
+                        process.communicate(timeout=END_S)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
                     raise
-
-
-def _finished(process: subprocess.Popen[str], check: Callable[[], None]) -> tuple[int, str]:
-    while True:
-        try:
-            _, said = process.communicate(timeout=POLL_S)
-            return process.returncode, said
-        except subprocess.TimeoutExpired:
-            check()
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End a measurement that nobody holds any more: it removes its databases itself if it is let.
-
-    Windows' way to terminate a process would not let it.
-    """
-    try:
-        process.communicate(timeout=END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
-def _words(name: str, value: Any) -> list[str]:
-    if value is True:
-        return [f"--{name}"]
-    return [f"--{name}={each}" for each in _several(value)]
-
-
-def _several(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _reason(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("Error: ")]
-    return (errors or lines[-1:] or ["it said nothing."])[0].removeprefix("Error: ")
 
 
 # The arms of an A/B test are driven by the same loop, unless somebody asks for another one.
@@ -175,15 +158,13 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
     a, b = (face_of(case).behaviour.loop_of(case) for case in cases)
     if a != b and not any("loop" in own for own in options):
         raise UsageError(
-            f"the {a} loop would drive the load of A, and the {b} loop that of B, which says nothing of the "
-            f'rest: give --{"a" if a == "native" else "b"} "--loop python".'
+            f"A would use the {a} loop and B the {b} loop, which is not a fair comparison. "
+            f'Give --{"a" if a == "native" else "b"} "--loop python".'
         )
 
 
 SALTS = 16
 """Numbers between the salts of two pairs: more than a trial is begun again."""
-Measure = Callable[[int, Case, int], Trial]
-"""(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +174,11 @@ class SliceBench:
     report: Report
     """Without runs: when, by which command, where."""
     observer: Observer
-    measure: Measure
+    measure: Callable[[int, Case, int], Trial]
+    """(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Adds to an A/B test what is known of its arms."""
-    told: Callable[[int, Case], Case] = lambda arm, case: case
+    described: Callable[[int, Case], Case] = lambda arm, case: case
     """(arm, case) → the case as that arm's Python measures it."""
 
 
@@ -240,47 +222,40 @@ class OtherPythons:
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
         """Yield a bench, when both Pythons have been tasted."""
         with StopSignals() as signals:
-            tasted = [
-                python.run([*python.words(case, 0), *python.taste()], signals.check)
-                for python, case in zip(self._pythons, self._cases, strict=True)
+            pairs = list(zip(self._pythons, self._cases, strict=True))
+            tasted = [python.taste(case, signals.check) for python, case in pairs]
+            # An older one may lack some of what it is asked for.
+            measured = [
+                next((run.case for run in report.runs), case)
+                for case, report in zip(self._cases, tasted, strict=True)
             ]
+            check_loops((measured[0], measured[1]), [python.options for python in self._pythons])
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
                 python = self._pythons[arm]
                 report = python.run(python.words(case, pair), signals.check)
                 signals.check()
-                return replace(_trial(python.name, report), index=pair)
+                run: Run | None = next(iter(report.runs), None)
+                if run is None or not run.trials:
+                    why = run.error if run else "its report is empty"
+                    raise EnvironmentFailure(f"{python.name} measured nothing: {why}.")
+                return replace(run.trials[0], index=pair)
 
-            measured = [_case(case, report) for case, report in zip(self._cases, tasted, strict=True)]
-            check_loops((measured[0], measured[1]), [python.options for python in self._pythons])
+            def learn(test: AbTest) -> AbTest:
+                a, b = (
+                    replace(
+                        arm,
+                        version=report.environment.host.python,
+                        tool_version=report.tool_version,
+                        builds=report.environment.builds,
+                    )
+                    for arm, report in zip(test.arms, tasted, strict=True)
+                )
+                return replace(test, arms=(a, b))
 
-            def told(arm: int, case: Case) -> Case:
+            def described(arm: int, case: Case) -> Case:
                 return replace(case, spec=measured[arm].spec)
 
             created = datetime.now(UTC).isoformat(timespec="seconds")
             report = Report(created=created, command=self._command, environment=tasted[0].environment)
-            yield SliceBench(report, observer, measure, lambda test: _learned(test, tasted), told)
-
-
-def _case(case: Case, tasted: Report) -> Case:
-    """Return a case as another Python has measured it: an older one may lack some of what it asks for."""
-    return next((run.case for run in tasted.runs), case)
-
-
-def _learned(test: AbTest, tasted: Sequence[Report]) -> AbTest:
-    a, b = (_known(arm, report) for arm, report in zip(test.arms, tasted, strict=True))
-    return replace(test, arms=(a, b))
-
-
-def _known(arm: Arm, tasted: Report) -> Arm:
-    environment = tasted.environment
-    return replace(
-        arm, version=environment.host.python, tool_version=tasted.tool_version, builds=environment.builds
-    )
-
-
-def _trial(name: str, report: Report) -> Trial:
-    run: Run | None = next(iter(report.runs), None)
-    if run is None or not run.trials:
-        raise EnvironmentFailure(f"{name} measured nothing: {run.error if run else 'its report is empty'}.")
-    return run.trials[0]
+            yield SliceBench(report, observer, measure, learn, described)

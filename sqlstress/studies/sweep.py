@@ -29,8 +29,7 @@ from sqlstress.report.case import Case
 # In which order cases are measured: in passes over all of them, so that drift meets all alike.
 #
 # What changes while we measure (heat, a neighbour, the disk's mood) would else be taken for what differs
-# between the cases: the trials of one case would meet it, and those of another one not. Two trials of the
-# same
+# between the cases: the trials of one case would meet it, and those of another one not. Two trials of one
 # pass lie near each other in time, and are a pair.
 
 
@@ -78,15 +77,7 @@ def expected_s(case: Case) -> float:
     return TRIAL_S + WORKER_S * case.concurrency + face_of(case).behaviour.guess_s(case)
 
 
-def _labels(cases: Sequence[Case], order: Sequence[Turn]) -> list[str]:
-    """Return what each trial is called: by its case, and where there are several by its pass."""
-    passes = max(turn.number for turn in order) + 1
-    if passes == 1:
-        return [f"[{turn.case + 1}/{len(cases)}] {cases[turn.case].label}" for turn in order]
-    return [f"[pass {turn.number + 1}/{passes}] {cases[turn.case].label}" for turn in order]
-
-
-class Pace:
+class Pace(Observer):
     """An Observer of trials: hands on what it hears, and adds how far the sweep has come.
 
     That is measured in the seconds that the trials are expected to take, corrected as they end.
@@ -100,7 +91,13 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._observer, self._clock = observer, clock
-        self._labels = _labels(cases, order)
+        passes = max(turn.number for turn in order) + 1
+        self._labels = [
+            f"[pass {turn.number + 1}/{passes}] {cases[turn.case].label}"
+            if passes > 1
+            else f"[{turn.case + 1}/{len(cases)}] {cases[turn.case].label}"
+            for turn in order
+        ]
         self._width = max(map(len, self._labels))
         self._operations_each = [face_of(cases[turn.case]).behaviour.operations_each for turn in order]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
@@ -184,41 +181,30 @@ class Sweep:
                 # Of what went wrong, the first thing explains the others.
                 run = _whole(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
-            if number == len(order) - 1:
-                self._sync_after = _sync_now(bench)
+            before = bench.report.environment.sync
+            if number == len(order) - 1 and before and bench.report.environment.builds:  # somebody syncs
+                with suppress(EnvironmentFailure):
+                    self._sync_after = measure(runner.folder, (before.primitive,))
             yield
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
         """Run a trial of a case, unless the case has ended by now, or need not be measured."""
-        run = self._runs.get(turn.case) or self._begin(turn.case, runner)
+        run = self._runs.get(turn.case)
+        if run is None:
+            case = self.cases[turn.case]
+            needless = face_of(case).is_needless(case, tuple(self._runs.values()))
+            self._runs[turn.case] = run = Run(case, skipped=needless)
+            if needless is None:
+                self._runs[turn.case] = run = Run(case, harness_ns=harness_ns(case, runner.signals.check))
         if run.error or run.skipped:
             return
         trial = runner.run(run.case, turn.number)
         # What hangs would do so in the next pass, and that takes its time.
-        hung = any((one.error or "").startswith(HUNG) for one in trial.workers)
+        hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
         )
         runner.signals.check()
-
-    def _begin(self, index: int, runner: TrialRunner) -> Run:
-        """Learn whether a case need be measured, and what the harness alone costs in it."""
-        case = self.cases[index]
-        reason = face_of(case).is_needless(case, tuple(self._runs.values()))
-        self._runs[index] = Run(case, skipped=reason)
-        if reason is None:
-            self._runs[index] = Run(case, harness_ns=harness_ns(case, runner.signals.check))
-        return self._runs[index]
-
-
-def _sync_now(bench: Bench) -> SyncCost | None:
-    """Return what a sync costs now, where somebody syncs; None where that can't be learned any more."""
-    before = bench.report.environment.sync
-    if not before or not bench.report.environment.builds:
-        return None
-    with suppress(EnvironmentFailure):
-        return measure(bench.runner.folder, (before.primitive,))
-    return None
 
 
 def _says(run: Run) -> bool:

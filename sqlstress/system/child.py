@@ -52,7 +52,7 @@ def begin_child() -> None:
     try:
         threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:
-        raise EnvironmentFailure(f"{error} (close other programs)") from error
+        raise EnvironmentFailure(f"{error}. Close other programs") from error
 
 
 _last_acts: list[Callable[[], None]] = []

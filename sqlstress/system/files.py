@@ -94,18 +94,10 @@ def read_text(path: Path, most: int) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise ValueError(f"it is larger than {_size(most)}")
+        unit, name = next((unit, name) for unit, name in _SIZES if most >= unit)
+        raise ValueError(f"it is larger than {most // unit} {name}")
     try:
-        return data.decode(_encoding(data))
+        # Either encoding knows its mark, and leaves it out.
+        return data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError("it is not text") from error
-
-
-def _encoding(data: bytes) -> str:
-    """Return the encoding of bytes; one that knows a mark leaves it out."""
-    return "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-
-
-def _size(number: int) -> str:
-    unit, name = next((unit, name) for unit, name in _SIZES if number >= unit)
-    return f"{number // unit} {name}"

@@ -98,21 +98,13 @@ class ForkServer:
 
     def fork(self, descriptors: list[int]) -> None:
         """Fork a process that inherits these descriptors of ours. Raises OSError."""
-        if not self._process or not self._process.is_alive():
-            self._begin_anew()
-        try:
-            self._send(descriptors)
-        except BrokenPipeError:  # it was killed a moment ago, and still counts as alive
-            self._begin_anew()
-            self._send(descriptors)
-
-    def _send(self, descriptors: list[int]) -> None:
-        assert self._channel
-        reduction.sendfds(self._channel, descriptors)
-
-    def _begin_anew(self) -> None:
+        if self._channel and self._process and self._process.is_alive():
+            with suppress(BrokenPipeError):  # it was killed a moment ago, and still counts as alive
+                return reduction.sendfds(self._channel, descriptors)
         self._end()
         self._begin()
+        assert self._channel
+        return reduction.sendfds(self._channel, descriptors)
 
     def _begin(self) -> None:
         self._channel, theirs = socket.socketpair()
@@ -194,18 +186,17 @@ class _Forked(popen_forkserver.Popen):
         """Return the exit code; None while it runs."""
         while self.returncode is None:
             try:
-                self._take(forkserver.read_signed(self.sentinel))
+                number = forkserver.read_signed(self.sentinel)
             except BlockingIOError:
                 break
             except (OSError, EOFError):
                 self.returncode = LOST
+            else:
+                if self._id is None:
+                    self._id = number
+                else:
+                    self.returncode = number
         return self.returncode
-
-    def _take(self, told: int) -> None:
-        if self._id is None:
-            self._id = told
-        else:
-            self.returncode = told
 
 
 def _close(*descriptors: int) -> None:

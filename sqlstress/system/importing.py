@@ -15,9 +15,6 @@ def named(target: str) -> Any:
     return getattr(import_module(module), name)
 
 
-# Python's search for garbage that refers to itself, and when to do without it.
-
-
 @contextmanager
 def no_search() -> Iterator[None]:
     """Search for none meanwhile: among the millions of lists of a report it takes most of the time."""

@@ -9,7 +9,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -82,6 +82,21 @@ class Spawning:
 SPAWNING = Spawning()
 
 
+def starting(modules: Sequence[str]) -> AbstractContextManager[Starter]:
+    """Return what starts processes that need these modules: they are forked by one that has imported them.
+
+    They are spawned where there are none, on Windows, and where this Python's multiprocessing is not the one
+    that `forkserver` knows.
+    """
+    if modules and sys.platform != "win32":
+        with suppress(ImportError, AttributeError):  # of what multiprocessing keeps to itself
+            from sqlstress.system import forkserver
+
+            if forkserver.is_possible():
+                return forkserver.ForkServer(modules)
+    return nullcontext(SPAWNING)
+
+
 def start(process: BaseProcess) -> None:
     """Start a process that no Ctrl-C can reach while it is importing. Raises OSError."""
     if sys.platform != "win32":
@@ -89,22 +104,15 @@ def start(process: BaseProcess) -> None:
         # would end it before us, and multiprocessing complain of that.
         with held_back("SIGHUP"):
             resource_tracker.ensure_running()
-    with held_back("SIGINT"), _main_left_out():
-        process.start()
-
-
-@contextmanager
-def _main_left_out() -> Iterator[None]:
-    """Let the processes started meanwhile not import the main module again: they need nothing of it.
-
-    It may be a user's script, which would then run once more in each of them.
-    """
+    # The main module is left out, which may be a user's script: it would run once more in each process, and
+    # they need nothing of it.
     main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with held_back("SIGINT"):
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            process.start()
+        finally:
+            sys.modules["__main__"] = main
 
 
 @contextmanager
@@ -127,16 +135,12 @@ def death(exitcode: int | None) -> str:
     """Say how a process ended that sent no result."""
     if exitcode is None:
         return "closed its pipe without a result"
-    if exitcode < 0:
-        return f"was killed by {_signal_name(-exitcode)}"
-    return f"ended with exit code {exitcode} and no result"
-
-
-def _signal_name(number: int) -> str:
+    if exitcode >= 0:
+        return f"ended with exit code {exitcode} and no result"
     try:
-        return signal.Signals(number).name
+        return f"was killed by {signal.Signals(-exitcode).name}"
     except ValueError:  # a real-time signal
-        return f"signal {number}"
+        return f"was killed by signal {-exitcode}"
 
 
 def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -164,7 +168,7 @@ def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: 
                 pulse()
         except (EOFError, ConnectionError) as error:
             process.join(GRACE_S)
-            raise Died(f"a process of ours {death(process.exitcode)}. Try again.") from error
+            raise Died(f"a process of sqlstress {death(process.exitcode)}. Try again.") from error
         finally:
             process.kill()
             process.join()

@@ -28,20 +28,17 @@ def shared_array(code: str, length: int) -> Any:
     size = ctypes.sizeof(kind)
     try:
         wrapper = BufferWrapper(size)
-        _clear(wrapper.create_memoryview())
+        memory = wrapper.create_memoryview()
+        if sys.platform == "win32":
+            memory[:] = bytes(len(memory))  # room was found when it was mapped
+        else:
+            # It may have been used before. A system call writes it, which fails where there is no room.
+            with Path("/dev/zero").open("rb", buffering=0) as zeros:
+                while memory:
+                    memory = memory[zeros.readinto(memory) or 0 :]
     except (OSError, MemoryError) as error:
         raise EnvironmentFailure(
-            f"there is no room for {size:,} bytes of shared memory, neither in /dev/shm nor in the "
-            "temporary folder. Free some, let TMPDIR name a folder with room, or lower --key-space."
+            f"not enough space for {size:,} bytes of shared memory in /dev/shm or the temporary folder. "
+            "Free some, set TMPDIR to a folder with space, or lower --key-space."
         ) from error
     return rebuild_ctype(kind, wrapper, None)
-
-
-def _clear(memory: memoryview) -> None:
-    """Write zeros, since memory is used again. Raises OSError where there is no room."""
-    if sys.platform == "win32":
-        memory[:] = bytes(len(memory))  # room was found when it was mapped
-        return
-    with Path("/dev/zero").open("rb", buffering=0) as zeros:
-        while memory:
-            memory = memory[zeros.readinto(memory) or 0 :]

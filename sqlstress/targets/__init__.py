@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.target import Known, drivers, known_as
 
-if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
-    from collections.abc import Iterator, Sequence
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from sqlstress.report.case import Case
-    from sqlstress.targets.directions import Directions, Directs
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Meeting
     from sqlstress.targets.place import Place, Target
+    from sqlstress.targets.views import Interruptible
+
+T = TypeVar("T")
+_TICK_S = 0.05
 
 
 def target_of(driver: str) -> Target:
-    """Import the target of a driver."""
     return _imported(known_as(driver))
 
 
 def _imported(known: Known) -> Target:
     if not known.package:
-        return cast("Target", import_module(f"{__name__}.{known.target}"))
+        return cast("Target", import_module(f"{__name__}.{known.target}").TARGET)
     try:
-        return cast("Target", import_module(known.package))
+        return cast("Target", import_module(known.package).TARGET)
     except Exception as error:  # it is somebody else's code
-        from sqlstress.errors import EnvironmentFailure
-
-        raise EnvironmentFailure(f"{known.package} can't be imported: {error}") from error
+        raise EnvironmentFailure(f"cannot import {known.package}: {error}") from error
 
 
 def open_place(case: Case, where: Path) -> Place:
@@ -42,23 +44,15 @@ def open_place(case: Case, where: Path) -> Place:
     return target_of(case.driver).open_place(case, where)
 
 
-def stand_in(driver: str, folder: Path) -> Directions:
-    """Return directions to nothing of a driver's target, for a program of the user's that is only looked at.
-
-    `folder` is an empty one of ours.
-    """
-    return cast("Directs", target_of(driver)).stand_in(folder)
-
-
 @contextmanager
 def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
     """Have what cases need beside their workers, such as a server of ours, while the block lasts."""
-    own: dict[str, list[Case]] = {}
+    by_target: dict[str, list[Case]] = {}
     for case in cases:
-        own.setdefault(known_as(case.driver).target, []).append(case)
-    with ExitStack() as had:
-        for of_target in own.values():
-            had.enter_context(target_of(of_target[0].driver).serving(of_target, folder))
+        by_target.setdefault(known_as(case.driver).target, []).append(case)
+    with ExitStack() as served:
+        for of_target in by_target.values():
+            served.enter_context(target_of(of_target[0].driver).serving(of_target, folder))
         yield
 
 
@@ -68,22 +62,41 @@ def joining(cases: Sequence[Case]) -> Iterator[Meeting | None]:
 
     Who invites hosts has seen that the cases name one server.
     """
-    from sqlstress.targets.meeting import Meets, invitation
+    from sqlstress.targets.meeting import invitation
 
-    invited = invitation()
-    if invited is None:
+    if (invited := invitation()) is None:
         yield None
         return
-    with cast(Meets, target_of(cases[0].driver)).joining(cases, invited) as met:
-        yield met
+    with target_of(cases[0].driver).joining(cases, invited) as meeting:
+        yield meeting
 
 
 def file_patterns() -> list[str]:
     """Return, as regular expressions, the names of the files that targets leave in a folder."""
-    from sqlstress.errors import EnvironmentFailure
-
-    found = []
+    patterns = []
     for known in {known.target: known for known in drivers().values()}.values():
         with suppress(EnvironmentFailure):  # what can't be imported has left nothing
-            found.append(_imported(known).FILES)
-    return [pattern for pattern in found if pattern]
+            patterns.append(_imported(known).FILES)
+    return [pattern for pattern in patterns if pattern]
+
+
+def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
+    """Return what a task returns that may take long in a database; it is interrupted when `pulse` raises.
+
+    It runs in a thread of its own: a signal is heard by the main thread only, and not inside a library.
+    """
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    with ThreadPoolExecutor(1) as executor:
+        try:
+            answer = executor.submit(task)
+        except RuntimeError as error:
+            raise EnvironmentFailure(f"{error}. Close other programs.") from error
+        try:
+            while wait([answer], _TICK_S).not_done:
+                pulse()
+        except BaseException:
+            while wait([answer], _TICK_S).not_done:
+                connection.interrupt()
+            raise
+        return answer.result()

@@ -7,10 +7,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-
-    from sqlstress.report.case import Case
     from sqlstress.report.results import Together
     from sqlstress.system.interrupt import Pulse
 
@@ -39,8 +35,8 @@ def invitation() -> Invitation | None:
     text = os.environ.get(INVITATION)
     if not text:
         return None
-    found = json.loads(text)
-    return Invitation(found["meeting"], found["host"], tuple(found["asked"]))
+    said = json.loads(text)
+    return Invitation(said["meeting"], said["host"], tuple(said["asked"]))
 
 
 class Meeting(Protocol):
@@ -64,10 +60,3 @@ class Meeting(Protocol):
 
         Raises EnvironmentFailure where the server's clock can't be read any more.
         """
-
-
-class Meets(Protocol):
-    """A target at whose server hosts can meet. Its module has this name beside the others."""
-
-    def joining(self, cases: Sequence[Case], invited: Invitation) -> AbstractContextManager[Meeting]:
-        """Have a host's part in a meeting at the server that all cases name, while the block lasts."""

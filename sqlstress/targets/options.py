@@ -8,7 +8,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.plan import Request
 from sqlstress.report.case import SETTINGS, Case, traits
-from sqlstress.target import Known, driver_for, serves, takes, target_name
+from sqlstress.target import Known, serves, takes, target_name
 
 OF_SERVERS = ("dsn", "isolation", "anyway")
 """Options that say something of a server."""
@@ -17,19 +17,17 @@ OF_SERVERS = ("dsn", "isolation", "anyway")
 def drivers(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
 ) -> tuple[str, ...]:
-    """Return the drivers that are asked for, of those that are known: one of each target.
-
-    Raises UsageError.
-    """
+    """Return the drivers to measure with, of those that are known: one of each target. Raises UsageError."""
     wanted = request.case.driver
     if targets is None:
         return (wanted,)
     if "driver" in request.given and target_name(wanted) not in targets:
         raise UsageError(
-            f"--driver {wanted} is of {target_name(wanted)}, which --target leaves out: name it there too, "
-            "or leave out --driver."
+            f"--driver {wanted} needs --target {target_name(wanted)}. Add it to --target, or leave out "
+            "--driver."
         )
-    return tuple(driver_for(known, target, wanted) for target in targets)
+    of_targets = [[name for name in known if known[name].target == target] for target in targets]
+    return tuple(wanted if wanted in names else names[0] for names in of_targets)
 
 
 def check_options(
@@ -42,21 +40,22 @@ def check_options(
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):
             strangers = [target_name(name) for name in names if not takes(name, option)]
-            raise UsageError(f"--{option} means nothing to {' and '.join(strangers)}: leave it out.")
-
-
-def traits_there(case: Case) -> dict[str, str]:
-    """Return a case by option, of the settings those that mean something to its target."""
-    told = traits(case)
-    for name in SETTINGS:
-        if not takes(case.driver, name):
-            del told[name]
-    return {**told, "isolation": case.server.isolation} if case.server else told
+            raise UsageError(f"--{option} is not supported by {' and '.join(strangers)}. Leave it out.")
 
 
 def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
     """Raise UsageError for what is said of a server where there is none."""
     for option in OF_SERVERS:
         if option in request.given and not any(map(serves, names)):
-            servers = " or ".join(dict.fromkeys(one.target for one in known.values() if one.serves))
-            raise UsageError(f"--{option} is for a server: add --target {servers}, or leave it out.")
+            servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
+            raise UsageError(f"--{option} needs a server. Add --target {servers}, or leave it out.")
+
+
+def traits_there(case: Case) -> dict[str, str]:
+    """Return a case by option, of the settings those that mean something to its target."""
+    values = {
+        name: value
+        for name, value in traits(case).items()
+        if name not in SETTINGS or takes(case.driver, name)
+    }
+    return {**values, "isolation": case.server.isolation} if case.server else values

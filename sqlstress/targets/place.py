@@ -6,19 +6,32 @@ answer, such as SQLite what is in its WAL, has no name here: who needs it asks t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sqlstress.options.dsn import Dsn
-from sqlstress.report import Check, Space, SqliteBuild, WorkerResult
-from sqlstress.report.case import Case
-from sqlstress.report.results import Where
-from sqlstress.report.server import Server
-from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.directions import Directions
-from sqlstress.targets.views import Client, Maker, NativeStore, Reader, Store, Table
+from sqlstress.errors import EnvironmentFailure, UsageError, plainly
+
+if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from sqlstress.options.dsn import Dsn
+    from sqlstress.report import Check, SqliteBuild, WorkerResult
+    from sqlstress.report.case import Case, Server
+    from sqlstress.report.results import Where
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.meeting import Invitation, Meeting
+    from sqlstress.targets.views import (
+        Client,
+        Directions,
+        Maker,
+        NativeStore,
+        Operation,
+        Reader,
+        Store,
+        Table,
+    )
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"
@@ -36,6 +49,62 @@ class Disturbance(NamedTuple):
     """What a check says that has nothing to read; None where the proof can be made all the same."""
 
 
+class Seal:
+    """Files as they were when it was made, to be looked at without opening them. One that was not there then
+    is none of its business.
+
+    A process that works on a file does not see that its name has gone to another one: it goes on with
+    a deleted file as if nothing had happened, as fast as before.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        """Raises OSError when it can't be told what a file is."""
+        self._files = [(path, identity) for path in paths if (identity := _identity(path))]
+
+    def broken(self) -> str | None:
+        """Say which file is another one now, or gone, or that it can't be told; None when none is."""
+        try:
+            return self.exchanged()
+        except OSError as error:
+            return f"a database file could not be looked at ({error.strerror})"
+
+    def exchanged(self) -> str | None:
+        """Say the same, or raise OSError where it can't be told."""
+        for path, before in self._files:
+            now = _identity(path)
+            if now != before:
+                return f"{path.name} was {'replaced by another file' if now else 'deleted'}"
+        return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file; None when there is none. Raises OSError."""
+    try:
+        try:
+            status = path.stat()
+        except PermissionError:  # others may have it open in a way that denies that for a moment
+            from sqlstress.system.files import tried_again
+
+            status = tried_again(path.stat)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+class ClientStore:
+    """A store whose connections a client has; who makes it fills the lists."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.was_busy, self.busy_counts = client.was_busy, client.busy_counts
+        self.effective, self.close = client.effective, client.close
+        self.gets: list[Operation] = []
+        self.pairs: list[Operation] = []
+        self.puts: list[Operation] = []
+        self.batches: list[Operation] = []
+        self.updates: list[Operation] = []
+
+
 class Watch(Protocol):
     """A process's own account of where its time goes."""
 
@@ -44,13 +113,6 @@ class Watch(Protocol):
 
     def end(self) -> None:
         """Say that all is done."""
-
-
-class Seal(Protocol):
-    """What a process works on, as it was when the seal was made: to be looked at without opening it."""
-
-    def broken(self) -> str | None:
-        """Say what of it is another one now, or gone; None when nothing is."""
 
 
 class Snapshot(Protocol):
@@ -69,16 +131,13 @@ class Snapshot(Protocol):
 class Place(Protocol):
     """Where the data of one case lies, as one process has it: the parent, or a worker."""
 
+    case: Case
+    where: Path
+    """What `open_place` made it of: other processes make theirs of the same."""
+
     @property
     def stores(self) -> bool:
         """Whether it keeps what it is given; else there is nothing to prepare, to prove or to examine."""
-
-    @property
-    def case(self) -> Case: ...
-
-    @property
-    def where(self) -> Path:
-        """What `open_place` made it of: other processes make theirs of the same."""
 
     # A worker's, and of a process beside the workers.
 
@@ -88,6 +147,14 @@ class Place(Protocol):
         Processes have the workers' numbers, and beyond them those beside the workers. None where there is
         nothing to tell. Raises EnvironmentFailure where it can't be told.
         """
+        return None
+
+    def pause(self, schedule: Sequence[int]) -> None:
+        """Let this process pause inside the store, as a schedule of its own kind says; before it connects.
+
+        Raises EnvironmentFailure where it can't.
+        """
+        raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket, and return its key-value view, with the settings of the case.
@@ -107,6 +174,7 @@ class Place(Protocol):
 
     def seal(self) -> Seal | None:
         """Seal what this process holds open; None where nothing of it can be exchanged unseen."""
+        return None
 
     # The parent's.
 
@@ -115,33 +183,38 @@ class Place(Protocol):
 
         Raises EnvironmentFailure where there is no room.
         """
+        return None
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
         """Return what they told; None where that is nothing."""
+        return None
 
     def table(self, key_type: str, value_size: int, counters: int) -> Table | None:
         """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
 
         In each bucket there are so many counters. None where nothing is stored.
         """
+        return None
 
     def schema(self) -> Sequence[Definition]:
         """Return what is defined, in every bucket alike; nothing where nothing is."""
+        return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
         """Take down what no worker changes, when everything is prepared; None where there is nothing."""
+        return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
         """Yield (setting, value asked for, answer) where another value was read back."""
+        return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
         """Say whether the target takes its own data for sound; `level` is "quick" or "full"."""
+        return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
         """Say whether every bucket defines what was created, and nothing else."""
-
-    def space(self, pulse: Pulse) -> Space | None:
-        """Return what space the data takes, while nobody uses it; None where that can't be told."""
+        return None
 
     def discard(self) -> None:
         """Remove what lies there of this case, and nothing else."""
@@ -185,13 +258,11 @@ class SqlPlace(Place, Protocol):
 
 
 class Target(Protocol):
-    """A package of targets. Its module has these names."""
+    """A target: its module has one, called TARGET."""
 
-    STORES: bool
-    """Whether its places keep what they are given."""
-    FILES: str | None
+    FILES: str | None = None
     """The names of the files that it leaves in a folder, as a regular expression; None: it leaves none."""
-    DESCRIPTORS: int
+    DESCRIPTORS: int = 0
     """File descriptors that a process needs for each bucket, at most."""
 
     def open_place(self, case: Case, where: Path) -> Place:
@@ -202,12 +273,25 @@ class Target(Protocol):
 
         `anyway`: also on one that is not this machine. Raises UsageError for what it can't carry out.
         """
+        return case
+
+    def stand_in(self, folder: Path) -> Directions:
+        """Return directions to nothing, for a program of the user's that is only looked at.
+
+        `folder` is an empty one of ours.
+        """
+        raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
         """Have what cases need beside their workers, in a folder of ours, while the block lasts.
 
         Raises EnvironmentFailure where it can't be had.
         """
+        return nullcontext()
+
+    def joining(self, cases: Sequence[Case], invited: Invitation) -> AbstractContextManager[Meeting | None]:
+        """Have a host's part in a meeting at the server that all cases name, while the block lasts."""
+        return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
         """Return the modules that a worker imports of it, so that they are there before it is forked.
@@ -217,6 +301,7 @@ class Target(Protocol):
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return what went wrong, and what to do about it, with the target's name for it."""
+        return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         """Return what a commit is worth with the settings that were read back, in words.
@@ -230,6 +315,7 @@ class Target(Protocol):
 
     def foresees(self, error: Exception) -> bool:
         """Return whether an error is of a kind that its drivers raise: it is no fault of this program."""
+        return False
 
     def untold(self, driver: str) -> str | None:
         """Return why it can't be told where the time goes with a driver, here; None when it can."""
@@ -242,3 +328,4 @@ class Target(Protocol):
 
     def describe(self, driver: str) -> SqliteBuild | None:
         """Return the library that a driver uses, for the fingerprint; None where there is none."""
+        return None

@@ -1,16 +1,52 @@
-"""A key-value view of what a target stores: a worker's half, and the parent's."""
+"""The views of what a target stores: keys and values, SQL, and directions for programs of the user's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from sqlstress.system.interrupt import Pulse
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
+    from sqlstress.system.interrupt import Pulse
+
+T = TypeVar("T")
 Operation = Callable[[Any], Any]
+Row = tuple[Any, ...]
+Named = Mapping[str, Any]
+"""Values by the names of the parameters, which are written :name; there may be more than those."""
+
+# Keys and values: a worker's half, in Python or in C, and the parent's.
 
 
-class Store(Protocol):
+class Connected(Protocol):
+    """What a worker has of a database."""
+
+    def effective(self) -> dict[str, str]:
+        """Return the settings as the database answers them; where buckets differ, all answers."""
+
+    def close(self) -> None:
+        """Close every connection."""
+
+
+class Waits(Connected, Protocol):
+    """The same where it may have to wait for others."""
+
+    def was_busy(self, error: Exception) -> bool:
+        """Return whether an operation was given up because others were in the way, and count it if so."""
+
+    def busy_counts(self) -> tuple[int, int]:
+        """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
+
+
+class NativeStore(Connected, Protocol):
+    """A worker's half whose operations are done in C, by a loop that runs there as a whole."""
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a plan of `kv.native`, and return what was done. Raises EnvironmentFailure."""
+
+
+class Store(Waits, Protocol):
     """A worker's half: functions by bucket, each one transaction. All lists are indexed by bucket."""
 
     gets: list[Operation]
@@ -23,31 +59,6 @@ class Store(Protocol):
     """[(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
     """(counter,): read the counter, write it plus one."""
-
-    def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation was given up because a lock stayed taken, and count it if so."""
-
-    def busy_counts(self) -> tuple[int, int]:
-        """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
-
-    def effective(self) -> dict[str, str]:
-        """Return the settings as the store answers them; where buckets differ, all answers."""
-
-    def close(self) -> None:
-        """Close every connection."""
-
-
-class NativeStore(Protocol):
-    """A worker's half whose operations are done in C, by a loop that runs there as a whole."""
-
-    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Carry out a plan of `kv.native`, and return what was done. Raises EnvironmentFailure."""
-
-    def effective(self) -> dict[str, str]:
-        """Return the settings as the store answers them; where buckets differ, all answers."""
-
-    def close(self) -> None:
-        """Close every connection."""
 
 
 class Table(Protocol):
@@ -76,13 +87,8 @@ class Table(Protocol):
         """Return the counters of a bucket by their numbers."""
 
 
-# An SQL view of what a target stores, for work of the user's: a worker's half, and the parent's.
+# SQL of the user's: a worker's half, and the parent's.
 
-
-T = TypeVar("T")
-Row = tuple[Any, ...]
-Named = Mapping[str, Any]
-"""Values by the names of the parameters, which are written :name; there may be more than those."""
 
 BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused"
 
@@ -116,7 +122,7 @@ class Session(Protocol):
         """Return whether a transaction is open."""
 
 
-class Client(Protocol):
+class Client(Waits, Protocol):
     """A worker's half, with the settings of the case."""
 
     @property
@@ -129,21 +135,22 @@ class Client(Protocol):
     def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
         """Wrap an operation so that it is begun again, as a whole, until its time-out has passed."""
 
-    def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation was given up because others were in the way, and count it if so."""
 
-    def busy_counts(self) -> tuple[int, int]:
-        """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
+class Interruptible(Protocol):
+    """A connection whose statement, which runs in another thread, can be made to fail soon."""
 
-    def effective(self) -> dict[str, str]:
-        """Return the settings as the database answers them."""
-
-    def close(self) -> None:
-        """Close the connection."""
+    def interrupt(self) -> None: ...
 
 
-class Reader(Protocol):
-    """A connection that only reads."""
+class Answers(Protocol):
+    """A connection of the parent's."""
+
+    def answer(self, error: BaseException) -> Answer | None:
+        """Return what an error of the database says; None of one that is not the database's."""
+
+
+class Reader(Answers, Interruptible, Protocol):
+    """One that only reads."""
 
     def begin(self) -> None:
         """Begin to read: all as of one moment, until `end`."""
@@ -160,17 +167,11 @@ class Reader(Protocol):
     def understood(self, sql: str, names: Sequence[str]) -> None:
         """Raise the database's error for a statement that it does not understand; it is not run."""
 
-    def interrupt(self) -> None:
-        """Let a query that runs in another thread fail soon."""
-
-    def answer(self, error: BaseException) -> Answer | None:
-        """Return what an error of the database says; None of one that is not the database's."""
-
     def close(self) -> None:
         """Close the connection."""
 
 
-class Maker(Protocol):
+class Maker(Answers, Protocol):
     """Makes the data of a trial: what it does is not to be kept after a power failure."""
 
     def run(self, sql: str) -> None:
@@ -182,21 +183,19 @@ class Maker(Protocol):
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
 
-    def answer(self, error: BaseException) -> Answer | None:
-        """Return what an error of the database says; None of one that is not the database's."""
 
+class Directions(NamedTuple):
+    """How a program of the user's finds the data, whatever it opens it with."""
 
-# What places have in common that do not tell where a process's time goes.
+    address: str
+    """What it opens: the path of a file, or a URL."""
+    variables: Mapping[str, str | None]
+    """Of its environment, what its libraries look for there; None: that must not be there."""
+    secret: str = ""
+    """What of it may neither be shown nor saved, whoever says it."""
 
+    def hidden(self, text: str) -> str:
+        """Return a text of a program's without the secret."""
+        from sqlstress.options.dsn import UNSHOWN
 
-class Untold:
-    """A place inherits from it: nothing is watched, and nothing told."""
-
-    def watch(self, trace: object, process: int) -> None:
-        return None
-
-    def trace(self, processes: int) -> None:
-        return None
-
-    def account(self, trace: object, workers: object) -> None:
-        return None
+        return text.replace(self.secret, UNSHOWN) if self.secret else text

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 from sqlstress.errors import UsageError, plainly
 
 if TYPE_CHECKING:
-    from sqlstress.targets.directions import Directions
+    from sqlstress.targets.views import Directions
 
 
 DATABASE = "SQLSTRESS_DATABASE"
 """The environment variable that has the path of the trial's database, or its URL on a server."""
+OLD_DATABASE = "SQLSTRESS_DB"
+"""Its old name for commands, which is still set: scripts read it."""
 
 
 class Unloadable(UsageError):
@@ -44,7 +46,7 @@ def load(file: str) -> ModuleType:
     except SystemExit as error:
         raise Unloadable(f"{file} exits when it is imported (exit code {error.code}).") from error
     except Exception as error:
-        raise Unloadable(f"{file}{_line(error, str(path))} can't be imported: {plainly(error)}.") from error
+        raise Unloadable(f"{file}{_line(error, str(path))} cannot be imported: {plainly(error)}.") from error
     return module
 
 
@@ -61,17 +63,18 @@ def _line(error: BaseException, file: str) -> str:
 
 def prepare_process(directions: Directions, seed: str) -> None:
     """Make this process one that the user's code can run in: seeded, told the database, and silent."""
-    found = environment(directions, DATABASE, os.environ)
+    variables = environment(directions, os.environ)
     os.environ.clear()
-    os.environ.update(found)
+    os.environ.update(variables)
     random.seed(seed)
     silence()
 
 
-def environment(directions: Directions, name: str, before: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which programs find the database; `name` is the variable of ours for it."""
-    told = {**before, **directions.variables, name: directions.address}
-    return {variable: value for variable, value in told.items() if value is not None}
+def environment(directions: Directions, before: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which programs find the database."""
+    address = dict.fromkeys((DATABASE, OLD_DATABASE), directions.address)
+    variables = {**before, **directions.variables, **address}
+    return {variable: value for variable, value in variables.items() if value is not None}
 
 
 def silence() -> None:

@@ -1,31 +1,42 @@
-"""The database that the workers find, and what must hold of it: as options, and as part of a case."""
+"""What all work of the user's own says: the database, what must hold of it, and on which target."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Behaviour
-from sqlstress.options.option import LOAD, TRUST, chosen, either, option, options_of
-from sqlstress.options.parsing import duration
+from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
+from sqlstress.options.parsing import duration, either, shown
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.plan import AT_A_RATE, Request, check_locking, check_rate, is_exclusive
-from sqlstress.report.case import SETTINGS, Case, Settings, common
-from sqlstress.report.server import ISOLATIONS, Server, anyway_option, target_option
-from sqlstress.target import AS_SET, for_programs, target_names
+from sqlstress.report.case import (
+    ISOLATIONS,
+    SETTINGS,
+    Case,
+    Server,
+    Settings,
+    anyway_option,
+    common,
+    target_option,
+)
+from sqlstress.system.files import read_text
+from sqlstress.target import AS_SET, Known, for_programs, target_names
 from sqlstress.targets import options as target_options
 from sqlstress.targets import target_of
-from sqlstress.user_work.files import digest, text_of
-from sqlstress.user_work.statements import Place, place_of, refuse, split
+from sqlstress.user_work import MOST_WEIGHT
+from sqlstress.user_work.statements import split
 
 MOST_SETUP = 64 << 20
 MOST_CHECKS = 64 << 10
 """Bytes of a file: the checks stand in every case of a report, the setup does not."""
 MOST_INVARIANTS = 50
+_WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
 _PYTHON = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
@@ -33,7 +44,7 @@ def names(value: Any) -> tuple[str, ...]:
     """Read one name or several."""
     found = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(one, str) and one for one in found):
-        raise ValueError("a name is a text that is not empty")
+        raise ValueError("a name must not be empty")
     return found
 
 
@@ -41,6 +52,36 @@ def name(value: Any) -> str:
     """Read a name."""
     (found,) = names([value])
     return found
+
+
+def weighted(word: str) -> tuple[str, int]:
+    """Return a name and its weight: "transfer.sql@3"; without one it is 1. Raises UsageError."""
+    match = _WEIGHTED.fullmatch(word)
+    if not match:
+        return word, 1
+    weight = int(match[2])
+    if not 1 <= weight <= MOST_WEIGHT:
+        raise UsageError(f"{shown(word)}: the weight must be a whole number from 1 to {MOST_WEIGHT:,}.")
+    return match[1], weight
+
+
+def text_of(name: str, most: int) -> str:
+    """Return the text of a file of so many bytes at most. Raises UsageError."""
+    path = Path(name)
+    try:
+        # What is no file, such as a pipe, may have no end, or never begin.
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{name!r:.200} is not a file.")
+        return read_text(path, most)
+    except OSError as error:
+        raise UsageError(f"cannot read {name!r:.200}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {name!r:.200}: {error}.") from error
+
+
+def digest(text: str) -> str:
+    """Return what tells a text from any other: the SHA-256 of its UTF-8, in hexadecimal digits."""
+    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +116,22 @@ class Data:
 class DataOptions:
     """The options that say so."""
 
-    setup: str | None = option(name, None, LOAD, "SQL that makes the database of each trial.", metavar="FILE")
+    setup: str | None = option(
+        name, None, LOAD, "SQL file that creates the database of each trial.", metavar="FILE"
+    )
     database: str | None = option(
         name,
         None,
         LOAD,
-        "A database of yours: each trial gets a copy, the original is only read.",
+        "Your database. Each trial uses a copy; the original is only read.",
         metavar="FILE",
     )
     check: tuple[str, ...] = option(
         names,
         (),
         TRUST,
-        "Queries that must return no rows (SQL), or FILE.py:FUNCTION that must not raise; before, during and "
-        "after the load; may be repeated.",
+        "SQL file of queries that must return no rows, or FILE.py:FUNCTION that must not raise. It runs "
+        "before, during and after the load. May be repeated.",
         metavar="FILE",
         multiple=True,
     )
@@ -96,7 +139,7 @@ class DataOptions:
         duration(0.01),
         "30s",
         TRUST,
-        "How long a check may take.",
+        "Time limit of a check.",
         name="check-timeout",
         metavar="TIME",
     )
@@ -109,22 +152,16 @@ CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
     """Return what the options name, read. Raises UsageError, with the place in the file."""
-    setup = ""
+    setup_digest = ""
     if request.setup is not None:
         setup = setup_text(request.setup)
-        # What can't be split or run is told before anything is made.
-        for one in split(request.setup, setup, dialect=dialect):
-            refuse(request.setup, setup, one, dialect)
-    found = tuple(one for file in request.check for one in _invariants(file, dialect))
-    if len(found) > MOST_INVARIANTS:
-        raise UsageError(f"--check: these are more than {MOST_INVARIANTS} checks.")
-    return Data(
-        request.setup or "",
-        digest(setup) if request.setup else "",
-        request.database or "",
-        found,
-        request.check_timeout_s,
-    )
+        setup_digest = digest(setup) if request.setup else ""
+        for _ in split(request.setup, setup, dialect=dialect):
+            pass  # what can't be split or run is told before anything is made
+    checks = tuple(one for file in request.check for one in _invariants(file, dialect))
+    if len(checks) > MOST_INVARIANTS:
+        raise UsageError(f"--check: there are more than {MOST_INVARIANTS} checks. Remove some.")
+    return Data(request.setup or "", setup_digest, request.database or "", checks, request.check_timeout_s)
 
 
 def setup_text(file: str) -> str:
@@ -133,34 +170,28 @@ def setup_text(file: str) -> str:
 
 
 def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
-    if found := _PYTHON.fullmatch(file):
-        if not Path(found[1]).is_file():
-            raise UsageError(f"--check {file!r:.200}: there is no such file.")
-        yield Invariant(found[2], file)
-        return
-    yield from invariants(file, text_of(file, MOST_CHECKS), dialect)
+    if function := _PYTHON.fullmatch(file):
+        if not Path(function[1]).is_file():
+            raise UsageError(f"--check: no such file: {file!r:.200}.")
+        yield Invariant(function[2], file)
+    else:
+        yield from invariants(file, text_of(file, MOST_CHECKS), dialect)
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
     """Yield the checks of a text of SQL. Raises UsageError for what is no query."""
     number = 0
     for number, one in enumerate(split(file, text, dialect=dialect), 1):
-        place = place_of(file, text, one.start)
-        refuse(file, text, one, dialect)
         if not one.reads:
-            raise place.error("a check is a query: SELECT, WITH, VALUES or PRAGMA")
+            raise one.place.error("a check must be a query: SELECT, WITH, VALUES or PRAGMA")
         if one.parameters:
-            raise place.error(f"a check has no variables: {one.parameters[0].text} has no value")
-        yield Invariant(one.comment[:60] or f"check {number}", _line(place), one.text)
+            raise one.place.error(f"a check cannot use variables, and {one.parameters[0].text} is one")
+        yield Invariant(one.comment[:60] or f"check {number}", f"{file}:{one.place.line}", one.text)
     if not number:
-        raise UsageError(f"{file!r:.200} holds no check.")
+        raise UsageError(f"{file!r:.200} has no check. Add a query to it.")
 
 
-def _line(place: Place) -> str:
-    return f"{place.file}:{place.line}"
-
-
-# Options that say on which targets programs of the user's are run.
+# On which targets it is run.
 
 
 _UNSAID = Server()
@@ -168,7 +199,7 @@ _UNSAID = Server()
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What they say."""
+    """On which targets it is run."""
 
     target: tuple[str, ...] | None = target_option(target_names(for_programs()))
     anyway: bool = anyway_option()
@@ -177,27 +208,24 @@ class Where:
 
 
 NOWHERE = Where()
-_OTHERWISE: dict[str, dict[str, Any]] = {
-    "isolation": {
-        "default": None,
-        "help": f"What transactions begin with: {either(ISOLATIONS)}; as your server has it if not given.",
-    }
-}
-"""What options mean here, where others connect."""
+_OF_SERVERS = dict(options_of(Server))
+_ISOLATION = (
+    f"Isolation level that transactions begin with: {either(ISOLATIONS)}. Default: that of your server."
+)
+_OF_SERVERS["isolation"] = replace(_OF_SERVERS["isolation"], default=None, help=_ISOLATION)
 WHERE = (
     *chosen(options_of(Where), "target"),
-    *(replace(one, **_OTHERWISE.get(one.name, {})) for one in chosen(options_of(Server))),
+    *_OF_SERVERS.values(),
     *chosen(options_of(Where), "anyway"),
 )
+"""Of programs of the user's, which connect themselves."""
 
 
-# On which targets programs of the user's are run, which open what they are told of themselves.
-
-
-def drivers(request: Request[Any, Any], where: Where) -> tuple[str, ...]:
-    """Return the drivers that our own look goes through, one of each target. Raises UsageError."""
-    known = for_programs()
-    found = target_options.drivers(request, where.target, known)
+def drivers(
+    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
+) -> tuple[str, ...]:
+    """Return the drivers that are asked for, one of each target. Raises UsageError."""
+    found = target_options.drivers(request, targets, known)
     target_options.check_options(request, found, SETTINGS, any)
     target_options.check_options(request, found, ("database",), all)
     target_options.check_servers(request, found, known)
@@ -205,7 +233,7 @@ def drivers(request: Request[Any, Any], where: Where) -> tuple[str, ...]:
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where) -> Case:
-    """Return a case as it is carried out on the target of a driver. Raises UsageError."""
+    """Return a case of a program as it is carried out on the target of a driver. Raises UsageError."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     return target_of(driver).checked(replace(case, driver=driver), server, where.anyway)
 
@@ -219,7 +247,7 @@ _READ_VERSION = 19
 
 
 def journal_mode_apart(name: str) -> str:
-    """Return the same, read by another process. Raises UsageError, or EnvironmentFailure where none starts.
+    """Do the same in another process. Raises UsageError, or EnvironmentFailure where none starts.
 
     Who closes a file gives up all locks that his process has on it: those of a test, or of a program, that
     measures a copy of the database on which it works itself.
@@ -238,30 +266,28 @@ def journal_mode(name: str) -> str:
     path = Path(name)
     try:
         if not path.is_file():
-            raise UsageError(f"--database {name!r:.200}: there is no such file.")
+            raise UsageError(f"--database: no such file: {name!r:.200}.")
         with path.open("rb") as file:
             header = file.read(_READ_VERSION + 1)
     except OSError as error:
         raise UsageError(f"cannot read {name!r:.200}: {error.strerror or error}.") from error
     if not header:
-        raise UsageError(f"{name!r:.200} is empty: there is nothing to copy. Leave out --database.")
+        raise UsageError(f"{name!r:.200} is empty. Leave out --database.")
     if not header.startswith(_HEADER):
-        raise UsageError(f"{name!r:.200} is no SQLite database, or an encrypted one.")
+        raise UsageError(f"{name!r:.200} is not a SQLite database, or is encrypted.")
     return "wal" if header[_READ_VERSION:] == b"\2" else "delete"
 
 
-# What all experiments with the user's own work say.
+# What their faces have in common.
 
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
-ITS_OWN = {"driver": "what is run here opens the database itself. --target says which one it is"}
+ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that there are not where the user's own code opens the database, and why."""
-
-
 BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True)
-COMPANIONS = {"checker": "sqlstress.user_work.checker:Checker"}
+COMPANIONS = {"checker": "sqlstress.user_work.checks:Checker"}
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
@@ -277,11 +303,14 @@ def check_together(request: Request[Any, Any], data: Data) -> Case:
     case = request.case
     for name in ("duration", "warmup"):
         if case.ops is not None and name in request.given:
-            raise UsageError(f"--ops takes the place of a window: leave out --ops or --{name}.")
+            raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
     check_rate(request)
     check_locking(request)
     if data.checks and is_exclusive(request.settings):
-        raise UsageError("--check needs a process of its own, and locking_mode=exclusive lets one in.")
+        raise UsageError(
+            "--check needs a further process, but locking_mode=exclusive allows one only. Leave one of "
+            "them out.",
+        )
     if "check-timeout" in request.given and not data.checks:
-        raise UsageError("--check-timeout is of checks: add --check, or leave it out.")
+        raise UsageError("--check-timeout needs --check. Add it, or leave out --check-timeout.")
     return case

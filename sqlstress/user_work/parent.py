@@ -8,15 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.engine.pool import plain
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.errors import SqlstressError
 from sqlstress.experiment import face_of
 from sqlstress.report import Check
 from sqlstress.statistics.units import format_duration
-from sqlstress.system.plain import plain
 from sqlstress.system.processes import call_apart
-from sqlstress.targets import open_place
-from sqlstress.targets.watched import run_watched
+from sqlstress.targets import open_place, run_watched
 from sqlstress.user_work import AFTER, UNDER, checks, database
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.loading import prepare_process
@@ -39,7 +38,7 @@ class BrokenBefore(SqlstressError):
     exit_code = 1
 
 
-class OwnWork(ProvenWork):
+class UserWork(ProvenWork):
     """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
 
     place: SqlPlace
@@ -72,9 +71,9 @@ class OwnWork(ProvenWork):
         """Make the database, and see that all checks hold before anybody works."""
         self.build(pulse)
         self.ready(pulse)
-        if self._is_checked and (found := broken_checks(self.place, pulse)):
+        if self._is_checked and (broken := _broken_checks(self.place, pulse)):
             raise BrokenBefore(
-                f"before any load, {'; '.join(told(found))}. Nothing was measured: mend the setup, or "
+                f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
 
@@ -82,8 +81,13 @@ class OwnWork(ProvenWork):
         yield from self.sound(pulse)
         yield from self.proofs(outcomes, pulse)
         if self._is_checked:
-            yield during(checks.Board(self._board).read())
+            yield _during(checks.Board(self._board).read())
             yield examined(AFTER, lambda: self._after(pulse))
+
+    def _after(self, pulse: Pulse) -> Check:
+        broken = _broken_checks(self.place, pulse)
+        status = "failed" if broken else "ok"
+        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         # At a rate what was not done stands in the table as queued.
@@ -93,24 +97,22 @@ class OwnWork(ProvenWork):
         why = f"no {unit} ended within the window of {window}: give a longer --duration, or --ops"
         return replace(trial, error=why)
 
-    def _after(self, pulse: Pulse) -> Check:
-        broken = broken_checks(self.place, pulse)
-        status = "failed" if broken else "ok"
-        return Check(AFTER, status, len(self.data.checks), len(broken), tuple(told(broken)))
 
-
-def during(seen: dict[str, Any] | None) -> Check:
+def _during(seen: dict[str, Any] | None) -> Check:
     """Return what the checker saw beside the load."""
     if not seen:
-        return Check(UNDER, "unknown", note="the checker said nothing")
-    broken = [Broken(one[0], one[1], tuple(one[2])) for one in seen["broken"]]
-    if broken:
-        return Check(UNDER, "failed", seen["rounds"], seen["failed"], tuple(told(broken)))
+        return Check(UNDER, "unknown", note="the checker did not report")
+    if seen["broken"]:
+        return Check(UNDER, "failed", seen["rounds"], seen["failed"], tuple(_lines(seen["broken"])))
     if seen["problem"]:
         return Check(UNDER, "unknown", seen["rounds"], note=seen["problem"].removesuffix("."))
     if not seen["rounds"]:
-        return Check(UNDER, "skipped", note="no check came to its end while the others worked")
+        return Check(UNDER, "skipped", note="no check finished during the load")
     return Check(UNDER, "ok", seen["rounds"])
+
+
+def _lines(broken: Sequence[Broken]) -> list[str]:
+    return [f"{one.name}: {', '.join(one.examples)}" for one in broken]
 
 
 # The parent's look at the checks, before the load and after it.
@@ -120,7 +122,7 @@ STARTING_S = 30.0
 """How long a process may take until it runs the first check."""
 
 
-def broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
+def _broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
     """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long."""
     data = place.case.spec.data
     if all(one.sql for one in data.checks):
@@ -133,28 +135,21 @@ def broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
     def hurried() -> None:
         pulse()
         if time.monotonic() > until:
-            raise Unchecked(f"the checks took longer than {limit_s:g} s: make them cheaper.")
+            raise Unchecked(
+                f"the checks took longer than {limit_s:g} s. Make them faster, or raise --check-timeout."
+            )
 
     return call_apart(hurried, broken_apart, plain(place.case), place.where)
 
 
 def broken_apart(case: Case, where: Path) -> list[Broken]:
-    """Do the same in a process of its own."""
+    """Do the same in a process of its own: whoever waits ends it."""
     place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
     prepare_process(place.directions(), str(case.seed))
-    with place.reading(_nobody_stops) as reader:
+    with place.reading(lambda: None) as reader:
         return _broken(case, reader)
-
-
-def _nobody_stops() -> None:
-    """Go on: whoever waits ends the process."""
 
 
 def _broken(case: Case, reader: Reader) -> list[Broken]:
     data = case.spec.data
     return list(Checks(data.checks, data.check_timeout_s).broken(reader))
-
-
-def told(found: Sequence[Broken]) -> list[str]:
-    """Return what each of them says, a line each."""
-    return [f"{one.name}: {', '.join(one.examples)}" for one in found]

@@ -6,7 +6,7 @@ Semicolons in strings, in quoted names, in comments and in triggers end nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import dropwhile, islice, pairwise
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from sqlstress.errors import UsageError
@@ -42,6 +42,7 @@ class Statement(NamedTuple):
     """One statement, without its semicolon and what stands before it."""
 
     text: str
+    place: Place
     start: int
     """Where it begins in the text that was split."""
     end: int
@@ -109,53 +110,60 @@ def tokens(
     for token in dialect.tokens(text, start, end):
         if token.kind == "other" and token.text in dialect.quotes:
             place = place_of(file, text, token.start)
-            raise place.error(f"{token.text} is opened here and never closed")
+            raise place.error(f"{token.text} opens here and is never closed")
         if token.text == "\0":
-            raise place_of(file, text, token.start).error("a NUL character can't stand in SQL")
+            raise place_of(file, text, token.start).error("SQL must not contain a NUL character")
         yield token
 
 
 def split(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Statement]:
-    """Yield the statements of a text; the last one may go without its semicolon. Raises UsageError."""
-    own: list[Token] = []
+    """Yield the statements of a text; the last one may go without its semicolon.
+
+    Raises UsageError, with the place, for what can't be split, and for what can't be run on a target.
+    """
+    place = Place(file, 1, 1)
+    counted = 0
+    for parts, comment, after in _split(tokens(file, text, start, end, dialect), dialect):
+        begin, last = parts[0].start, parts[-1]
+        # Counted once: a setup may have a million lines.
+        line = place.line + text.count("\n", counted, begin)
+        place, counted = Place(file, line, begin - text.rfind("\n", 0, begin)), begin
+        stop = last.start + len(last.text)
+        parameters = tuple(token for token in parts if token.kind == "parameter")
+        one = Statement(text[begin:stop], place, begin, after or stop, _words(parts), parameters, comment)
+        if dialect is POSTGRES and (problem := next(_problems(one), None)):
+            raise place.error(problem)
+        yield one
+
+
+def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
+    """Yield the tokens of each statement, the comment before it, and where its semicolon ends; 0 without."""
+    parts: list[Token] = []
     comment = ""
-    for token in tokens(file, text, start, end, dialect):
-        if token.kind == "end" and not _in_body(own, dialect):
-            if own:
-                yield _statement(text, own, token.start + 1, comment)
-            own, comment = [], ""
+    for token in tokens:
+        if token.kind == "end" and not _in_body(parts, dialect):
+            if parts:
+                yield parts, comment, token.start + 1
+            parts, comment = [], ""
         elif token.kind != "space":
-            own.append(token)
-        elif not own and token.text.startswith("--"):
+            parts.append(token)
+        elif not parts and token.text.startswith("--"):
             comment = token.text[2:].strip()
-    if own:
-        last = own[-1]
-        yield _statement(text, own, last.start + len(last.text), comment)
+    if parts:
+        yield parts, comment, 0
 
 
-def _in_body(own: list[Token], dialect: Dialect) -> bool:
+def _in_body(parts: list[Token], dialect: Dialect) -> bool:
     """Return whether a semicolon after these tokens stands inside a body: its END comes after one."""
-    if not dialect.body.match(" ".join(_words(own))):
+    if not dialect.body.match(" ".join(_words(parts))):
         return False
-    return len(own) < 2 or not (own[-1].text.lower() == "end" and own[-2].kind == "end")
+    return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
 
 
-def _words(own: list[Token]) -> tuple[str, ...]:
-    return tuple(token.text.lower() for token in own if token.kind == "word")
-
-
-def _statement(text: str, own: list[Token], end: int, comment: str) -> Statement:
-    first, last = own[0], own[-1]
-    return Statement(
-        text[first.start : last.start + len(last.text)],
-        first.start,
-        end,
-        _words(own),
-        tuple(token for token in own if token.kind == "parameter"),
-        comment,
-    )
+def _words(parts: list[Token]) -> tuple[str, ...]:
+    return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
 # SQL that a server would take, and that a measurement can't: it is told with its place, before any load.
@@ -172,55 +180,33 @@ _LASTING = {
 _OURS = "all is made in one schema of ours, which is dropped"
 
 
-def refuse(file: str, text: str, one: Statement, dialect: Dialect) -> None:
-    """Raise UsageError for a statement of a text that can't be run on a target, as its words say it."""
-    if dialect is POSTGRES and (problem := _at_server(one)):
-        raise place_of(file, text, one.start).error(problem)
-
-
-def _at_server(one: Statement) -> str | None:
-    """Say why a server of somebody's is not given this statement; None where it is."""
-    second = one.words[1] if len(one.words) > 1 else ""
-    if one.verb == "begin" and second in _MODES:
-        return f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"
-    if one.verb == "pragma":
-        return "PRAGMA is SQLite's"
-    if one.verb == "copy":
-        return "COPY has a stream of its own, which is not here: use INSERT (pg_dump --inserts writes it so)"
-    if one.verb in ("create", "alter", "drop", "comment") and second in _LASTING:
-        return f"{one.verb.upper()} {second.upper()} would stay on the server: {_OURS}"
-    if _moves(one, second):
-        return f"it lets names be looked for elsewhere: {_OURS}"
+def _problems(one: Statement) -> Iterator[str]:
+    """Yield why a server of somebody's is not given this statement."""
+    verb, second = one.verb, one.words[1] if len(one.words) > 1 else ""
+    if verb == "begin" and second in _MODES:
+        yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"
+    if verb == "pragma":
+        yield "PRAGMA is SQLite's"
+    if verb == "copy":
+        yield "COPY has a stream of its own, which is not here: use INSERT (pg_dump --inserts writes it so)"
+    if verb in ("create", "alter", "drop", "comment") and second in _LASTING:
+        yield f"{verb.upper()} {second.upper()} would stay on the server: {_OURS}"
+    if (
+        verb == "discard"
+        or (verb == "reset" and second in ("all", "search_path"))
+        or (verb == "set" and {"search_path", "schema"} & {*one.words[1:3]})
+        or ("set_config" in one.words and "search_path" in one.text)
+    ):
+        yield f"it lets names be looked for elsewhere: {_OURS}"
     if _leaves(one):
-        return f"what another schema holds is not changed: leave its name out, {_OURS}"
-    return None
-
-
-def _moves(one: Statement, second: str) -> bool:
-    """Return whether a statement changes in which schema names are looked for."""
-    if one.verb == "discard" or (one.verb == "reset" and second in ("all", "search_path")):
-        return True
-    if one.verb == "set" and {"search_path", "schema"} & {*one.words[1:3]}:
-        return True
-    return "set_config" in one.words and "search_path" in one.text
+        yield f"what another schema holds is not changed: leave its name out, {_OURS}"
 
 
 def _leaves(one: Statement) -> bool:
     """Return whether a statement changes what has the name of a schema before its own."""
+    tokens = (token.text for token in POSTGRES.tokens(one.text) if token.kind != "space")
+    head = takewhile(lambda text: text != "(" and text.lower() not in ("as", "is"), tokens)
     if one.verb in _DEFINES:
-        return "." in _head(one)
-    if one.verb not in _WRITING:
-        return False
-    rest = dropwhile(lambda word: word.lower() in _BEFORE_THE_NAME, _head(one))
-    return "." in islice(rest, 1, 2)
-
-
-def _head(one: Statement) -> list[str]:
-    """Return the tokens of a statement up to its first parenthesis, AS or IS."""
-    found = []
-    for token in POSTGRES.tokens(one.text):
-        if token.text == "(" or token.text.lower() in ("as", "is"):
-            break
-        if token.kind != "space":
-            found.append(token.text)
-    return found
+        return "." in head
+    rest = dropwhile(lambda word: word.lower() in _BEFORE_THE_NAME, head)
+    return one.verb in _WRITING and "." in islice(rest, 1, 2)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import phrase
@@ -42,6 +43,23 @@ def passes(files: int, processes: int, tps: float, noise: float = 0.02, count: i
     """Return a run over so many passes, around a TPS, with noise of its own."""
     draw = Random(f"{files}:{processes}")
     return run(files, processes, *(trial(tps * math.exp(draw.gauss(0, noise))) for _ in range(count)))
+
+
+NOISE = (0.98, 1.01, 1.0, 1.02, 0.99)
+"""What the passes of a calm machine differ by."""
+
+
+def at_each_pass(
+    case: Case, tps: float, processes: int = 2, noise: Sequence[float] = NOISE, **fields: Any
+) -> Run:
+    """Return a run of a case on one file with a trial for each pass, so many times a TPS."""
+    return run(1, processes, *(trial(tps * factor, **fields) for factor in noise), case=case)
+
+
+def one_table(*runs: Run) -> Group:
+    """Return the one table of these runs, whose cases may differ in one option."""
+    (found,) = joined(group_runs(runs))
+    return found
 
 
 def curve(files: int, *totals: float) -> list[Run]:

@@ -1,108 +1,267 @@
-"""What a plan answers: which value does better, by how much, and whether that is more than noise."""
+"""What the passes of cases say of each other: who leads, which value does better, and what cannot tell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from sqlstress.analysis import group as groups
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.answers import answer
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.answers import answer, doubts, laggards, leaders, leads, sides_of
+from sqlstress.analysis.finding import Finding
 from sqlstress.report import Check, Run, Verdict
-from sqlstress.report.case import Case
+from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.show.phrases import phrase
-from tests.analysis.hand_made import run, trial
+from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
+from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
 
-NOISE = (0.98, 1.01, 1.0, 1.02, 0.99)
 ROUGH = (1.1, 0.9, 1.0, 1.15, 0.87)
+WILD = (0.5, 1.9, 1.0, 1.4, 0.7)
 DRIFT = (1.0, 2.0, 4.0, 8.0, 16.0)
 """What meets all cases of a pass alike."""
 
 
-def measured(level: str, tps: float, noise: Sequence[float] = NOISE, processes: int = 2) -> Run:
-    """Return a run at a level of synchronous, a trial for each pass."""
-    case = replace(Case(), settings=replace(Case().settings, synchronous=level))
-    trials = (trial(tps * one, index=index) for index, one in enumerate(noise))
-    return run(1, processes, *trials, case=case)
+def wrong(found: Run) -> Run:
+    lost = Verdict((Check("last write", "failed", 10, 1, ("key 7 is gone",)),))
+    return replace(found, trials=tuple(replace(trial, verdict=lost) for trial in found.trials))
 
 
-def whole(*runs: Run) -> Group:
-    """Return the one table of these runs."""
-    (found,) = joined(group_runs(runs))
-    return found
+def passed(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
+    runs = [passes(1, processes, tps, noise) for processes, tps in enumerate(totals, 1)]
+    found = group(*runs).tested(runs)
+    assert found
+    return found, runs
 
 
-def told(*runs: Run) -> str:
-    return " ".join(phrase(finding) for finding in answer(whole(*runs)))
+def test_one_alone_leads_where_all_others_are_lower_beyond_doubt() -> None:
+    found, runs = passed(100, 900, 300, noise=0.01)
+    first, last = leaders(found, runs), laggards(found, runs)
+    assert (first.runs, first.unclear) == ((runs[1],), False)
+    assert (last.runs, last.unclear) == ((runs[0],), False)
 
 
-def test_the_first_sentence_says_how_many_times_and_how_sure_that_is() -> None:
-    runs = measured("full", 1000), measured("normal", 15_000, ROUGH)
-    assert told(*runs) == "synchronous normal: 15 times full (12 to 19). Measured in transactions a second."
-    assert advise_group(whole(*runs))[0].code == "answer"
+def test_those_that_hardly_differ_lead_together() -> None:
+    found, runs = passed(100, 1000, 1001, noise=0.003)
+    lead = leaders(found, runs)
+    assert set(map(id, lead.runs)) == {id(runs[1]), id(runs[2])}
+    assert lead.equal and not lead.unclear
 
 
-def test_what_drifts_over_the_passes_is_no_noise() -> None:
-    up = measured("full", 1000, DRIFT), measured("normal", 2000, DRIFT)
-    assert told(*up) == "synchronous normal: 2.0 times full (2.0 to 2.0). Measured in transactions a second."
+def test_those_that_noise_hides_cannot_be_told_apart() -> None:
+    found, runs = passed(1000, 1100, 1200, noise=0.5)
+    for lead in (leaders(found, runs), laggards(found, runs)):
+        assert len(lead.runs) == 3 and lead.unclear and not lead.equal
 
 
-def test_several_values_are_each_set_against_the_first() -> None:
-    text = told(measured("full", 1000), measured("normal", 2000, ROUGH), measured("off", 400))
-    assert text.startswith("synchronous normal: 2.0 times full (1.")
-    assert "); off: 0.40 times full (0.3" in text
+def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
+    found, _ = passed(1000, 1100, noise=0.1)
+    sure, unsure = Finding("a"), Finding("b", lead=Finding("c", unclear=True))
+    assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
+    (why,) = doubts(found, [sure, unsure, unsure], Case())
+    assert phrase(why).startswith('Reason for "cannot tell": 5 passes are too noisy. Use --repeat ')
+    for repeat, help_ in ((1, "use --repeat 5."), (7, "let all 7 passes finish.")):
+        (few,) = doubts(None, [sure], Case(repeat=repeat))
+        assert phrase(few) == f"Too few trials to tell a difference from noise: {help_}"
 
 
-def test_what_is_about_equal_is_called_so() -> None:
-    text = told(measured("full", 1000), measured("extra", 1001, NOISE[::-1]))
-    assert text.startswith("synchronous extra: about equal to full (0.9")
+# Values: which of an option does better.
 
 
-def test_what_noise_hides_cannot_be_told_and_how_long_it_would_take_is_said() -> None:
-    text = told(measured("full", 1000, (0.5, 1, 1.6, 0.7, 1.2)), measured("extra", 1200, (1, 1.5, 0.5, 1, 1)))
-    assert "synchronous extra: can't be told from full (0." in text
-    assert "5 passes are too noisy" in text
+def level(synchronous: str, tps: float, noise: Sequence[float] = NOISE, processes: int = 2) -> Run:
+    """Return a run at a level of synchronous."""
+    return at_each_pass(Case(settings=Settings(synchronous=synchronous)), tps, processes, noise)
 
 
-def test_a_single_trial_gives_no_interval_and_says_so() -> None:
-    text = told(measured("full", 1000, (1.0,)), measured("normal", 15_000, (1.0,)))
-    assert text == (
-        "synchronous normal: 15 times full. Measured in transactions a second. So few trials tell no "
-        "difference from noise: measure with --repeat 5."
-    )
+BOTH = [level("full", 1000, NOISE, count) for count in (1, 4)]
 
 
-def test_over_several_places_it_is_the_mean_and_where_it_differs_is_said() -> None:
-    full = [measured("full", 1000, NOISE, count) for count in (1, 4)]
-    normal = [measured("normal", tps, NOISE[::-1], count) for tps, count in ((16_000, 1), (4000, 4))]
-    assert told(*full, *normal) == (
-        "synchronous normal: 8.0 times full (7.8 to 8.2). Measured in transactions a second, as the mean "
-        "over 1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file but 4.0 times at 4 "
-        "processes on 1 file."
-    )
-
-
-def test_where_it_is_the_same_at_all_places_only_the_mean_is_said() -> None:
-    runs = [
-        measured(level, tps, noise, count)
-        for level, tps, noise in (("full", 1000, NOISE), ("normal", 2000, NOISE[::-1]))
-        for count in (1, 4)
-    ]
-    assert "reached" not in told(*runs)
-
-
-def test_wrong_data_and_what_was_not_measured_are_set_beside_nothing() -> None:
-    lost = Verdict((Check("last write", "failed", 10, 1),))
-    wrong = measured("normal", 2000)
-    wrong = replace(wrong, trials=tuple(replace(one, verdict=lost) for one in wrong.trials))
-    assert told(measured("full", 1000), wrong) == ""
-    failed = replace(measured("normal", 2000), trials=(), error="no space.")
-    assert told(measured("full", 1000), failed) == ""
+@pytest.mark.parametrize(
+    ("runs", "texts"),
+    [
+        (
+            [level("full", 1000), level("normal", 15_000, ROUGH)],
+            ["synchronous normal: 15 times full (12 to 19). Compared in transactions per second."],
+        ),
+        ([level("full", 1000, DRIFT), level("normal", 2000, DRIFT)], ["2.0 times full (2.0 to 2.0)"]),
+        (
+            [level("full", 1000), level("normal", 2000, ROUGH), level("off", 400)],
+            ["synchronous normal: 2.0 times full (1.", "); off: 0.40 times full (0.3"],
+        ),
+        (
+            [level("full", 1000), level("extra", 1001, NOISE[::-1])],
+            ["synchronous extra: about equal to full (0.9"],
+        ),
+        (
+            [level("full", 1000, (0.5, 1, 1.6, 0.7, 1.2)), level("extra", 1200, (1, 1.5, 0.5, 1, 1))],
+            ["synchronous extra: cannot tell (0.", "5 passes are too noisy"],
+        ),
+        (
+            [level("full", 1000, (1.0,)), level("normal", 15_000, (1.0,))],
+            [
+                "synchronous normal: 15 times full. Compared in transactions per second. Too few trials to "
+                "tell a difference from noise: use --repeat 5."
+            ],
+        ),
+        (
+            [*BOTH, level("normal", 16_000, NOISE[::-1], 1), level("normal", 4000, NOISE[::-1], 4)],
+            [
+                "synchronous normal: 8.0 times full (7.8 to 8.2). Compared in transactions per second, as "
+                "the mean over 1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file "
+                "but 4.0 times at 4 processes on 1 file."
+            ],
+        ),
+        ([*BOTH, *(level("normal", 2000, NOISE[::-1], count) for count in (1, 4))], ["1 file."]),
+        ([level("full", 1000), wrong(level("normal", 2000))], []),
+        ([level("full", 1000), replace(level("normal", 2000), trials=(), error="no space.")], []),
+    ],
+    ids=["more", "drift", "three", "equal", "noise", "one trial", "by place", "at all", "wrong", "failed"],
+)
+def test_a_value_is_set_against_the_first_one_pass_by_pass(runs: list[Run], texts: list[str]) -> None:
+    said = " ".join(phrase(finding) for finding in answer(one_table(*runs)))
+    assert all(text in said for text in texts) and bool(said) == bool(texts)
+    assert ("reached" in said) == (len(runs) == 4 and "16 times" in said)
 
 
 @pytest.mark.parametrize("others", [(), ("normal", "off")])
 def test_the_probability_of_an_error_is_shared_with_all_that_the_report_says(others: tuple[str, ...]) -> None:
-    group = whole(measured("full", 1000), *(measured(level, 2000) for level in others))
-    assert group.groups == (1 if not others else 4)
+    found = one_table(level("full", 1000), *(level(other, 2000) for other in others))
+    assert found.groups == (1 if not others else 4)
+
+
+# Sides: which target leads where, and only of commits that are worth the same.
+
+
+ANOTHER = "another"
+"""A driver of a target that is known by the registry alone."""
+
+
+@pytest.fixture(autouse=True)
+def another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DRIVERS, ANOTHER, Known("elsewhere", "", "of a test", keyvalue=True))
+
+
+def driven(
+    driver: str, tps: float, processes: int = 2, noise: Sequence[float] = NOISE, worth: str = SYNCED
+) -> Run:
+    """Return a run of a driver."""
+    return at_each_pass(Case(driver=driver), tps, processes, noise, durability=f"{worth}: as it is set")
+
+
+def said(*runs: Run) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for finding in advise_group(one_table(*runs)):
+        found.setdefault(finding.code, []).append(phrase(finding))
+    return found
+
+
+SYNCS = "With every commit synced: "
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        (
+            [driven("sqlite3", 1000), driven("lmdb", 3000, noise=NOISE[::-1])],
+            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.9 to 3.1 times sqlite).",
+        ),
+        (
+            [driven("lmdb", 3000, noise=NOISE[::-1]), driven("sqlite3", 1000)],
+            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.9 to 3.1 times sqlite).",
+        ),
+        (
+            [
+                *(driven("sqlite3", tps, n) for n, tps in ((1, 900), (2, 1000), (4, 1000), (8, 3000))),
+                *(
+                    driven("lmdb", tps, n, NOISE[::-1])
+                    for n, tps in ((1, 2000), (2, 2000), (4, 1001), (8, 1000))
+                ),
+            ],
+            f"{SYNCS}lmdb leads with 1 and 2 processes on 1 file (2.0 to 2.3 times sqlite); sqlite and lmdb "
+            "are about equal with 4 processes on 1 file; sqlite leads with 8 processes on 1 file (2.9 to 3.1 "
+            "times lmdb).",
+        ),
+        (
+            [driven("sqlite3", 1000, noise=DRIFT), driven("lmdb", 2000, noise=DRIFT)],
+            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.0 to 2.0 times sqlite).",
+        ),
+        (
+            [driven("sqlite3", 1000, noise=WILD), driven("lmdb", 1300, noise=WILD[::-1])],
+            f"{SYNCS}cannot tell which of sqlite and lmdb leads with 2 processes on 1 file. 5 passes are "
+            "too noisy",
+        ),
+        (
+            [driven("sqlite3", 1000, noise=(1.0,)), driven("lmdb", 9000, noise=(1.0,))],
+            "Cannot tell which of sqlite and lmdb leads. Too few trials to tell a difference from noise: "
+            "use --repeat 5.",
+        ),
+        (
+            [driven("sqlite3", 1000), driven("lmdb", 3000), driven(ANOTHER, 3001, noise=NOISE[::-1])],
+            f"{SYNCS}lmdb and elsewhere are about equal and lead with 2 processes on 1 file.",
+        ),
+    ],
+    ids=["second", "first", "by place", "drift", "noise", "one trial", "two of three"],
+)
+def test_who_leads_where_is_what_the_passes_tell(runs: list[Run], text: str) -> None:
+    (found,) = said(*runs)["leads"]
+    assert found.startswith(text)
+
+
+@pytest.mark.parametrize("worth", [LAST_LOST, ""])
+def test_commits_that_are_not_worth_the_same_are_not_compared(worth: str) -> None:
+    found = said(driven("sqlite3", 1000), driven("lmdb", 9000, worth=worth))
+    assert "leads" not in found and "answer" not in found
+    assert found["not-comparable"] == [
+        f"Not comparable: commits differ in durability (sqlite: every commit synced; lmdb: "
+        f"{worth or 'not known'}). Choose a --synchronous that gives all the same durability."
+    ]
+
+
+def test_of_three_those_are_compared_that_can_be() -> None:
+    lazy = driven("lmdb", 9000, worth=LAST_LOST)
+    found = said(driven("sqlite3", 1000), lazy, driven(ANOTHER, 500, noise=NOISE[::-1]))
+    assert found["leads"] == [f"{SYNCS}sqlite leads with 2 processes on 1 file (2.0 to 2.0 times elsewhere)."]
+    assert "sqlite and elsewhere: every commit synced; lmdb: a power cut can" in found["not-comparable"][0]
+
+
+def test_wrong_data_leads_nowhere_and_at_a_rate_nobody_does() -> None:
+    assert leads(one_table(driven("sqlite3", 1000), wrong(driven("lmdb", 9000)))) == []
+    runs = [driven("sqlite3", 1), driven("lmdb", 2)]
+    due = [replace(found, case=replace(found.case, arrivals=Arrivals(rate=100))) for found in runs]
+    assert leads(one_table(*due)) == []
+
+
+def test_drivers_of_one_target_are_no_sides_and_answer_as_before() -> None:
+    runs = driven("sqlite3", 1000), driven("apsw", 2000)
+    assert sides_of(one_table(*runs)) == ()
+    assert said(*runs)["answer"][0].startswith("driver apsw: 2.0 times sqlite3")
+
+
+@given(
+    st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5),
+    st.lists(st.floats(0.7, 1.4), min_size=5, max_size=5),
+)
+def test_two_histories_that_are_exchanged_exchange_their_leader(one: list[float], other: list[float]) -> None:
+    (found,) = leads(one_table(driven("sqlite3", 1000, noise=one), driven("lmdb", 1000, noise=other)))
+    (mirrored,) = leads(one_table(driven("sqlite3", 1000, noise=other), driven("lmdb", 1000, noise=one)))
+    exchange = {"sqlite": "lmdb", "lmdb": "sqlite"}
+    assert found.verdict == mirrored.verdict
+    assert {exchange[name] for name in found.ahead} == set(mirrored.ahead)
+
+
+@pytest.mark.thorough
+def test_without_a_difference_somebody_leads_as_rarely_as_is_promised() -> None:
+    draw, count, of = Random(3), 0, 400
+    for _ in range(of):
+        both = [
+            driven(driver, 1000, processes, [exp(draw.gauss(0, 0.1)) for _ in range(5)])
+            for driver in ("sqlite3", "lmdb")
+            for processes in (1, 2, 4)
+        ]
+        count += any(lead.verdict == "leads" for lead in leads(one_table(*both)))
+    assert count <= 0.05 * of

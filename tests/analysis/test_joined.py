@@ -80,17 +80,11 @@ def test_of_two_options_the_one_stays_in_the_table_that_leaves_fewer() -> None:
     assert tables(*both) == [("synchronous", ["full", "normal", "off"])] * 2
 
 
-def test_experiments_that_have_tables_of_their_own_keep_them() -> None:
+def test_tables_of_an_experiments_own_and_values_that_are_the_same_in_words_stay_as_they_were() -> None:
     cases = [with_settings(Case(workload="cycles"), synchronous=level) for level in ("full", "normal")]
     assert {setting for setting, _ in tables(*cases)} == {""}
-
-
-def test_values_that_are_the_same_in_words_are_not_set_side_by_side() -> None:
     twin = with_settings(pragmas=(("a", "1, b=2"),)), with_settings(pragmas=(("a", "1"), ("b", "2")))
     assert tables(*twin) == [("", []), ("", [])]
-
-
-def test_a_report_of_one_table_is_as_it_was() -> None:
     groups = group_runs(swept(CASE))
     assert joined(groups) == groups
 

@@ -1,30 +1,56 @@
-"""Tests of numbers in sentences."""
+"""Numbers and places in sentences; and the figure by which a run is compared with others."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis import wording
+from sqlstress.analysis.group import rate_of
+from sqlstress.experiment import face_of
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.moves import STATEMENTS
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.methods.experiment import Method
+from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.units import NS_PER_MS
+from tests.analysis.hand_made import run, trial
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("write", "value", "text"),
     [
-        (12_345.6, "12,300"),
-        (987.4, "987"),
-        (9.876, "9.88"),
-        (0.01234, "0.0123"),
-        (0, "0"),
-        (1e300, "1.00e+300"),
-        (float("nan"), "?"),
-        (10**400, "?"),
+        (wording.rounded, 12_345.6, "12,300"),
+        (wording.rounded, 987.4, "987"),
+        (wording.rounded, 9.876, "9.88"),
+        (wording.rounded, 0.01234, "0.0123"),
+        (wording.rounded, 0, "0"),
+        (wording.rounded, 1e300, "1.00e+300"),
+        (wording.rounded, float("nan"), "?"),
+        (wording.rounded, 10**400, "?"),
+        (wording.percent, 0.05, "5%"),
+        (wording.percent, 0.0095, "0.95%"),
+        (wording.percent, 0.234, "23%"),
+        (wording.percent, 0.0999, "10%"),
+        (wording.percent, 0.0, "0%"),
+        (wording.duration, 2_232_000_000, "2.2 s"),
+        (wording.duration, 145_000_000, "145 ms"),
+        (wording.duration, 1_234, "1.2 µs"),
+        (wording.duration, 912, "912 ns"),
+        (wording.size, 999, "999 bytes"),
+        (wording.size, 4120, "4.1 kB"),
+        (wording.size, 1_012_000_000, "1.0 GB"),
+        (wording.size, 2**64, "18,400,000 TB"),
     ],
 )
-def test_numbers_are_rounded_to_three_digits(value: float, text: str) -> None:
-    assert wording.rounded(value) == text
+def test_numbers_are_written_for_people(write: Callable[[float], str], value: float, text: str) -> None:
+    assert write(value) == text
 
 
 @given(st.floats() | st.integers())
@@ -33,34 +59,24 @@ def test_no_number_breaks_a_sentence(value: float) -> None:
         assert 0 < len(write(value)) < 25
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.05, "5%"), (0.0095, "0.95%"), (0.234, "23%"), (0.0999, "10%"), (1.0, "100%"), (0.0, "0%")],
-)
-def test_percentages_have_two_digits(share: float, text: str) -> None:
-    assert wording.percent(share) == text
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [(2_232_000_000, "2.2 s"), (145_000_000, "145 ms"), (912, "912 ns"), (1_234, "1.2 µs"), (60e9, "60 s")],
-)
-def test_durations_take_the_unit_that_people_would(ns: float, text: str) -> None:
-    assert wording.duration(ns) == text
+def at(processes: int, files: int, rate: int | None = None) -> Case:
+    return Case(concurrency=processes, buckets=files, arrivals=None if rate is None else Arrivals(rate))
 
 
 @pytest.mark.parametrize(
     ("cases", "text"),
     [
-        ([(1, 1)], "1 process on 1 file"),
-        ([(8, 1), (2, 1), (4, 1)], "2, 4 and 8 processes on 1 file"),
-        ([(2, 1), (3, 1), (4, 1), (2, 1)], "2 to 4 processes on 1 file"),
-        ([(1, 20), (2, 20), (1, 1), (2, 1)], "1 and 2 processes on 1 and 20 files"),
-        ([(1, 1), (8, 20)], "1 process on 1 file and 8 processes on 20 files"),
+        ([at(1, 1)], "1 process on 1 file"),
+        ([at(8, 1), at(2, 1), at(4, 1)], "2, 4 and 8 processes on 1 file"),
+        ([at(2, 1), at(3, 1), at(4, 1), at(2, 1)], "2 to 4 processes on 1 file"),
+        ([at(1, 20), at(2, 20), at(1, 1), at(2, 1)], "1 and 2 processes on 1 and 20 files"),
+        ([at(1, 1), at(8, 20)], "1 process on 1 file and 8 processes on 20 files"),
+        ([at(4, 1, 1000), at(4, 1, 500)], "4 processes on 1 file at 500/s and 1,000/s"),
+        ([at(4, 1), at(4, 1, 500)], "4 processes on 1 file and 4 processes on 1 file at 500/s"),
     ],
 )
-def test_places_are_told_briefly(cases: list[tuple[int, int]], text: str) -> None:
-    assert wording.places(Case(concurrency=count, buckets=files) for count, files in cases) == text
+def test_places_are_named_briefly(cases: list[Case], text: str) -> None:
+    assert wording.places(cases) == text
 
 
 def test_a_long_list_is_cut_and_says_so() -> None:
@@ -68,31 +84,40 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     assert wording.listing([str(number) for number in range(20)]) == "0, 1, 2, 3, 4, 5, 6 and 13 more"
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (4120, "4.1 kB"),
-        (85_000_000, "85 MB"),
-        (1_012_000_000, "1.0 GB"),
-        (2**64, "18,400,000 TB"),
-    ],
-)
-def test_sizes_are_written_in_the_unit_that_people_would_use(count: int, text: str) -> None:
-    assert wording.size(count) == text
+METHOD = Case(workload="methods", spec=Method("insert", "BLK", True, 10, 1.0))
+CYCLES = Case(workload="cycles", spec=Cycling())
+STEPS = tuple(Series(STATEMENTS, "ns", (2 * NS_PER_MS,) * 100, worker=worker) for worker in (1, 2))
+WRONG = Verdict((Check("last write", "failed", 1, 1),))
 
 
 @pytest.mark.parametrize(
-    ("rates", "said"),
+    ("case", "unit"),
     [
-        ([500], "4 processes on 1 file at 500/s"),
-        ([1000, 500], "4 processes on 1 file at 500/s and 1,000/s"),
-        ([None], "4 processes on 1 file"),
-        ([None, 500], "4 processes on 1 file and 4 processes on 1 file at 500/s"),
+        (Case(), "transactions"),
+        (Case(workload="classic"), "pairs"),
+        (METHOD, "rows"),
+        (Case(workload="keys", spec=Picks("no-key", "ulid")), "rows"),
+        (CYCLES, "cycles"),
     ],
 )
-def test_places_say_the_rates_of_open_loops(rates: list[int | None], said: str) -> None:
-    cases = [Case(concurrency=4, arrivals=None if rate is None else Arrivals(rate)) for rate in rates]
-    assert wording.places(cases) == said
-    assert wording.place(cases[0]).startswith("4 processes on 1 file")
+def test_every_experiment_counts_something(case: Case, unit: str) -> None:
+    assert face_of(case).rate_counts == unit
+
+
+@pytest.mark.parametrize(
+    ("found", "rate"),
+    [
+        (run(1, 1, trial(100), trial(300), trial(200)), 200),
+        (run(1, 1, trial(100, rows_per_s=1000.0), case=METHOD), 1000),
+        # Of cycles it is that of all processes over their statements.
+        (run(1, 2, trial(1, series=STEPS, seconds=9.0), case=CYCLES), pytest.approx(1000)),
+        (Run(Case()), None),
+        (run(1, 1, trial(5, error="worker 1 died")), None),
+        (run(1, 1, trial(0, rows_per_s=0.0, outcome="timeout"), case=METHOD), None),
+        (run(1, 1, replace(trial(5), verdict=WRONG)), None),
+    ],
+)
+def test_a_run_is_compared_by_its_rate_and_what_was_not_done_or_is_wrong_has_none(
+    found: Run, rate: float | None
+) -> None:
+    assert rate_of(found) == rate

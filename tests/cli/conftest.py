@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
 
 from sqlstress.cli.run_command import run
 from sqlstress.engine.study import Observer
-from sqlstress.report import Report
+from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case
+from sqlstress.report.schema import report_schema
 from sqlstress.studies.sweep import Save, Sweep, carry_out
-from tests.brief import changes
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -37,12 +39,8 @@ Cli = Callable[..., Said]
 
 
 @pytest.fixture(autouse=True)
-def brief_runs() -> Iterator[None]:
-    """Measure what a sync costs, and wait for windows, for no longer than a test needs."""
-    with pytest.MonkeyPatch.context() as patch:
-        for names, name, value in changes():
-            patch.setitem(names, name, value)
-        yield
+def all_are_brief(brief_runs: None) -> None:
+    """Let nothing take longer than a test needs."""
 
 
 @pytest.fixture
@@ -57,6 +55,13 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
         return said
 
     return command
+
+
+def saved(name: str | Path = "report.json") -> Report:
+    """Return a report that was saved in the folder of the test; it fits the schema."""
+    text = Path(name).read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
+    return from_json(text)
 
 
 class FakeSession:
@@ -91,3 +96,11 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeSession]]:
     yield FakeSession
     FakeSession.report = EXAMPLE
     FakeSession.cases = ()
+
+
+@pytest.fixture
+def url(server: str) -> str:
+    """The connection string of a PostgreSQL server, as a URL."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**conninfo_to_dict(server))

@@ -11,20 +11,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import AbTest, Check, Report, Trial, Verdict, from_json, to_json
+from sqlstress.report import AbTest, Check, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.schema import report_schema
 from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
 from tests.ab_report import EXAMPLE, around, trial
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, saved
 
 ROOT = Path(__file__).parents[2]
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
@@ -69,14 +67,6 @@ def of_ratio(ratio: float) -> Script:
     return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
-def saved(path: Path) -> Report:
-    """Return the saved report, which must fit the schema."""
-    report = from_json((path / "ab.json").read_text(encoding="utf-8"))
-    validator = jsonschema.Draft202012Validator(report_schema())
-    validator.validate(json.loads(to_json(report)))
-    return report
-
-
 @pytest.mark.parametrize(
     ("ratio", "options", "code", "word"),
     [
@@ -106,7 +96,7 @@ def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
 ) -> None:
     made_up.script = of_ratio(0.9)
     cli("ab", *ARMS, "--max-pairs", "13", "--max-time", "90s", "-o", "ab.json")
-    found = saved(tmp_path).ab
+    found = saved("ab.json").ab
     assert found and [look.pairs for look in found.looks] == [10, 13]
     assert (found.max_pairs, found.max_time_s, found.order) == (13, 90.0, "drawn")
     assert found.looks[-1].worst and found.looks[-1].seconds is not None
@@ -119,7 +109,7 @@ def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
     said = cli("ab", *ARMS, "--max-time", "1s", "-o", "ab.json", "--strict")
     assert said.code == 3
     assert "INCONCLUSIVE: too little to show anything" in said.out
-    assert len(saved(tmp_path).runs[0].trials) <= 4
+    assert len(saved("ab.json").runs[0].trials) <= 4
 
 
 def test_each_arm_has_the_common_options_and_its_own_instead_of_them(cli: Cli, made_up: Slices) -> None:
@@ -154,7 +144,7 @@ def test_every_slice_is_saved(cli: Cli, made_up: Slices, tmp_path: Path) -> None
     made_up.script = script
     assert cli("ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv").code == 0
     assert seen == [0, 1, *[2] * 18]
-    report = saved(tmp_path)
+    report = saved("ab.json")
     assert report.ab and report.ab.verdict == "pass"
     assert [run.arm for run in report.runs] == ["A", "B"]
     assert report.command == ("sqlstress", "ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv")
@@ -174,7 +164,7 @@ def test_an_interruption_keeps_what_was_measured_and_exits_130(
     said = cli("ab", *ARMS, "-o", "ab.json")
     assert (said.code, said.err) == (130, "Stopped after 14 slices; what was measured is in ab.json.\n")
     assert "Undecided: so far B's TPS" in said.out
-    assert [len(run.trials) for run in saved(tmp_path).runs] == [7, 7]
+    assert [len(run.trials) for run in saved("ab.json").runs] == [7, 7]
 
 
 def test_a_slice_that_cannot_be_measured_exits_4_and_says_which(cli: Cli, made_up: Slices) -> None:
@@ -194,7 +184,7 @@ def test_wrong_data_exits_1_whatever_the_figures(cli: Cli, made_up: Slices) -> N
     said = cli("ab", *ARMS)
     assert said.code == 1
     assert "key 5 is gone" in said.out
-    assert re.match(r"Error: FAIL: the data of [AB] is not what its processes were told it is", said.err)
+    assert re.match(r"Error: FAIL: the data of [AB] is wrong", said.err)
 
 
 def test_quiet_prints_nothing_of_a_pass(cli: Cli, made_up: Slices) -> None:
@@ -220,7 +210,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
     said = cli("ab", *ARMS, *SHORT, "--duration", "800ms", "--read-ratio", "0", "-o", "ab.json")
     assert (said.code, said.err) == (0, "")
     assert "synchronous: full and normal" in said.out
-    report = saved(tmp_path)
+    report = saved("ab.json")
     a, b = report.runs
     assert report.ab and [(look.pairs, look.verdict) for look in report.ab.looks] == [(6, "pass")]
     assert [trial.effective["synchronous"] for trial in (a.trials[0], b.trials[0])] == ["full", "normal"]
@@ -241,7 +231,7 @@ def test_a_real_drop_between_two_pythons_is_found(
     assert said.code == 1
     assert "FAIL: B's TPS is" in said.out
     assert f"A: {sys.executable} (CPython" in " ".join(said.out.split())
-    assert {len(run.trials) for run in saved(tmp_path).runs} == {6}
+    assert {len(run.trials) for run in saved("ab.json").runs} == {6}
 
 
 def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, made_up: Slices) -> None:
@@ -258,7 +248,7 @@ def test_two_versions_of_a_script_are_compared_beside_a_common_one(cli: Cli, mad
         "B": ([("both.sql", 1), ("new.sql", 1)], 3, 1),
     }
     text = " ".join(said.out.split())
-    assert "They differ in scripts: both.sql; old.sql@2 and both.sql; new.sql; scale: 1 and 3" in text or (
+    assert "A and B differ in scripts: both.sql; old.sql@2 and both.sql; new.sql; scale: 1 and 3" in text or (
         "scripts: both.sql; old.sql@2 and both.sql; new.sql" in text and "scale: 1 and 3" in text
     )
     assert "files" not in said.out
@@ -287,7 +277,7 @@ def test_wrong_data_of_a_script_fails_though_it_is_faster(cli: Cli) -> None:
     arms = (f"--a={folder / 'right.sql'}", f"--b={folder / 'wrong.sql'}")
     said = cli("ab", "sql", *arms, *data, "-c4", "--duration=300ms", "--synchronous=off")
     assert said.code == 1
-    assert "FAIL: the data of B is not what its processes were told it is" in said.err
+    assert "FAIL: the data of B is wrong" in said.err
 
 
 @pytest.mark.thorough
@@ -301,7 +291,7 @@ def test_an_application_is_compared_by_two_pythons(
     options = ("-c1", "--duration=100ms", "--warmup=100ms", "--max-drop=90%", "-oab.json")
     said = cli("ab", "app", bank, *pythons, *options)
     assert said.code == 0, said
-    runs = saved(tmp_path).runs
+    runs = saved("ab.json").runs
     assert {len(run.trials) for run in runs} == {6} and {run.verdict.status for run in runs} == {"ok"}
     assert {run.case.spec.file for run in runs} == {bank}
 
@@ -309,4 +299,4 @@ def test_an_application_is_compared_by_two_pythons(
 @pytest.mark.parametrize("arms", [("--a=--seed 3", "--b=--seed 4"), ("--a=--seed 3", "--b=")])
 def test_arms_of_different_seeds_are_refused(cli: Cli, arms: tuple[str, str]) -> None:
     said = cli("ab", *arms, "-c1")
-    assert (said.code, said.out) == (2, "") and "give --seed beside --a and --b, not in them" in said.err
+    assert (said.code, said.out) == (2, "") and "Give --seed outside of --a and --b" in said.err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.report import Trial, from_json
+from sqlstress.report import Trial
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,
     CHECKPOINTED_FRAMES,
@@ -16,7 +16,7 @@ from sqlstress.statistics.series import (
     WAL_FRAMES,
     WAL_SIZE,
 )
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, saved
 
 SHORT = (
     "kv", "-c", "1", "--repeat", "1", "--duration", "500ms", "--warmup", "100ms", "--key-space", "500",
@@ -27,7 +27,7 @@ SHORT = (
 def measured(cli: Cli, place: Path, *options: str) -> Trial:
     """Return the trial of a short measurement, whose data is proved."""
     said = cli(*SHORT, *options)
-    (run,) = from_json((place / "report.json").read_text(encoding="utf-8")).runs
+    (run,) = saved().runs
     (trial,) = run.trials
     assert (said.code, said.err, run.error, run.verdict.status) == (0, "", None, "ok")
     assert not list(place.glob("sqlstress-*"))
@@ -84,7 +84,7 @@ def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli, tmp_path: 
     window = ("--duration", "500ms", "--warmup", "100ms")
     arguments = [word for word in SHORT if word not in window]
     cli(*arguments, "--ops", "2000", "--checkpointer", "restart", "--checkpoint-interval", "1ms")
-    (run,) = from_json((tmp_path / "report.json").read_text(encoding="utf-8")).runs
+    (run,) = saved().runs
     (trial,) = run.trials
     assert run.verdict.status == "ok"
     assert {CHECKPOINTS, WAL_SIZE} <= {one.name for one in trial.series if one.values}

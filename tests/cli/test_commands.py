@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,12 +14,12 @@ import jsonschema
 import pytest
 
 from sqlstress import __version__
+from sqlstress.cli.common_options import MOST_USED
 from sqlstress.cli.group import main_options, summaries
 from sqlstress.cli.outputs import say
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiment import face
-from sqlstress.report import from_json
-from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+from sqlstress.experiment import commands, face
+from tests.cli.conftest import EXAMPLE, Cli, FakeSession, saved
 from tests.engine.processes import environment
 
 
@@ -40,12 +41,30 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
     assert max(map(len, said.out.splitlines())) <= 80
 
 
-def test_the_help_of_kv_shows_every_option_under_its_heading(cli: Cli) -> None:
+def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> None:
     text = cli("kv", "--help").out
+    most_used = {option.name for option in main_options()}
     for option in face("kv").options:
-        heading = text.index(f"\n{option.group}:\n")
+        heading = text.index(f"\n{MOST_USED if option.name in most_used else option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
+        assert len(re.findall(rf"^  (?:-\w, )?--{option.name} ", text, re.M)) == 1
     assert text.index("\nRunning:\n") < text.index("--quiet")
+
+
+@pytest.mark.parametrize("command", [*commands(), "ab", "limit", "fleet"])
+def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_used(
+    cli: Cli, command: str
+) -> None:
+    headings = re.findall(r"^(\S.*):\n((?:  .*\n)+)", cli(command, "--help").out, re.M)
+    first, options = headings[0]
+    assert first == MOST_USED
+    assert 5 <= len(re.findall(r"^  (?:-\w, )?--", options, re.M)) <= 8
+
+
+def test_an_old_spelling_of_an_option_is_taken_and_not_shown(cli: Cli, session: type[FakeSession]) -> None:
+    assert cli("sql", "-b", "bank@2", "-c", "1").code == 0
+    assert [(one.name, one.weight) for one in session.cases[0].spec.scripts] == [("bank", 2)]
+    assert " -b" not in cli("sql", "--help").out
 
 
 def test_the_version_is_that_of_the_package(cli: Cli) -> None:
@@ -66,16 +85,17 @@ def test_the_module_can_be_run(tmp_path: Path) -> None:
         [],
         ["--concurrency", "1-3", "--buckets", "20", "--seed", "5"],
         [
-            "-c",
-            "1",
-            "-b",
-            "1,2",
-            "--pragma",
-            "temp_store=memory",
-            "--pragma",
-            "cell_size_check=on",
-            "--seed",
-            "5",
+            *(
+                "-c",
+                "1",
+                "-b",
+                "1,2",
+                "--pragma",
+                "temp_store=memory",
+                "--pragma",
+                "cell_size_check=on",
+                "--seed=5",
+            )
         ],
         ["--quiet", "--seed", "5"],
         ["--preset", "classic", "--seed", "5"],
@@ -95,11 +115,15 @@ def test_nothing_at_all_is_the_main_job(cli: Cli, session: type[FakeSession]) ->
     assert [case.concurrency for case in session.cases] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_options_of_the_run_arrive(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
+def test_options_of_the_run_arrive_and_the_report_knows_its_command_line(
+    cli: Cli, session: type[FakeSession], tmp_path: Path
+) -> None:
     cli("--dir", str(tmp_path), "--keep", "--concurrency", "1")
     assert (session.directory, session.keep) == (tmp_path, True)
-    cli("--concurrency", "1")
+    said = cli("--concurrency", "1", "-o", "report.json")
     assert (session.directory, session.keep) == (Path(), False)
+    assert saved().command == ("sqlstress", "--concurrency", "1", "-o", "report.json")
+    assert "TPS" in said.out and max(map(len, said.out.splitlines())) <= 80
 
 
 def test_a_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
@@ -108,23 +132,10 @@ def test_a_plan_is_measured(cli: Cli, session: type[FakeSession], tmp_path: Path
     assert [case.concurrency for case in session.cases] == [3]
 
 
-def test_the_report_knows_its_command_line(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
-    cli("--concurrency", "1", "-o", "report.json")
-    saved = from_json((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert saved.command == ("sqlstress", "--concurrency", "1", "-o", "report.json")
-
-
-def test_the_table_is_shown(cli: Cli, session: type[FakeSession]) -> None:
-    said = cli("--concurrency", "1")
-    assert "TPS" in said.out
-    assert max(map(len, said.out.splitlines())) <= 80
-
-
-def test_quiet_says_nothing_when_all_is_well(cli: Cli, session: type[FakeSession]) -> None:
+def test_quiet_says_nothing_when_all_is_well_and_a_kept_folder_is_told(
+    cli: Cli, session: type[FakeSession]
+) -> None:
     assert cli("--quiet", "--keep") == (0, "", "")
-
-
-def test_a_kept_folder_is_told(cli: Cli, session: type[FakeSession]) -> None:
     assert cli("--keep").out.endswith("The databases are kept in sqlstress-01234567.\n")
 
 
@@ -154,7 +165,7 @@ def test_data_that_is_not_what_was_written_exits_with_1(cli: Cli, session: type[
     failing()
     said = cli()
     assert said.code == 1
-    assert said.err == "Error: the data is not what the workers were told it is: key 7 is gone.\n"
+    assert said.err == "Error: the data is wrong: key 7 is gone.\n"
     assert cli("--quiet") == (1, "", said.err)
 
 
@@ -164,7 +175,7 @@ def test_a_case_that_failed_exits_with_4_and_is_named(cli: Cli, session: type[Fa
     session.report = replace(EXAMPLE, runs=tuple(runs))
     said = cli()
     assert said.code == 4
-    assert said.err == f"Error: 1 file, 2 processes could not be measured: {error} (and 1 case more).\n"
+    assert said.err == f"Error: 1 file, 2 processes could not be measured: {error} (and 1 more case).\n"
 
 
 def test_an_interruption_exits_with_130_and_says_what_is_saved(cli: Cli, session: type[FakeSession]) -> None:
@@ -183,23 +194,23 @@ def test_an_interruption_does_not_hide_that_data_was_lost(cli: Cli, session: typ
     assert "key 7 is gone" in said.err
 
 
-def test_a_failure_of_the_surroundings_exits_with_4(cli: Cli, session: type[FakeSession]) -> None:
-    session.report = EnvironmentFailure("no WAL here. Choose another --dir.")
-    assert cli() == (4, "", "Error: no WAL here. Choose another --dir.\n")
-
-
-def test_an_error_that_nobody_expected_shows_no_traceback(cli: Cli, session: type[FakeSession]) -> None:
-    session.report = KeyError("x")
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (EnvironmentFailure("no WAL here. Choose another --dir."), 4, "no WAL here. Choose another --dir."),
+        (KeyError("x"), 4, "(KeyError: 'x')"),
+        (KeyboardInterrupt(), 130, "stopped."),
+    ],
+    ids=["surroundings", "nobody expected it", "Ctrl-C"],
+)
+def test_an_error_is_told_in_a_line(
+    cli: Cli, session: type[FakeSession], error: BaseException, code: int, told: str
+) -> None:
+    session.report = error
     said = cli()
-    assert (said.code, said.out, len(said.lines)) == (4, "", 1)
-    assert "(KeyError: 'x')" in said.err
-    assert "please report it" in said.err
-
-
-def test_ctrl_c_outside_the_measurement_exits_with_130(cli: Cli, session: type[FakeSession]) -> None:
-    session.report = KeyboardInterrupt()
-    said = cli()
-    assert (said.code, said.err.strip()) == (130, "Error: stopped.")
+    assert (said.code, said.out, len(said.lines)) == (code, "", 1)
+    assert said.err.startswith("Error: ") and told in said.err
+    assert ("please report it" in said.err) == isinstance(error, KeyError)
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -221,7 +232,7 @@ def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(click, "echo", full)
-    with pytest.raises(EnvironmentFailure, match="cannot write to the standard output: No space left"):
+    with pytest.raises(EnvironmentFailure, match="cannot write to standard output: No space left"):
         say("text")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.publications.__main__ import FOLDER
-from sqlstress.analysis.comparison import LETTERS
+from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.group import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
@@ -45,7 +45,7 @@ def test_the_published_comparison_is_one_command_with_its_warning(cli: Cli) -> N
     assert (said.code, said.err) == (0, "")
     assert "NOT COMPARABLE with A: B. " in said.out
     assert "Apple's SQLite" in " ".join(said.out.split())
-    assert "A: published, neither measured nor verified by sqlstress" in " ".join(said.out.split())
+    assert "A: published, not measured or verified by sqlstress" in " ".join(said.out.split())
     assert "B/A" not in said.out
 
 
@@ -61,7 +61,7 @@ def test_ratios_that_mean_nothing_are_shown_when_asked_for(cli: Cli) -> None:
 
 
 def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
-    said = saved("compare", "a.json", "b.json", "-o", "out.md", "-o", "out.txt", "-o", "md:page")
+    said = saved("compare", "a.json", "b.json", "-o", "out.md", "-o", "out.txt", "-o", "md:page", "--details")
     assert (said.code, said.err) == (0, "")
     assert Path("out.txt").read_text(encoding="utf-8") == said.out
     assert Path("out.md").read_text(encoding="utf-8") == Path("page").read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def test_the_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> No
 
 def test_the_page_shows_ratios_that_mean_nothing_when_asked_for(cli: Cli) -> None:
     assert cli("compare", str(MACOS), str(WINDOWS), "--anyway", "-o", "anyway.html").code == 0
-    assert "Ratios to A are shown, as was asked." in Path("anyway.html").read_text(encoding="utf-8")
+    assert "Ratios to A are shown because of " in Path("anyway.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("form", ["txt", "md", "html"])
@@ -95,20 +95,20 @@ def test_every_format_keeps_the_whole_names_of_the_files(saved: Cli, form: str) 
 @pytest.mark.parametrize(
     ("words", "named", "remedy"),
     [
-        ("", "compare takes 2 to 26 reports, not 0", "name JSON files"),
-        ("a.json", "compare takes 2 to 26 reports, not 1", "name JSON files"),
-        (f"{'a.json ' * 27}", "compare takes 2 to 26 reports, not 27", "name JSON files"),
-        ("a.json a.json", "'a.json' is given twice", "compared with others"),
-        ("a.json ./a.json", "'a.json' is given twice", "compared with others"),
+        ("", "compare takes 2 to 26 reports, not 0", "Give JSON files"),
+        ("a.json", "compare takes 2 to 26 reports, not 1", "Give JSON files"),
+        (f"{'a.json ' * 27}", "compare takes 2 to 26 reports, not 27", "Give JSON files"),
+        ("a.json a.json", "'a.json' is given twice", "Give each report once"),
+        ("a.json ./a.json", "'a.json' is given twice", "Give each report once"),
         ("a.json none.json", "cannot read 'none.json'", "No such file"),
         ("a.json folder.json", "cannot read 'folder.json'", ""),
         ("a.json notes.json", "'notes.json': not a sqlstress report", ""),
-        ("list.json a.json", "'list.json': not a sqlstress report", "no format_version"),
+        ("list.json a.json", "'list.json': not a sqlstress report", "format_version is missing"),
         ("a.json picture.json", "'picture.json' is not a sqlstress report", "not text"),
-        ("a.json later.json", "'later.json': the report has format 2.0", "use the version that wrote it"),
+        ("a.json later.json", "'later.json': the report has format 2.0", "Use the version that wrote it"),
         ("a.json elsewhere.json", "no case in common", "Measure with the same --concurrency"),
         ("a.json b.json -o out.csv", "-o 'out.csv'", "txt, md, html"),
-        ("a.json b.json -o none/out.md", "-o 'none/out.md'", "does not exist"),
+        ("a.json b.json -o none/out.md", "-o 'none/out.md'", "no such folder"),
         ("a.json b.json --anyhow", "--anyhow", "sqlstress compare --help"),
     ],
     ids=str,

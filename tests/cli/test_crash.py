@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from sqlstress.experiments.crash.spec import Kills
+from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.crash.study import Strike
-from sqlstress.report import Report, from_json, to_json
-from sqlstress.report.schema import report_schema
-from tests.cli.conftest import Cli
+from sqlstress.report import to_json
+from tests.cli.conftest import Cli, saved
 from tests.crash_report import crash_report
 from tests.rows import thorough
 
@@ -20,15 +17,8 @@ SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a writer is killed alone, in another one they are killed while they open the files."""
 
 
-def saved(path: Path) -> Report:
-    """Return the saved report, which must fit the schema."""
-    report = from_json((path / "crash.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(report)))
-    return report
-
-
 def kills_of(path: Path) -> Kills:
-    report = saved(path)
+    report = saved("crash.json")
     kills = report.results["crash"]
     assert isinstance(kills, Kills)
     return kills
@@ -78,7 +68,7 @@ def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, option
         "whole transactions": "ok",
         "survivors": "ok",
     }
-    assert "Nothing was lost: after 9 kills all of" in said.out
+    assert "Nothing was lost: " in said.out and "survived 9 kills" in " ".join(said.out.split())
     assert [path.name for path in tmp_path.iterdir()] == ["crash.json"]
 
 
@@ -99,7 +89,7 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Pat
     said = cli("crash", *DAMAGING, "-o", "crash.json")
     assert said.code == 1
     assert said.err == "", "the report says it, and once is enough"
-    assert "FAILED: after 12 kills " in said.out
+    assert "FAILED: after 12 kills, " in said.out
     assert "journal_mode=OFF keeps nothing on disk to roll back with" in " ".join(said.out.split())
     found = kills_of(tmp_path)
     assert found.verdict.counterexamples[0].startswith("round ")
@@ -110,7 +100,7 @@ def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Pat
 def test_what_is_not_printed_is_told_on_stderr(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "--quiet")
     assert (said.code, said.out, len(said.lines)) == (1, "", 1)
-    assert said.err.startswith("Error: FAILED: after 12 kills ")
+    assert said.err.startswith("Error: FAILED: after 12 kills, ")
 
 
 def test_a_proof_of_nothing_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +124,8 @@ def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli:
     assert "Nothing was lost" in cli("report", "one.json").out
     for arguments, told in (
         (("report", "one.json", "-o", "one.csv"), "csv holds the figures of cases"),
-        (("check", "one.json", "other.json"), "a crash test has a verdict of its own"),
-        (("compare", "one.json", "other.json"), "a crash test has a verdict of its own"),
+        (("check", "one.json", "other.json"), "a crash test has its own verdict"),
+        (("compare", "one.json", "other.json"), "a crash test has its own verdict"),
     ):
         said = cli(*arguments)
         assert (said.code, len(said.lines)) == (2, 1)

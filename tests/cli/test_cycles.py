@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
 from sqlstress.experiments.cycles.experiment import setting_of
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.report import Report, from_json
-from sqlstress.report.schema import schema_text
 from sqlstress.statistics.series import WAL_FRAMES
-from tests.cli.conftest import Cli, Said
+from tests.cli.conftest import Cli, Said, saved
 
-SMALL = (
-    "cycles",
-    "--cycles",
-    "4",
-    "--rows",
-    "2",
-    "--repeat",
-    "1",
-    "--synchronous",
-    "off",
-    "-o",
-    "report.json",
-)
-
-
-def saved() -> Report:
-    return from_json(Path("report.json").read_text(encoding="utf-8"))
+SMALL = ("cycles", "--cycles=4", "--rows=2", "--repeat=1", "--synchronous=off", "-oreport.json")
 
 
 def settings_shown(said: Said) -> list[str]:
@@ -48,7 +27,7 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
     names = ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
     assert settings_shown(said) == names
     assert max(map(len, said.out.splitlines())) <= 80
-    assert "What the sum of the statements leaves out of the total is BEGIN and COMMIT" in said.out
+    assert "The total includes BEGIN and COMMIT" in said.out
     report = saved()
     assert [setting_of(run.case) for run in report.runs] == names
     assert {run.verdict.status for run in report.runs} == {"ok"}
@@ -57,8 +36,6 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
         lengths = {series.name: len(series.values) for series in trial.series}
         assert lengths[STATEMENTS] == 4
         assert (WAL_FRAMES in lengths) == setting_of(run.case).startswith("wal")
-    document: Any = json.loads(Path("report.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(document)
 
 
 def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
@@ -66,10 +43,10 @@ def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> Non
     assert said.code == 0
     text = " ".join(said.out.split())
     assert (
-        "wal-12: with 5 commits a cycle, a frame each, the checkpoint at 12 frames was due in cycle 3,"
+        "wal-12: with 5 commits per cycle, one frame each, the checkpoint at 12 frames was due in cycle 3."
         in text
     )
-    assert re.search(r"and it was seen there \([\d.]+ \S+\)\. The spike, the slowest cycle but for the", text)
+    assert re.search(r"It was seen there \([\d.]+ \S+\)\. The slowest cycle except the first", text)
 
 
 @pytest.mark.thorough

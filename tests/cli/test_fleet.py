@@ -19,7 +19,7 @@ BOTH = {"a": host_report(), "b": host_report(minute=1)}
 def test_reports_in_a_folder_are_shown_and_saved_in_every_format(cli: Cli) -> None:
     save(Path("reports"), four_hosts())
     outputs = [word for form in ("txt", "md", "html", "json") for word in ("-o", f"fleet.{form}")]
-    shown = cli("fleet", "--folder", "reports", *outputs)
+    shown = cli("fleet", "--folder", "reports", "--details", *outputs)
     assert (shown.code, shown.err) == (0, "")
     assert Path("fleet.txt").read_text(encoding="utf-8") == shown.out
     plain = json.loads(Path("fleet.json").read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def test_reports_in_folders_below_are_called_by_their_folder(cli: Cli) -> None:
     ("text", "named"),
     [
         ("{", "not a sqlstress report"),
-        ("[1, 2]", "no format_version"),
+        ("[1, 2]", "format_version is missing"),
         ("\x00\xff", "not a sqlstress report"),
         ('{"format_version": "9.0"}', "this sqlstress reads"),
         ('{"format_version": "1.4", "x": "' + "x" * (20 << 20) + '"}', "larger than 16 MiB"),
@@ -57,7 +57,7 @@ def test_a_damaged_report_costs_itself_only(cli: Cli, text: str, named: str) -> 
     Path("reports/bad.json").write_text(text, encoding="utf-8")
     shown = cli("fleet", "--folder", "reports")
     assert shown.code == 4 and len(shown.lines) == 1
-    assert "left out: bad: " in shown.err and named in shown.err and "2 kept." in shown.err
+    assert "not included: bad: " in shown.err and named in shown.err and "2 kept." in shown.err
     assert "A fleet of 2 hosts" in shown.out
 
 
@@ -72,7 +72,7 @@ def test_the_same_report_twice_is_said_and_counted_once(cli: Cli) -> None:
     save(Path("reports"), BOTH)
     Path("reports/copy.json").write_text(json.dumps(json.loads(to_json(BOTH["a"]))), encoding="utf-8")
     shown = cli("fleet", "--folder", "reports")
-    assert shown.code == 0 and "copy says the same as a: counted once." in shown.out
+    assert shown.code == 0 and "copy has the same content as a; it is counted once." in shown.out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file can have such a name there")
@@ -95,11 +95,11 @@ def test_a_hostile_name_of_a_host_is_a_name_only(cli: Cli, form: str) -> None:
     ("words", "named"),
     [
         ("", "Name their folder: sqlstress fleet --folder reports"),
-        ("--folder none", "there is no such folder"),
-        ("--folder empty", "holds no report"),
+        ("--folder none", "no such folder"),
+        ("--folder empty", "has no report"),
         ("plan.toml --folder empty", "--scheduler"),
         ("--folder empty --scheduler tcp://127.0.0.1:1", "--scheduler"),
-        ("--folder empty --tls-ca x.pem", "for --scheduler"),
+        ("--folder empty --tls-ca x.pem", "need --scheduler"),
         ("--folder empty -o fleet.csv", "the formats are txt, md, html, json"),
     ],
 )

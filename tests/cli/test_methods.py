@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from sqlstress.report import Report, from_json
-from sqlstress.report.schema import report_schema
-from tests.cli.conftest import Cli
+from sqlstress.report import Report
+from tests.cli.conftest import Cli, saved
 from tests.rows import thorough
 
 SMALL = ("--repeat", "1", "--synchronous", "off", "-o", "report.json", "-o", "table.csv", "-o", "page.md")
-
-
-def saved(folder: Path) -> Report:
-    text = (folder / "report.json").read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
-    return from_json(text)
 
 
 def outcomes(report: Report) -> dict[str, str]:
@@ -39,7 +30,7 @@ def test_a_phase_is_measured_proved_and_shown(
     said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *SMALL)
     assert (said.code, said.err) == (0, "")
     assert max(map(len, said.out.splitlines())) <= 80
-    report = saved(tmp_path)
+    report = saved()
     assert len(report.runs) == cells
     assert {run.verdict.status for run in report.runs} == {"ok"}
     assert set(outcomes(report).values()) == {"done"}
@@ -58,7 +49,7 @@ def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
         *("--driver", "peewee,sqlite3", *SMALL),
     )
     assert (said.code, said.err) == (0, "")
-    for run in saved(tmp_path).runs:
+    for run in saved().runs:
         (trial,) = run.trials
         assert [one.rows for one in trial.workers] == [13, 14, 14]
         assert trial.rows == 41
@@ -67,21 +58,11 @@ def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_path: Path) -> None:
     said = cli(
-        *(
-            "methods",
-            "--phase",
-            "insert",
-            "--scale",
-            "10,100000,200000",
-            "--method",
-            "1b1",
-            "--timeout",
-            "50ms",
-        ),
+        *("methods", "--phase=insert", "--scale=10,100000,200000", "--method=1b1", "--timeout=50ms"),
         *("--driver", "sqlite3", *SMALL),
     )
     assert (said.code, said.err) == (0, "")
-    told = outcomes(saved(tmp_path))
+    told = outcomes(saved())
     assert told["insert 10 by 1b1, sqlite3, 1 process"] == "done"
     assert told["insert 100,000 by 1b1, sqlite3, 1 process"] == "timeout"
     assert told["insert 200,000 by 1b1, sqlite3, 1 process"] == "1b1 timed out at 100,000 already"
@@ -94,7 +75,7 @@ def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
         *("--driver", "sqlite3", *SMALL, "--samples", "150"),
     )
     assert (said.code, said.err) == (0, "")
-    told = outcomes(saved(tmp_path))
+    told = outcomes(saved())
     assert told["query 20 by BLK, sqlite3, 1 process"] == "done"
     assert told["query 2,000 by BLK, sqlite3, 1 process"] == "limit"
     assert told["query 2,200 by BLK, sqlite3, 1 process"] == "BLK met a limit at 2,000 already"

@@ -41,18 +41,18 @@ def test_each_has_help_of_its_own(cli: Cli) -> None:
         said = cli(command, "sql", "--help")
         assert f"Usage: sqlstress {command} sql [OPTIONS] [SCRIPT[@N]]..." in said.out
         assert "--key-space" not in said.out and "--ledger" not in said.out
-        assert f"With sql, exec or app behind {command}" in " ".join(said.out.replace("`", "").split())
+        assert f"write sql, exec or app after {command}" in " ".join(said.out.replace("`", "").split())
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("limit sql --p99 10ms", "nothing to run: give a script"),
+        ("limit sql --p99 10ms", "nothing to run. Give a script"),
         ("limit --p99 10ms sql a.sql --rate 5", "No such option '--rate'"),
         ("limit app --p99 10ms", "app needs a Python file"),
-        ("limit exec --p99 10ms", "no command is given"),
+        ("limit exec --p99 10ms", "no command given"),
         ("limit exec --p99 10ms --alone -- true", "No such option '--alone'"),
-        ("limit keys --p99 10ms", "'keys' does not belong here."),
+        ("limit keys --p99 10ms", "unexpected argument 'keys'."),
         ("ab sql a.sql", "nothing to compare"),
         ("ab sql --a -bbank --b -bbnak", "Did you mean bank?"),
         ("ab sql --a --key-space=5 --b -bbank", "--a: No such option '--key-space'"),

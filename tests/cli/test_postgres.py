@@ -2,81 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 import pytest
 
 import sqlstress
-from sqlstress.report import Report, from_json
-from sqlstress.report.schema import report_schema
-from tests.cli.conftest import Cli, Said
+from sqlstress.report import Run
+from tests.cli.conftest import Cli, Said, saved
+from tests.cli.on_postgres import OUTPUTS, in_the_window, kill_worker, measured, password, schemas
 from tests.servers import running_server
 
-psycopg = pytest.importorskip("psycopg")
-
-SHORT = ("--driver", "psycopg", "--key-space", "200", "--repeat", "1", "--no-progress", "--dir", ".")
-SOON_S = 0.7
-OUTPUTS = ("report.json", "report.md", "report.html", "report.csv")
-
-
-@pytest.fixture
-def url(server: str) -> str:
-    """The server's connection string, as a URL."""
-    parts = psycopg.conninfo.conninfo_to_dict(server)
-    return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**parts)
-
-
-@pytest.fixture
-def password(server: str) -> str:
-    return str(psycopg.conninfo.conninfo_to_dict(server)["password"])
-
-
-def measured(cli: Cli, *options: str, code: int = 0) -> tuple[Said, Report]:
-    """Measure, and return what was said and saved."""
-    said = cli(*SHORT, *options, *(word for name in OUTPUTS for word in ("-o", name)))
-    assert said.code == code, said.err
-    text = Path("report.json").read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
-    return said, from_json(text)
-
-
-def schemas(server: str) -> list[str]:
-    with psycopg.connect(server) as connection:
-        rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%'")
-        return [name for (name,) in rows.fetchall()]
+SHORT = ("kv", "--driver=psycopg", "--key-space=200", "--repeat=1", "--no-progress", "--dir=.")
+KV = SHORT[:3]
 
 
 def test_a_run_on_somebodys_server_is_proved_and_leaves_nothing_there_nor_says_its_password(
-    cli: Cli, server: str, url: str, password: str
+    cli: Cli, server: str, url: str
 ) -> None:
     said, report = measured(
-        cli, "--dsn", url, "-c", "1,3", "-b", "2", "--batch", "3", "--update-ratio", "20%"
+        cli, *KV, "--dsn", url, "-c", "1,3", "-b", "2", "--batch", "3", "--update-ratio", "20%"
     )
     for run in report.runs:
         assert run.verdict.status == "ok"
         assert run.case.server and f"postgresql://{run.case.server.address}" == url.replace(
-            f":{password}", ""
+            f":{password(server)}", ""
         )
     assert schemas(server) == []
     everything = said.out + said.err + "".join(Path(name).read_text(encoding="utf-8") for name in OUTPUTS)
-    assert password not in everything
+    assert password(server) not in everything
     assert "Every commit synced: fsync on, synchronous_commit on" in said.out.replace("\n", " ")
     assert "PostgreSQL 1" in said.out
     assert "SQLite 3" not in said.out and "busy handler" not in said.out
 
 
 @pytest.mark.thorough
-def test_an_ab_test_in_python_says_no_password_either(
-    server: str, url: str, password: str, tmp_path: Path
-) -> None:
+def test_an_ab_test_in_python_says_no_password_either(server: str, url: str, tmp_path: Path) -> None:
     own, saved = {"driver": "psycopg", "dsn": url}, tmp_path / "ab.json"
     report = sqlstress.ab(
         a=own, b={**own, "synchronous": "normal"}, directory=tmp_path, save=saved, concurrency=1,
@@ -84,12 +47,12 @@ def test_an_ab_test_in_python_says_no_password_either(
     )  # fmt: skip
     assert report.verdict
     assert schemas(server) == []
-    assert password not in report.text() + saved.read_text(encoding="utf-8")
+    assert password(server) not in report.text() + saved.read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough
 def test_with_nothing_at_hand_one_of_our_own_runs_and_is_gone(cli: Cli, tmp_path: Path) -> None:
-    _, report = measured(cli, "-c", "2", "--verify", "full", "--key-type", "text")
+    _, report = measured(cli, *KV, "-c", "2", "--verify", "full", "--key-type", "text")
     (run,) = report.runs
     assert run.verdict.status == "ok"
     assert run.case.server and run.case.server.address is None
@@ -111,7 +74,7 @@ def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(
 ) -> None:
     said, report = measured(
         cli,
-        *("--dsn", url, "--isolation", isolation, "--begin", begin, "-c", "6"),
+        *(*KV, "--dsn", url, "--isolation", isolation, "--begin", begin, "-c", "6"),
         *("--update-ratio", "100%", "--read-ratio", "0", "--duration", "1s"),
         code=0 if holds else 1,
     )
@@ -136,36 +99,36 @@ def test_read_modify_write_loses_updates_where_it_is_said_to_and_nowhere_else(
 def test_what_a_commit_waits_for_is_asked_for_read_back_and_told(
     cli: Cli, url: str, level: str, told: str
 ) -> None:
-    said, report = measured(cli, "--dsn", url, "--synchronous", level, "-c", "1")
+    said, report = measured(cli, *KV, "--dsn", url, "--synchronous", level, "-c", "1")
     assert report.runs[0].trials[0].effective["synchronous_commit"] == {"normal": "off", "full": "on"}[level]
     assert told in said.out.replace("\n", " ")
 
 
 @pytest.mark.thorough
 def test_operations_at_a_rate_are_done_there_too(cli: Cli, url: str) -> None:
-    _, report = measured(cli, "--dsn", url, "-c", "2", "--rate", "100")
+    _, report = measured(cli, *KV, "--dsn", url, "-c", "2", "--rate", "100")
     assert report.runs[0].verdict.status == "ok"
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--journal-mode", "delete"), "--journal-mode means nothing to postgres"),
-        (("--page-size", "4096"), "--page-size means nothing to postgres"),
-        (("--pragma", "temp_store=memory"), "--pragma means nothing to postgres"),
-        (("--busy", "fair"), "--busy means nothing to postgres"),
-        (("--checkpointer", "passive"), "--checkpointer means nothing to postgres"),
-        (("--synchronous", "extra"), "--synchronous extra is SQLite's"),
-        (("--buckets", "1001"), "1,000 at most"),
-        (("--where",), "--where can't be had"),
+        (("--journal-mode", "delete"), "--journal-mode is not supported by postgres"),
+        (("--page-size", "4096"), "--page-size is not supported by postgres"),
+        (("--pragma", "temp_store=memory"), "--pragma is not supported by postgres"),
+        (("--busy", "fair"), "--busy is not supported by postgres"),
+        (("--checkpointer", "passive"), "--checkpointer is not supported by postgres"),
+        (("--synchronous", "extra"), "--synchronous extra needs SQLite"),
+        (("--buckets", "1001"), "at most 1,000"),
+        (("--where",), "--where is not available"),
         (("--keep",), "--keep keeps files"),
-        (("--anyway",), "add --dsn"),
+        (("--anyway",), "Add --dsn"),
         (("--isolation", "chaos"), "'chaos' is not one of read-committed, repeatable-read, serializable"),
         (
             ("--dsn", "postgresql://me:s3cr3t@db.example.org/db"),
-            "me@db.example.org:5432/db may not be this machine",
+            "me@db.example.org:5432/db may be another machine",
         ),
-        (("--dsn", "postgresql://me:s3cr3t@x@localhost/db"), "it is no connection string"),
+        (("--dsn", "postgresql://me:s3cr3t@x@localhost/db"), "this is not a connection string"),
     ],
 )
 def test_what_means_nothing_there_is_refused(cli: Cli, options: tuple[str, ...], told: str) -> None:
@@ -177,7 +140,7 @@ def test_what_means_nothing_there_is_refused(cli: Cli, options: tuple[str, ...],
 
 def test_the_published_script_is_sqlites(cli: Cli) -> None:
     said = cli("--driver", "psycopg", "--preset", "classic")
-    assert (said.code, "--preset means nothing to postgres" in said.err) == (2, True)
+    assert (said.code, "--preset is not supported by postgres" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +149,7 @@ def test_the_published_script_is_sqlites(cli: Cli) -> None:
 def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: tuple[str, ...]) -> None:
     said = cli(*option)
     assert said.code == 2
-    assert f"{option[0]} is for a server: add --target postgres" in said.err
+    assert f"{option[0]} needs a server. Add --target postgres" in said.err
 
 
 def refused(cli: Cli, dsn: str, *options: str) -> str:
@@ -197,109 +160,48 @@ def refused(cli: Cli, dsn: str, *options: str) -> str:
 
 
 def test_a_server_that_is_not_there_is_told_in_a_line(cli: Cli) -> None:
-    assert "the server can't be used: connection" in refused(cli, "postgresql://me:s3cr3t@127.0.0.1:1/db")
+    assert "cannot use the server: connection" in refused(cli, "postgresql://me:s3cr3t@127.0.0.1:1/db")
 
 
-def test_a_wrong_password_is_told_and_not_shown(cli: Cli, url: str, password: str) -> None:
-    told = refused(cli, url.replace(password, "s3cr3t"))
+def test_a_wrong_password_is_told_and_not_shown(cli: Cli, url: str) -> None:
+    told = refused(cli, url.replace(password(url), "s3cr3t"))
     assert "password authentication failed" in told
-    assert "s3cr3t" not in told and password not in told
+    assert "s3cr3t" not in told and password(url) not in told
 
 
 def test_a_server_without_room_is_told_before_anything_is_loaded(cli: Cli, url: str) -> None:
-    assert "connections more, and 502 are needed: lower --concurrency" in refused(cli, url, "-c", "500")
+    assert "free connections, but 502 are needed. Lower --concurrency" in refused(cli, url, "-c", "500")
 
 
 def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
-WRITES = "^(INSERT INTO kv_|UPDATE counter_)"
-
-
-def ports_of(process: psutil.Process) -> set[int]:
-    """Return the ports at which a process has connections; none when it has ended meanwhile."""
-    with suppress(psutil.Error):
-        return {one.laddr.port for one in process.net_connections("tcp4")}
-    return set()
-
-
-def of_workers(connection: Any, query: str = "") -> list[tuple[int, int]]:
-    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's."""
-    asked = (
-        "SELECT pid, client_port FROM pg_stat_activity "
-        "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
-    )
-    own = ports_of(psutil.Process())
-    return [(pid, port) for pid, port in connection.execute(asked, (query,)).fetchall() if port not in own]
-
-
-@contextmanager
-def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
-    """Do something soon after the workers have prepared what they write with: they have written by then."""
-    over = threading.Event()
-
-    def watch() -> None:
-        with psycopg.connect(server, autocommit=True) as connection:
-            while not over.wait(0.01):
-                rows = of_workers(connection, writes)
-                if rows and not over.wait(SOON_S):
-                    act(connection, rows)
-                    return
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-
-
-def kill_worker(connection: Any, _rows: Any) -> None:
-    """Kill a process that has a session of ours."""
-    ports = {port for _, port in of_workers(connection)}
-    workers = (one for one in psutil.Process().children(recursive=True) if ports & ports_of(one))
-    next(workers).kill()
+def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:
+    """Measure while something happens in the window; return what was said, and the run."""
+    with in_the_window(dsn, act):
+        said = cli(*SHORT, "--dsn", dsn, "--read-ratio=0", "--duration=2s", "-oreport.json", *options)
+    assert said.code == code, said.err
+    (run,) = saved().runs
+    return said, run
 
 
 @pytest.mark.thorough
-def test_sessions_that_the_server_ends_in_the_window_lose_nothing_that_was_acknowledged(
-    cli: Cli, server: str, url: str
+@pytest.mark.parametrize("all_at_once", [True, False], ids=["all are ended", "one is killed"])
+def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
+    cli: Cli, tmp_path: Path, all_at_once: bool
 ) -> None:
-    def end_all(connection: Any, rows: Any) -> None:
-        for pid, _ in rows:
+    """Where one of its processes is killed the server ends all sessions, and recovers what was committed."""
+
+    def end(connection: Any, rows: Any) -> None:
+        for pid, _ in rows if all_at_once else ():
             connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
-
-    with in_the_window(server, end_all):
-        said = cli(
-            *SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s", "-o", "report.json"
-        )
-    assert said.code == 4
-    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
-    (trial,) = run.trials
-    assert trial.error and re.search("terminating connection|closed the connection", trial.error)
-    assert trial.verdict.status == "ok"
-    assert schemas(server) == []
-
-
-@pytest.mark.thorough
-def test_a_server_that_starts_anew_in_the_window_loses_nothing_that_was_acknowledged(
-    cli: Cli, tmp_path: Path
-) -> None:
-    """One of its processes is killed: the server ends all sessions, and recovers what was committed."""
-
-    def kill_one(_connection: Any, rows: Any) -> None:
-        psutil.Process(rows[0][0]).kill()
+        if not all_at_once:
+            psutil.Process(rows[0][0]).kill()
 
     with running_server(tmp_path) as own:
-        with in_the_window(own, kill_one):
-            said = cli(
-                *SHORT, "--dsn", own, "-c", "3", "--read-ratio", "0", "--duration", "2s", "-o", "report.json"
-            )
+        _, run = disturbed(cli, own, end, "-c3")
         assert schemas(own) == []
-    assert said.code == 4
-    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
     (trial,) = run.trials
     assert trial.error and re.search("terminating connection|closed the connection", trial.error)
     assert trial.verdict.status == "ok"
@@ -318,12 +220,8 @@ def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept
         file = tmp_path / "server" / "data" / "postmaster.pid"
         ask_to_end(int(file.read_text().split("\n")[0]))
 
-    with running_server(tmp_path) as own, in_the_window(own, stop):
-        said = cli(
-            *SHORT, "--dsn", own, "-c", "2", "--read-ratio", "0", "--duration", "2s", "-o", "report.json"
-        )
-    assert said.code == 4
-    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    with running_server(tmp_path) as own:
+        _, run = disturbed(cli, own, stop, "-c2")
     assert run.trials, run
     assert run.trials[0].error
 
@@ -335,10 +233,7 @@ def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept
 def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(
     cli: Cli, server: str, url: str, options: tuple[str, ...]
 ) -> None:
-    with in_the_window(server, kill_worker):
-        said = cli(*SHORT, "--dsn", url, "-c", "3", *options, "--duration", "2s", "-o", "report.json")
-    assert said.code == 4
-    (run,) = from_json(Path("report.json").read_text(encoding="utf-8")).runs
+    _, run = disturbed(cli, url, kill_worker, "-c3", *options)
     (trial,) = run.trials
     assert trial.error and "was killed by SIGKILL" in trial.error
     assert trial.verdict.status == "ok"
@@ -352,9 +247,7 @@ def test_a_table_that_somebody_makes_anew_is_told(cli: Cli, server: str, url: st
         (schema,) = schemas(server)
         connection.execute(f"TRUNCATE {schema}.kv_0")
 
-    with in_the_window(server, exchange):
-        said = cli(*SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s")
-    assert said.code == 1
+    said, _ = disturbed(cli, url, exchange, "-c2", code=1)
     assert "kv_0 was replaced by another table while it was measured" in " ".join(said.out.split())
 
 
@@ -364,7 +257,5 @@ def test_an_index_more_is_told(cli: Cli, server: str, url: str) -> None:
         (schema,) = schemas(server)
         connection.execute(f"CREATE INDEX theirs ON {schema}.kv_0 (value)")
 
-    with in_the_window(server, index):
-        said = cli(*SHORT, "--dsn", url, "-c", "2", "--read-ratio", "0", "--duration", "2s")
-    assert said.code == 1
+    said, _ = disturbed(cli, url, index, "-c2", code=1)
     assert "nobody created" in " ".join(said.out.split())

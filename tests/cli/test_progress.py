@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sqlstress.cli.measure import Bar, clock_text, watcher
-from sqlstress.engine.study import Nobody, Progress
+from sqlstress.engine.study import Observer, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
 from sqlstress.statistics.sequential import looks
@@ -162,7 +162,7 @@ def test_times_are_written_as_a_clock_does(seconds: float, text: str) -> None:
 
 def test_who_cannot_see_it_gets_no_bar() -> None:
     with watcher(visible=False) as observer:
-        assert type(observer) is Nobody
+        assert type(observer) is Observer
 
 
 @pytest.mark.thorough
@@ -171,8 +171,8 @@ def test_standard_error_stays_empty_when_it_is_not_a_terminal(tmp_path: Path) ->
     assert (code, errors) == (0, "")
 
 
-def on_terminal(place: Path, *arguments: str, columns: int = 80) -> tuple[int, str]:
-    """Run a command whose standard error is a terminal; return its exit code and what it drew."""
+def on_terminal(place: Path, *arguments: str, columns: int = 80, stream: str = "stderr") -> tuple[int, str]:
+    """Run a command one of whose streams is a terminal; return its exit code and what it drew there."""
     if sys.platform == "win32":
         raise AssertionError("there are no pseudo-terminals")
     import fcntl
@@ -181,7 +181,8 @@ def on_terminal(place: Path, *arguments: str, columns: int = 80) -> tuple[int, s
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with Command(place, *arguments, stderr=theirs) as command:
+    options: dict[str, Any] = {stream: theirs}
+    with Command(place, *arguments, **options) as command:
         os.close(theirs)
         drawn = b"".join(_until_closed(ours))
         code, _, _ = command.finish()
@@ -201,6 +202,20 @@ def _until_closed(descriptor: int) -> Iterator[bytes]:
 
 
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+
+
+@on_posix
+@pytest.mark.parametrize(
+    ("variables", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_a_terminal_gets_colours_unless_they_are_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: bool
+) -> None:
+    for name, value in {"TERM": "xterm", "NO_COLOR": "", **variables}.items():
+        monkeypatch.setenv(name, value)
+    code, drawn = on_terminal(tmp_path, "-c", "1", "--ops", "9", "--key-space", "50", stream="stdout")
+    assert code == 0 and " ok" in drawn.replace("\033[32m", "")
+    assert ("\033[32mok" in drawn) == wanted == ("\033" in drawn)
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import to_json
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import workflow_commands
-from sqlstress.show.text import report_text
+from sqlstress.show.text import BRIEF, report_text
 from sqlstress.show.trackers import latency_json, throughput_json
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession
 from tests.engine.processes import environment
@@ -32,13 +32,14 @@ def saved(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("saved")
 def test_a_saved_report_is_printed_as_when_it_was_measured(cli: Cli) -> None:
-    assert cli("report", "good.json") == (0, report_text(EXAMPLE), "")
+    assert cli("report", "good.json") == (0, BRIEF.report(EXAMPLE), "")
+    assert cli("report", "good.json", "--details") == (0, report_text(EXAMPLE), "")
 
 
 @pytest.mark.usefixtures("saved")
 def test_several_reports_are_printed_after_each_other(cli: Cli) -> None:
     said = cli("report", "good.json", "bad.json")
-    assert said.out == f"{report_text(EXAMPLE)}\n{report_text(failed_report())}"
+    assert said.out == BRIEF.report(EXAMPLE, failed_report())
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "github-action-benchmark"])

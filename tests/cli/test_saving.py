@@ -121,9 +121,9 @@ def test_annotations_for_github_leave_the_standard_output_to_the_report(
 @pytest.mark.parametrize(
     ("outputs", "told"),
     [
-        (("-o", "-"), "in which format? Write FORMAT:-, such as json:-"),
-        (("-o", "json:-", "-o", "csv:-"), "two reports can't share the standard output"),
-        (("-o", "github-action-benchmark:-"), "is two files. Name the first one"),
+        (("-o", "-"), "the format is missing. Write FORMAT:-, such as json:-"),
+        (("-o", "json:-", "-o", "csv:-"), "only one report can go to standard output"),
+        (("-o", "github-action-benchmark:-"), "writes two files. Give the name of the first"),
     ],
     ids=str,
 )
@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     where_rights_count: Path,
 ) -> None:
     where_rights_count.chmod(0o500)
-    with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
+    with pytest.raises(UsageError, match=r"cannot write .* Choose another file"):
         parse_output(str(where_rights_count / "report.json"))
     where_rights_count.chmod(0o700)
 
@@ -177,7 +177,7 @@ def test_a_folder_that_the_system_would_not_let_write_is_refused(
         return False
 
     monkeypatch.setattr(os, "access", access)
-    with pytest.raises(UsageError, match=r"can't be written. Choose another file"):
+    with pytest.raises(UsageError, match=r"cannot write .* Choose another file"):
         parse_output(str(tmp_path / "report.json"))
     assert asked == [tmp_path]
 

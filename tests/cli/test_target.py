@@ -9,13 +9,9 @@ from tests.cli.conftest import Cli, FakeSession
 REFUSED = [
     ("--target sqlite,lmdb", "--target: 'lmdb' is not one of sqlite, postgres"),
     ("--target dry", "--target: 'dry' is not one of sqlite, postgres"),
-    ("--target postgres --driver apsw", "--driver apsw is of sqlite, which --target leaves out"),
-    ("--driver psycopg --journal-mode wal", "--journal-mode means nothing to postgres: leave it out."),
-    ("--driver psycopg --page-size 4096", "--page-size means nothing to postgres: leave it out."),
-    ("--driver psycopg --pragma foreign_keys=on", "--pragma means nothing to postgres: leave it out."),
-    ("--driver psycopg --preset classic", "--preset means nothing to postgres: leave it out."),
-    ("--target sqlite,postgres --checkpointer passive", "--checkpointer means nothing to postgres"),
-    ("--target sqlite,postgres --pinned-reader", "--pinned-reader means nothing to postgres"),
+    ("--target postgres --driver apsw", "--driver apsw needs --target sqlite"),
+    ("--target sqlite,postgres --checkpointer passive", "--checkpointer is not supported by postgres"),
+    ("--target sqlite,postgres --pinned-reader", "--pinned-reader is not supported by postgres"),
 ]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, LocalCluster, certificates
@@ -24,143 +25,121 @@ pytestmark = [
 HOST, BARE = (Path(__file__).with_name(f"preload_{name}.py") for name in ("host", "bare"))
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
-    pytest.importorskip("distributed")
-    with LocalCluster(tmp_path.resolve()) as found:
-        yield found
-
-
-def test_each_host_measures_once_and_its_report_is_whole(cluster: LocalCluster) -> None:
-    for name in ("anna-1", "bert-1", "bert-2"):
-        cluster.worker(name, HOST)
-    reports = cluster.folder / "reports"
-    command = cluster.command(PLAN, reports, "-o", "fleet.json")
+def ended(command: subprocess.Popen[str], code: int) -> tuple[str, str]:
+    """Wait for the end of a fleet; return what was printed, and what was complained of."""
     out, err = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 0, err
-    assert sorted(path.name for path in reports.iterdir()) == ["anna.json", "bert.json"]
+    assert command.returncode == code, err
+    return out, err
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_each_host_measures_once_and_what_happens_to_one_costs_its_own_report_only(tmp_path: Path) -> None:
+    """One after the other on one cluster: a scheduler and a worker take seconds to start."""
+    pytest.importorskip("distributed")
+    with LocalCluster(tmp_path.resolve()) as cluster:
+        workers = {name: cluster.worker(name, HOST) for name in ("anna-1", "bert-1", "bert-2")}
+        each_host_measures_once(cluster)
+        ctrl_c_leaves_nothing_running(cluster)
+        a_slow_host_is_stopped(cluster)
+        hosts_that_are_killed_bare_or_late(cluster, workers["anna-1"])
+        a_scheduler_that_is_killed_ends_it(cluster)
+
+
+def each_host_measures_once(cluster: LocalCluster) -> None:
+    reports = cluster.folder / "reports"
+    out, err = ended(cluster.command(PLAN, reports, "-o", "fleet.json"), 0)
+    assert names(reports) == ["anna.json", "bert.json"]
     found = [read(path) for path in sorted(reports.iterdir())]
     assert all(run.error is None and len(run.trials) == 2 for one in found for run in one.runs)
     # One seed for all, though the plan has none.
     assert len({run.case.seed for one in found for run in one.runs}) == 1
     assert "is on the same machine as bert: measured once." in " ".join(out.split())
     assert {f"{name}: saved in {reports / name}.json" for name in ("anna", "bert")} == set(err.splitlines())
-    assert {host["name"] for host in json.loads((cluster.folder / "fleet.json").read_text())["hosts"]} == {
-        "anna", "bert",
-    }  # fmt: skip
+    hosts = json.loads((cluster.folder / "fleet.json").read_text())["hosts"]
+    assert {host["name"] for host in hosts} == {"anna", "bert"}
     assert not cluster.measuring()
 
 
-def test_over_tls_and_not_without_it(tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not here")
-    cert, key = certificates(tmp_path)
-    with LocalCluster(
-        tmp_path.resolve(), ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
-    ) as cluster:
-        cluster.worker("anna-1", HOST)
-        assert cluster.address.startswith("tls://")
-        ours = ("--tls-ca", cert, "--tls-cert", cert, "--tls-key", key)
-        command = cluster.command(PLAN, cluster.folder / "reports", *ours)
-        _, err = command.communicate(timeout=PATIENCE_S)
-        assert command.returncode == 0, err
-        (tmp_path / "other").mkdir()
-        stranger, strange_key = certificates(tmp_path / "other")
-        command = cluster.command(
-            PLAN,
-            cluster.folder / "none",
-            "--tls-ca",
-            stranger,
-            "--tls-cert",
-            stranger,
-            "--tls-key",
-            strange_key,
-        )
-        _, err = command.communicate(timeout=PATIENCE_S)
-        assert (
-            command.returncode == 4 and "no scheduler of Dask's answers" in err and len(err.splitlines()) == 1
-        )
-        assert not (cluster.folder / "none").exists()
-
-
-@pytest.mark.parametrize("nanny", [False, True], ids=["alone", "with a nanny"])
-def test_a_worker_that_is_killed_costs_its_own_report_only(cluster: LocalCluster, nanny: bool) -> None:
-    killed = cluster.worker("anna-1", HOST, nanny=nanny)
-    cluster.worker("bert-1", HOST)
-    reports = cluster.folder / "reports"
-    command = cluster.command(PLAN.replace('"100ms"', '"4s"'), reports)
+def ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
+    command = cluster.command(LONG, cluster.folder / "stopped")
     cluster.wait_for(lambda: len(cluster.measuring()) == 2)
-    if nanny:
-        # Beside it there may be multiprocessing's tracker.
-        (killed,) = (one for one in killed.children() if "resource_tracker" not in " ".join(one.cmdline()))
-    killed.kill()
-    _, err = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 4
-    assert "anna: it disappeared while it was measuring" in err
-    assert [path.name for path in reports.iterdir()] == ["bert.json"]
-    assert read(reports / "bert.json").runs[0].error is None
+    command.send_signal(signal.SIGINT)
+    said = "Error: stopped by SIGINT; no host had ended; nothing runs on any host.\n"
+    assert ended(command, 130) == ("", said)
+    assert not cluster.measuring() and not list(cluster.folder.glob("sqlstress-*"))
+
+
+def a_slow_host_is_stopped(cluster: LocalCluster) -> None:
+    _, err = ended(cluster.command(LONG, cluster.folder / "slow", "--limit", "3s"), 4)
+    assert "anna: it took more than 3 s and was stopped (--limit)" in err
+    assert not cluster.measuring()
+
+
+def hosts_that_are_killed_bare_or_late(cluster: LocalCluster, anna: psutil.Process) -> None:
+    cluster.worker("bare-1", BARE)
+    nanny = cluster.worker("dora-1", HOST, nanny=True)
+    reports = cluster.folder / "some"
+    command = cluster.command(PLAN.replace('"100ms"', '"4s"'), reports)
+    cluster.wait_for(lambda: len(cluster.measuring()) == 3)
+    # Beside it there may be multiprocessing's tracker.
+    (dora,) = (one for one in nanny.children() if "resource_tracker" not in " ".join(one.cmdline()))
+    for killed in (anna, dora):
+        killed.kill()
+    cluster.worker("late-1", HOST)
+    _, err = ended(command, 4)
+    for name in ("anna", "dora"):
+        assert f"{name}: it disappeared while it was measuring" in err
+    assert "sqlstress is not installed there: python -m pip install sqlstress" in err
+    assert names(reports) == ["bert.json", "late.json"]
+    assert all(read(path).runs[0].error is None for path in reports.iterdir())
     cluster.wait_for(lambda: not cluster.measuring())
     assert not list(cluster.folder.glob("sqlstress-*"))
 
 
-def test_ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
-    for name in ("anna-1", "bert-1"):
-        cluster.worker(name, HOST)
-    command = cluster.command(LONG, cluster.folder / "reports")
-    cluster.wait_for(lambda: len(cluster.measuring()) == 2)
-    command.send_signal(signal.SIGINT)
-    out, err = command.communicate(timeout=PATIENCE_S)
-    assert (command.returncode, out) == (130, "")
-    assert err == "Error: stopped by SIGINT; no host had ended; nothing runs on any host.\n"
-    assert not cluster.measuring() and not list(cluster.folder.glob("sqlstress-*"))
-
-
-def test_a_scheduler_that_is_killed_ends_it(cluster: LocalCluster) -> None:
-    cluster.worker("anna-1", HOST)
-    command = cluster.command(LONG, cluster.folder / "reports")
-    cluster.wait_for(lambda: len(cluster.measuring()) == 1)
+def a_scheduler_that_is_killed_ends_it(cluster: LocalCluster) -> None:
+    command = cluster.command(LONG, cluster.folder / "alone")
+    cluster.wait_for(cluster.measuring)
     cluster.scheduler.kill()
-    _, err = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 4 and "anna: the scheduler does not answer any more" in err
+    _, err = ended(command, 4)
+    assert "bert: the scheduler no longer responds" in err
     cluster.wait_for(lambda: not cluster.measuring())
 
 
-def test_a_host_without_sqlstress_a_slow_one_and_a_late_one(cluster: LocalCluster) -> None:
-    cluster.worker("bare-1", BARE)
-    cluster.worker("anna-1", HOST)
-    command = cluster.command(
-        PLAN.replace('"100ms"', '"3s"'), cluster.folder / "reports", "--hosts", "2", "--limit", "60s"
-    )
-    cluster.wait_for(lambda: len(cluster.measuring()) == 1)
-    cluster.worker("late-1", HOST)
-    _, err = command.communicate(timeout=PATIENCE_S)
-    assert command.returncode == 4
-    assert "sqlstress is not installed there: python -m pip install sqlstress" in err
-    assert sorted(path.name for path in (cluster.folder / "reports").iterdir()) == ["anna.json", "late.json"]
-
-    command = cluster.command(LONG, cluster.folder / "slow", "--limit", "5s")
-    _, err = command.communicate(timeout=PATIENCE_S)
-    assert "anna: it took more than 5 s and was stopped (--limit)" in err and command.returncode == 4
-    assert not cluster.measuring()
-
-
-def test_two_fleets_take_turns_on_a_machine(cluster: LocalCluster) -> None:
+def test_two_fleets_take_turns_on_a_machine_one_of_them_over_tls_and_not_without_it(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not here")
+    for name in ("plain", "safe", "strange"):
+        (tmp_path / name).mkdir()
+    cert, key = certificates(tmp_path / "safe")
     # Reports say the second in which they were begun: each takes more than two.
     plan = PLAN.replace('"100ms"', '"1s"')
-    apart = cluster.folder / "apart"
-    apart.mkdir()
+    theirs = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
     # One worker does one task at a time: each fleet has a worker of its own.
-    with LocalCluster(apart) as another:
-        commands = []
-        for one in (cluster, another):
-            one.worker("anna-1", HOST)
-            commands.append(one.command(plan, one.folder / "reports"))
+    with (
+        LocalCluster((tmp_path / "plain").resolve()) as plain,
+        LocalCluster((tmp_path / "safe").resolve(), theirs) as safe,
+    ):
+        for cluster in (plain, safe):
+            cluster.worker("anna-1", HOST)
+        assert safe.address.startswith("tls://")
+        ours = ("--tls-ca", cert, "--tls-cert", cert, "--tls-key", key)
+        commands = [
+            cluster.command(plan, cluster.folder / "reports", *more)
+            for cluster, more in ((plain, ()), (safe, ours))
+        ]
         for command in commands:
-            _, err = command.communicate(timeout=PATIENCE_S)
-            assert command.returncode == 0, err
-    first, second = (
-        datetime.fromisoformat(read(one.folder / "reports" / "anna.json").created)
-        for one in (cluster, another)
-    )
-    assert abs((first - second).total_seconds()) >= 2
+            ended(command, 0)
+        first, second = (
+            datetime.fromisoformat(read(cluster.folder / "reports" / "anna.json").created)
+            for cluster in (plain, safe)
+        )
+        assert abs((first - second).total_seconds()) >= 2
+        cert, key = certificates(tmp_path / "strange")
+        none = safe.folder / "none"
+        _, err = ended(safe.command(PLAN, none, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key), 4)
+        assert "no Dask scheduler responds" in err and len(err.splitlines()) == 1
+        assert not none.exists()

@@ -1,4 +1,4 @@
-"""Tests of the parts of a fleet that need no cluster."""
+"""The parts of a fleet that need no cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import cast
 
 import psutil
 import pytest
@@ -17,10 +18,9 @@ from hypothesis import strategies as st
 
 from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, environment
 from sqlstress.cluster import job
-from sqlstress.cluster.connection import Cluster, Identity, file_name, probe
+from sqlstress.cluster.connection import Cluster, Connection, Identity, Member, file_name, probe
 from sqlstress.cluster.job import (
     Turn,
-    Wanted,
     Watch,
     clean_environment,
     machine,
@@ -29,7 +29,7 @@ from sqlstress.cluster.job import (
     who,
     why_no_report,
 )
-from sqlstress.cluster.rounds import FleetRequest
+from sqlstress.cluster.rounds import FleetRequest, Rounds
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.drawing import examples
 
@@ -44,16 +44,14 @@ def test_this_machine_needs_no_certificates(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "named"),
     [
-        ("tcp://10.0.0.1:8786", "without TLS anybody on the way can run code"),
+        ("tcp://10.0.0.1:8786", "without TLS, anyone on the network can run code"),
         ("tcp://scheduler:8786", "without TLS"),
         ("tcp://127.0.0.1.example.org:8786", "without TLS"),
-        ("tcp://127.0.0.1@evil:8786", "write tls://"),
+        ("tcp://127.0.0.1@evil:8786", "Write tls://"),
         ("tls://scheduler:8786", "--tls-ca is missing"),
-        ("http://127.0.0.1:8786", "write tls://"),
-        ("tcp://127.0.0.1:0", "write tls://"),
-        ("tcp://127.0.0.1:99999", "write tls://"),
-        ("", "write tls://"),
-        ("tcp://" + "x" * 9999, "write tls://"),
+        ("tcp://127.0.0.1:0", "Write tls://"),
+        ("tcp://127.0.0.1:99999", "Write tls://"),
+        ("tcp://" + "x" * 9999, "Write tls://"),
     ],
 )
 def test_an_address_that_anybody_could_listen_to_is_refused(address: str, named: str) -> None:
@@ -66,9 +64,9 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         Cluster.of("tls://a:1", file, file, file)
     file.write_text("secret", encoding="utf-8")
-    with pytest.raises(UsageError, match="no PEM file"):
+    with pytest.raises(UsageError, match="is not a PEM file"):
         Cluster.of("tls://a:1", file, file, file)
-    with pytest.raises(UsageError, match="is for tls://"):
+    with pytest.raises(UsageError, match="needs tls://"):
         Cluster.of("tcp://127.0.0.1:1", None, file, None)
 
 
@@ -85,7 +83,7 @@ def test_a_server_that_is_no_scheduler_is_told_at_once(greeting: bytes) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(EnvironmentFailure, match="no scheduler of Dask's"):
+        with pytest.raises(EnvironmentFailure, match="is not a Dask scheduler"):
             probe(Cluster(f"tcp://127.0.0.1:{server.getsockname()[1]}"))
         thread.join()
 
@@ -93,7 +91,7 @@ def test_a_server_that_is_no_scheduler_is_told_at_once(greeting: bytes) -> None:
 def test_nobody_there_is_told_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(EnvironmentFailure, match="no scheduler of Dask's answers"):
+    with pytest.raises(EnvironmentFailure, match="no Dask scheduler responds"):
         probe(Cluster(f"tcp://127.0.0.1:{port}"))
 
 
@@ -140,11 +138,12 @@ class Clock:
 
 def test_a_host_goes_on_while_the_pulse_beats_and_no_longer_than_its_limit() -> None:
     clock, beats = Clock(), iter(range(10**6))
-    watch = Watch(Wanted(lambda: next(beats), 1000.0, clock))
+    watch = Watch(lambda: next(beats), 1000.0, clock)
     for clock.now in range(0, 1001, 10):
         assert watch.why_stop() == ""
     clock.now = 1001.0
     assert watch.why_stop() == job.SLOW
+    assert Watch(lambda: job.STOP, 10.0, clock).why_stop() == job.STOPPED
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
@@ -156,17 +155,13 @@ def test_a_host_stops_when_nobody_is_heard(silence: str) -> None:
             raise OSError("the connection is gone")
         return 7
 
-    watch = Watch(Wanted(pulse, 10_000.0, clock))
+    watch = Watch(pulse, 10_000.0, clock)
     assert watch.why_stop() == ""
     broken = silence == "an error"
     clock.now = job.SILENT_S - 1
     assert watch.why_stop() == ""
     clock.now = job.SILENT_S + 1
     assert watch.why_stop() == job.STOPPED
-
-
-def test_a_host_stops_when_it_is_told_to() -> None:
-    assert Watch(Wanted(lambda: job.STOP, 10.0, Clock())).why_stop() == job.STOPPED
 
 
 def test_what_dask_puts_into_the_environment_is_taken_out() -> None:
@@ -199,11 +194,8 @@ def test_a_host_says_who_it_is() -> None:
 )
 def test_an_answer_without_a_report_says_why(answer: job.Answer, told: str) -> None:
     assert parsed(answer) == answer
+    assert [parsed(other) for other in (None, "text", (1, 2), (1, "a", "b", b""))] == [None] * 4
     assert told in why_no_report(answer, 5.0) and bool(told) == bool(why_no_report(answer, 5.0))
-
-
-def test_what_is_no_answer_is_none() -> None:
-    assert [parsed(one) for one in (None, "text", (1, 2), (1, "a", "b", b""))] == [None] * 4
 
 
 def test_a_host_without_sqlstress_is_told_what_to_install() -> None:
@@ -258,3 +250,57 @@ def await_workers(pid: int) -> None:
     while not [one for child in psutil.Process(pid).children() for one in child.children()]:
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+# Tests of what is asked of hosts that load one server together; they need no cluster.
+
+
+SERVER = 'driver = "psycopg"\ndsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n[[case]]\nworkload = "kv"\n'
+
+
+@pytest.mark.parametrize(
+    ("plan", "named"),
+    [
+        ('[[case]]\nworkload = "kv"\n', "every case needs target"),
+        (SERVER.replace('dsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n', ""), "every case needs target"),
+        (
+            f'{SERVER}[[case]]\nworkload = "kv"\ndsn = "postgresql://me:geheim@127.0.0.1:2/mine"\n',
+            "one server",
+        ),
+        (SERVER.replace("[[case]]", "[[case]]\nops = 10"), "needs a duration"),
+        (SERVER.replace("[[case]]", '[[case]]\nwarmup = "0s"'), "needs a warmup"),
+    ],
+    ids=["no server", "one of our own", "two servers", "no window", "no warm-up"],
+)
+def test_what_hosts_can_t_do_together_is_refused(tmp_path: Path, plan: str, named: str) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    file = tmp_path / "plan.toml"
+    file.write_text(plan, encoding="utf-8")
+    with pytest.raises(UsageError, match=named) as found:
+        FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True)
+    assert "geheim" not in str(found.value)
+    file.write_text(SERVER, encoding="utf-8")
+    assert FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True).together
+
+
+def test_a_plan_may_hold_a_password_and_is_in_no_task_of_the_cluster(tmp_path: Path) -> None:
+    """Dask tells and logs what a task was called with."""
+    found: dict[str, list[str]] = {"tasks": [], "tickets": []}
+
+    class Cluster:
+        def submit(self, expression: str, worker: str, key: str) -> None:
+            found["tasks"].append(f"{expression} {key}")
+
+        def put_ticket(self, name: str, order: str) -> None:
+            found["tickets"].append(order)
+
+    asked = FleetRequest(SERVER, tmp_path, ".", 60.0, None, together=True)
+    rounds = Rounds(cast(Connection, Cluster()), asked, lambda text: None)
+    for name in ("anna", "bert"):
+        rounds._introduced.append(Member(f"tcp://{name}:1", None, 0.0, name))
+    rounds._begin({"tcp://anna:1", "tcp://bert:1"}, 0.0)
+    assert len(found["tasks"]) == 2 and not any("geheim" in task for task in found["tasks"])
+    orders = [json.loads(order) for order in found["tickets"]]
+    assert [json.loads(one["together"])["host"] for one in orders] == ["anna", "bert"]
+    assert all(json.loads(one["together"])["asked"] == ["anna", "bert"] for one in orders)
+    assert all("geheim" in one["plan"] for one in orders)

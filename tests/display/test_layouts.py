@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.report import Report
-from sqlstress.report.server import Server
+from sqlstress.report.case import Server
 from sqlstress.show.page.document import report_html
 from sqlstress.show.text import report_text
 from tests.display.test_side_by_side import compared

@@ -15,6 +15,7 @@ import psutil
 
 from sqlstress.engine.folder import PREFIX
 from sqlstress.report import Report, from_json
+from tests.brief import PROGRAM
 from tests.conftest import command_of
 
 ROOT = Path(__file__).parents[2]
@@ -29,13 +30,13 @@ def environment() -> dict[str, str]:
 
 
 class Command:
-    """`python -m sqlstress …` as the leader of a process group, with its databases below `place`."""
+    """`sqlstress …` as the leader of a process group, with its databases below `place`."""
 
     def __init__(self, place: Path, *arguments: str, program: Sequence[str] = (), **options: Any) -> None:
         self.place = place
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         self.process = subprocess.Popen(
-            [*(program or (sys.executable, "-m", "sqlstress")), *arguments, "--dir", str(place)],
+            [*(program or PROGRAM), *arguments, "--dir", str(place)],
             cwd=place,
             env=environment(),
             text=True,

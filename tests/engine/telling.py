@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import click
 
-from sqlstress.engine.study import Nobody, Progress
+from sqlstress.engine.study import Observer, Progress
 
 
-class Teller(Nobody):
+class Teller(Observer):
     """Prints a line for everything it is told."""
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock
 from tests.held_open import held_open
+from tests.rows import fault
 
 OURS = ("kv.db", "kv.db-wal", "kv.db-shm", "kv.db-journal", "kv_0.db", "kv_17.db-wal", "sync-0a1b.tmp")
 FOREIGN = ("notes.txt", "kv.db.bak", "my-kv.db", "kv_x.db", "sync-me.tmp", "kv.sqlite")
@@ -68,15 +69,9 @@ def test_a_fresh_marked_folder_is_made_and_removed(folders_in: Path) -> None:
         assert told == {"made_by": "sqlstress", "pid": os.getpid(), "keep": False}
         fill(folder.path, OURS)
     assert list(folders_in.iterdir()) == []
-
-
-def test_it_is_removed_after_an_error_too(folders_in: Path) -> None:
     with pytest.raises(ZeroDivisionError), RunFolder(folders_in, keep=False):
         _ = 1 / 0
     assert list(folders_in.iterdir()) == []
-
-
-def test_no_two_folders_are_the_same(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as one, RunFolder(folders_in, keep=False) as other:
         assert one.path != other.path
         assert one.path.is_dir()
@@ -90,39 +85,21 @@ def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
     assert folder.path.is_dir()
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="SIGKILL to a run with `--keep`",
-    outcome="its databases stay",
-)
+@fault("parent", "SIGKILL to a run with `--keep`", "its databases stay")
 def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
     path = abandoned(folders_in, keep=True)
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="files of somebody else put into our folder",
-    outcome="they stay; ours are removed",
-)
+@fault("resources", "files of somebody else put into our folder", "they stay; ours are removed")
 def test_what_lies_in_it_besides_stays(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         fill(folder.path, OURS + FOREIGN)
     assert {path.name for path in folder.path.iterdir()} == set(FOREIGN)
 
 
-def test_an_abandoned_folder_is_removed(folders_in: Path) -> None:
-    path = abandoned(folders_in)
-    assert remove_abandoned(folders_in) == [path]
-    assert list(folders_in.iterdir()) == []
-
-
-@pytest.mark.fault(
-    area="parent",
-    injected="a folder whose run was killed",
-    outcome="the next start removes it",
-)
+@fault("parent", "a folder whose run was killed", "the next start removes it")
 def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     path = abandoned(folders_in)
     with RunFolder(folders_in, keep=False) as folder:
@@ -130,11 +107,7 @@ def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="files of somebody else in a folder whose run was killed",
-    outcome="they stay",
-)
+@fault("parent", "files of somebody else in a folder whose run was killed", "they stay")
 def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in)
     fill(path, FOREIGN)
@@ -143,11 +116,7 @@ def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path
     assert {entry.name for entry in path.iterdir()} == {*FOREIGN, "kv_3.db"}
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="the folder of another run that is still alive",
-    outcome="it is left alone",
-)
+@fault("parent", "the folder of another run that is still alive", "it is left alone")
 def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
     with living_owner(folders_in) as path:
         fill(path, OURS)
@@ -186,17 +155,15 @@ def test_a_strangers_folder_of_the_same_name_is_never_touched(folders_in: Path, 
     assert sorted(path.iterdir()) == before
 
 
-def test_a_folder_of_another_name_is_never_touched(folders_in: Path) -> None:
+def test_what_is_no_folder_of_our_name_is_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in, name="databases")
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
     (path / MARKER).unlink()
-
-
-def test_a_file_named_like_ours_is_never_touched(folders_in: Path) -> None:
     (folders_in / "sqlstress-12345678").write_bytes(b"x")
     assert remove_abandoned(folders_in) == []
     assert (folders_in / "sqlstress-12345678").read_bytes() == b"x"
+    assert remove_ours(folders_in / "sqlstress-12345678") is False
 
 
 def link(path: Path, target: Path) -> None:
@@ -206,11 +173,7 @@ def link(path: Path, target: Path) -> None:
         pytest.skip("symbolic links can't be made here")
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a symbolic link with a folder name of ours",
-    outcome="never followed, never removed",
-)
+@fault("resources", "a symbolic link with a folder name of ours", "never followed, never removed")
 def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
@@ -220,11 +183,7 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
     assert (path / "kv.db").exists()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a marker of ours that is a symbolic link",
-    outcome="the folder is left alone",
-)
+@fault("resources", "a marker of ours that is a symbolic link", "the folder is left alone")
 def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
@@ -233,10 +192,10 @@ def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -
     assert (path / "kv.db").exists()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a symbolic link in the place of a database of ours",
-    outcome="the link is removed, what it leads to stays",
+@fault(
+    "resources",
+    "a symbolic link in the place of a database of ours",
+    "the link is removed, what it leads to stays",
 )
 def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
     path = abandoned(folders_in)
@@ -247,11 +206,7 @@ def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_
     assert (folders_in / "precious.db").read_bytes() == b"precious"
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="an abandoned folder of ours that may not be read",
-    outcome="it is left alone; no message",
-)
+@fault("resources", "an abandoned folder of ours that may not be read", "it is left alone; no message")
 def test_a_folder_that_another_user_has_closed_is_left_alone(where_rights_count: Path) -> None:
     path = abandoned(where_rights_count)
     path.chmod(0)
@@ -278,36 +233,20 @@ def test_a_folder_that_cannot_be_looked_into_is_left_alone(
     assert (path / "kv.db").exists()
 
 
-def test_a_folder_that_another_start_removes_meanwhile_is_no_error(folders_in: Path) -> None:
-    assert remove_ours(folders_in / "sqlstress-12345678") is False
-
-
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` that does not exist",
-    outcome="a message that names it",
-)
+@fault("resources", "a `--dir` that does not exist", "a message that names it")
 def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot make a folder .* Choose another --dir"):
         RunFolder(tmp_path / "missing", keep=False).__enter__()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` in which nothing can be made",
-    outcome="a message that names it",
-)
+@fault("resources", "a `--dir` in which nothing can be made", "a message that names it")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` that may not be written",
-    outcome="a message that names it",
-)
+@fault("resources", "a `--dir` that may not be written", "a message that names it")
 def test_a_parent_that_cannot_be_written_says_what_to_do(where_rights_count: Path) -> None:
     where_rights_count.chmod(0o500)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
@@ -354,25 +293,10 @@ def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: p
     assert list(folders_in.iterdir()) == []
 
 
-def test_a_file_that_is_still_held_is_tried_again(folders_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, unlink = abandoned(folders_in), Path.unlink
-    held = [2]
-
-    def busy(self: Path, missing_ok: bool = False) -> None:
-        if self.name == "kv.db" and held[0]:
-            held[0] -= 1
-            raise PermissionError(13, "used by another process")
-        unlink(self, missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", busy)
-    monkeypatch.setattr("sqlstress.engine.folder.time.sleep", lambda _: None)
-    assert remove_abandoned(folders_in) == [path]
-
-
-@pytest.mark.fault(
-    area="resources",
-    injected="a database that another program has open when it is to be removed (Windows refuses it)",
-    outcome="the report is kept, the file is named, the next start removes it",
+@fault(
+    "resources",
+    "a database that another program has open when it is to be removed (Windows refuses it)",
+    "the report is kept, the file is named, the next start removes it",
 )
 def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(folders_in: Path) -> None:
     with held_open("kv_0.db"):
@@ -385,7 +309,9 @@ def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(fo
     assert list(folders_in.iterdir()) == []
 
 
-def test_a_further_folder_is_removed_with_the_one_that_it_is_in(folders_in: Path) -> None:
+def test_a_further_folder_is_removed_with_the_one_that_it_is_in_but_for_foreign_files(
+    folders_in: Path,
+) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         first = further(folder.path)
         second = further(first)
@@ -394,9 +320,6 @@ def test_a_further_folder_is_removed_with_the_one_that_it_is_in(folders_in: Path
         fill(second, OURS)
     assert folder.stayed == ()
     assert list(folders_in.iterdir()) == []
-
-
-def test_foreign_files_in_a_further_folder_are_never_touched(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         fill(further(folder.path), OURS + FOREIGN)
         (folder.path / "further-x").mkdir()

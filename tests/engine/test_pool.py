@@ -1,9 +1,12 @@
-"""Tests of the pool of worker processes; a few of them start real ones."""
+"""The pool of worker processes, whose they are, and how their failures are told; a few start real ones."""
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import Pipe
 from pathlib import Path
@@ -12,19 +15,21 @@ from typing import Any
 import pytest
 
 from sqlstress.engine import pool as pools
-from sqlstress.engine.companion import Observed
+from sqlstress.engine.failure import as_failure
 from sqlstress.engine.loop import Totals, Window
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure
+from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours
 from sqlstress.engine.protocols import Findings
-from sqlstress.engine.window import plan_window
-from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Ready
-from sqlstress.errors import Interrupted
+from sqlstress.engine.trial import plan_window
+from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Observed, Ready
+from sqlstress.errors import Interrupted, UsageError
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.processes import GROUP, wait_some
 from sqlstress.targets import open_place
 from tests.halves import open_work
+from tests.rows import fault
 
 DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
 DONE = Done(Totals(), Findings())
@@ -61,21 +66,27 @@ class Clock:
         return 1_000
 
 
-@pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], Clock]]:
-    """A pool of two workers without processes: we hold the workers' ends; the clock is a fake."""
-    clock = Clock()
-    monkeypatch.setattr(pools, "time", clock)
-    monkeypatch.setattr(pools, "TICK_S", 0.0)
-    pool = Pool(DRY, open_place(DRY, Path()), 0, ())
-    theirs = []
-    for number in (1, 2):
+@contextmanager
+def silent(case: Case, *companions: str) -> Iterator[tuple[Pool, list[Any]]]:
+    """Yield a pool without processes, and the ends of its pipes that workers and companions would hold."""
+    pool, theirs = Pool(case, open_place(case, Path()), 0, (), companions), []
+    for number in range(1, case.concurrency + len(companions) + 1):
         ours, other = Pipe()
         pool._listen(ours, number)
         theirs.append(other)
-    yield pool, theirs, clock
+    yield pool, theirs
     for pipe in (*pool._pipes, *theirs):
         pipe.close()
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any], Clock]]:
+    """A pool of two workers without processes, on a fake clock."""
+    clock = Clock()
+    monkeypatch.setattr(pools, "time", clock)
+    monkeypatch.setattr(pools, "TICK_S", 0.0)
+    with silent(DRY) as (pool, theirs):
+        yield pool, theirs, clock
 
 
 Waiting = tuple[Pool, list[Any], Clock]
@@ -184,16 +195,8 @@ def test_a_worker_that_died_before_the_start_is_no_error_yet(waiting: Waiting) -
 def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pool, list[Any]]]:
     """A pool of a worker and two companions without processes: we hold the companions' ends."""
     monkeypatch.setattr(pools, "time", Clock())
-    pool = Pool(
-        Case(driver="dry"), open_place(Case(driver="dry"), Path()), 0, (), ("checkpointer", "WAL watcher")
-    )
-    pairs = [Pipe() for _ in range(3)]
-    for number, (ours, _) in enumerate(pairs, 1):
-        pool._listen(ours, number)
-    yield pool, [theirs for _, theirs in pairs[1:]]
-    for pair in pairs:
-        for end in pair:
-            end.close()
+    with silent(Case(driver="dry"), "checkpointer", "WAL watcher") as (pool, (_, *theirs)):
+        yield pool, theirs
 
 
 def seen(name: str) -> Observed:
@@ -302,11 +305,19 @@ def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting)
         pool.join(30.0, stop)
 
 
-def test_real_workers_start_together_work_and_end() -> None:
-    work = open_work(DRY, Path(), 0, {})
+@contextmanager
+def started(case: Case, folder: Path = Path(), where: Path | None = None) -> Iterator[Pool]:
+    """Yield a pool of real processes whose files are in a folder; the workers are told of `where`."""
+    work = open_work(case, folder, 0, {})
     work.prepare(no_pulse)
-    with Pool(DRY, open_place(DRY, Path()), 0, work.shared) as pool:
+    work.connected()
+    with Pool(case, open_place(case, where or folder), 0, work.shared) as pool:
         pool.start(no_pulse)
+        yield pool
+
+
+def test_real_workers_start_together_work_and_end() -> None:
+    with started(DRY) as pool:
         assert pool.wait_ready(60.0, no_pulse) == []
         window = plan_window(DRY, time.perf_counter_ns(), 0.1)
         pool.go(window)
@@ -314,36 +325,22 @@ def test_real_workers_start_together_work_and_end() -> None:
         assert pool.join(60.0, no_pulse)
     assert [one.reason for one in ended] == [None, None]
     for one in ended:
-        assert one.done is not None
-        assert sum(one.done.totals.operations.values()) == 100
+        assert one.done and sum(one.done.totals.operations.values()) == 100
         assert one.done.totals.first_ns >= window.starts_ns
     assert pool.done_so_far() == 200
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="the folder of the databases gone when workers start",
-    outcome="each says what SQLite answered",
-)
+@fault("workers", "the folder of the databases gone when workers start", "each says what SQLite answered")
 def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
     case = Case(concurrency=1, ops=10, warmup_s=0.0)
-    work = open_work(case, tmp_path, 0, {})
-    work.prepare(no_pulse)
-    work.connected()
-    with Pool(case, open_place(case, tmp_path / "missing"), 0, work.shared) as pool:
-        pool.start(no_pulse)
+    with started(case, tmp_path, tmp_path / "missing") as pool:
         (failed,) = pool.wait_ready(60.0, no_pulse)
     assert failed.worker == 1
-    assert failed.reason is not None
-    assert "unable to open database file" in failed.reason
+    assert "unable to open database file" in (failed.reason or "")
 
 
 def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
-    case = replace(DRY, concurrency=1)
-    work = open_work(case, Path(), 0, {})
-    work.prepare(no_pulse)
-    with Pool(case, open_place(case, Path()), 0, work.shared) as pool:
-        pool.start(no_pulse)
+    with started(replace(DRY, concurrency=1)) as pool:
         assert pool.wait_ready(60.0, no_pulse) == []
         killed_ns = time.perf_counter_ns()
         pool._processes[0].kill()
@@ -352,9 +349,51 @@ def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
 
 
 def test_leaving_ends_workers_that_are_still_starting() -> None:
-    work = open_work(DRY, Path(), 0, {})
-    work.prepare(no_pulse)
-    with Pool(DRY, open_place(DRY, Path()), 0, work.shared) as pool:
-        pool.start(no_pulse)
+    with started(DRY) as pool:
         processes = list(pool._processes)
     assert [process.is_alive() for process in processes] == [False, False]
+
+
+def refused() -> Exception:
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        sqlite3.connect("file:nowhere?mode=rw", uri=True)
+    return caught.value
+
+
+def test_exceptions_are_told_with_what_to_do_and_ours_stay_what_they_are() -> None:
+    failure = as_failure(refused(), "sqlite3")
+    assert str(failure).startswith(
+        "SQLITE_CANTOPEN: unable to open database file (check that the folder exists"
+    )
+    assert (
+        str(as_failure(OSError(24, "Too many open files"), "dry"))
+        == "OSError: [Errno 24] Too many open files"
+    )
+    failure = as_failure(KeyError("x"), "sqlite3")
+    assert (failure.exit_code, "unexpected: please report it" in str(failure)) == (4, True)
+    error = UsageError("no")
+    assert as_failure(error, "sqlite3") is error
+
+
+def only(workload: str, **given: Any) -> Case:
+    return cases_of({"concurrency": 1, **given}, workload)[-1]
+
+
+def elsewhere(dsn: str) -> Case:
+    pytest.importorskip("psycopg")
+    return only("kv", driver="psycopg", dsn=dsn, anyway=True)
+
+
+def test_workers_that_start_nothing_are_looked_for_once_and_programs_that_come_and_go_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    programs = only("exec", command=[sys.executable], alone=True)
+    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", True)
+    assert [family.changing for case in (only("kv"), programs) if (family := ours(case))] == [False, True]
+    monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", False)
+    assert ours(programs) is None
+
+
+def test_a_users_server_on_this_machine_works_for_us_unseen() -> None:
+    assert ours(elsewhere("postgresql://user@127.0.0.1/app")) is None
+    assert ours(elsewhere("postgresql://user@db.example.org/app")) is not None

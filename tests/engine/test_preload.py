@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine import pool
+from sqlstress.engine.pool import plain
 from sqlstress.experiment import face_of
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
-from sqlstress.system import starting
-from sqlstress.system.plain import plain
+from sqlstress.system.processes import starting
 from tests.engine import preloaded
 from tests.engine.processes import ROOT
 from tests.halves import open_work
@@ -93,7 +93,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
     work = open_work(case, tmp_path, 1, {})
     work.prepare(lambda: None)
     ours, theirs = Pipe()
-    with starting.opened(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
+    with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
         task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
         process = starter.start(preloaded.begin, task)
         assert ours.poll(PATIENCE_S)
@@ -108,12 +108,6 @@ def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
     assert len(modules) == len(set(modules))
     for name in ("kv", "apsw"):
         assert set(pool.modules([CASES[name]])) <= set(modules)
-
-
-def test_nothing_is_imported_for_the_published_script_whose_time_holds_that() -> None:
     assert pool.modules([Case(workload="classic", ops=20)]) == []
-
-
-def test_a_study_without_workers_has_only_what_all_have_to_be_imported() -> None:
     """Its name would be empty, and whoever imports that fails aloud."""
     assert all(pool.modules([Case(workload="power-loss")]))

@@ -31,7 +31,7 @@ def test_a_bench_has_a_report_without_runs_and_a_folder_that_is_gone_afterwards(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_session_that_keeps_its_folder_says_which(tmp_path: Path) -> None:
+def test_a_folder_that_is_kept_is_named_and_one_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
     session = Session((CASE,), tmp_path, True, ())
     assert session.kept_folder is None
     with session.opened(NOBODY):
@@ -40,6 +40,11 @@ def test_a_session_that_keeps_its_folder_says_which(tmp_path: Path) -> None:
     assert session.kept_folder == folder
     assert folder.name.startswith("sqlstress-")
     assert list(folder.iterdir()) == []
+    with (
+        pytest.raises(UsageError, match="Choose another --dir"),
+        Session((CASE,), tmp_path / "missing", False, ()).opened(NOBODY),
+    ):
+        pass
 
 
 def test_a_signal_is_caught_while_it_is_open(tmp_path: Path) -> None:
@@ -49,11 +54,3 @@ def test_a_signal_is_caught_while_it_is_open(tmp_path: Path) -> None:
         signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Interrupted, match="stopped by SIGTERM"):
             bench.runner.signals.check()
-
-
-def test_a_folder_that_cannot_be_made_stops_everything(tmp_path: Path) -> None:
-    with (
-        pytest.raises(UsageError, match="Choose another --dir"),
-        Session((CASE,), tmp_path / "missing", False, ()).opened(NOBODY),
-    ):
-        pass

@@ -26,16 +26,13 @@ def test_tps_is_what_was_completed_over_the_length_of_the_window() -> None:
     assert (trial.seconds, trial.transactions, trial.tps) == (2.0, 400, 200.0)
     assert [one.transactions for one in trial.workers] == [160, 240]
     assert trial.tps_per_process == 100.0
-
-
-def test_rows_are_counted_beside_the_transactions() -> None:
     one = done(1, replaces=10)
     assert one.done is not None
     one.done.totals.rows = 1000
     assert (trial_of(one).rows, trial_of(one).rows_per_s) == (1000, 500.0)
 
 
-def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end() -> None:
+def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end_and_shared_unequally_in_time() -> None:
     case = Case(concurrency=2, ops=100)
     trial = trial_of(
         done(1, gets=100, first_ns=OPENS_NS + NS_PER_S, last_ns=OPENS_NS + 4 * NS_PER_S),
@@ -45,9 +42,6 @@ def test_a_fixed_count_is_timed_from_the_first_begin_to_the_last_end() -> None:
     )
     assert (trial.seconds, trial.tps) == (5.0, 40.0)
     assert [one.seconds for one in trial.workers] == [3.0, 5.0]
-
-
-def test_a_fixed_count_is_shared_unequally_in_time_not_in_number() -> None:
     trial = trial_of(
         done(1, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 1 * NS_PER_S),
         done(2, gets=100, first_ns=OPENS_NS, last_ns=OPENS_NS + 4 * NS_PER_S),
@@ -68,13 +62,10 @@ def test_the_published_script_counts_pairs_over_the_whole_time() -> None:
     assert [one.transactions for one in trial.workers] == [5000, 5000]
 
 
-def test_fairness_is_that_of_the_workers_shares() -> None:
+def test_fairness_is_that_of_the_workers_shares_if_any() -> None:
     trial = trial_of(done(1, gets=100), done(2, gets=300))
     assert trial.fairness == pytest.approx(400**2 / (2 * (100**2 + 300**2)))
     assert trial.min_max_share == pytest.approx(1 / 3)
-
-
-def test_nothing_done_has_no_fairness_and_no_latency() -> None:
     trial = trial_of(done(1), done(2))
     assert (trial.tps, trial.fairness, trial.min_max_share, trial.latency) == (0.0, None, None, {})
 
@@ -88,59 +79,48 @@ def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None
     ]
     assert trial.tps == 25.0
     assert trial.latency["get"].count == 50
-
-
-def test_a_failed_worker_is_told_with_its_reason_and_how_many_more_failed() -> None:
     reason = "SQLITE_IOERR: disk I/O error"
     trial = trial_of(done(1), dead(2, reason), dead(3, reason), dead(4, reason))
     assert trial.error == f"worker 2 failed: {reason}, and 2 more; the others' figures are kept"
 
 
-def test_latencies_are_merged_by_kind() -> None:
+def test_latencies_are_merged_by_kind_and_what_workers_timed_stands_behind() -> None:
     latency = trial_of(done(1, gets=100), done(2, gets=50, replaces=5)).latency
     assert latency["get"].buckets == ((bucket_of(2_000), 150),)
     assert latency["replace"].buckets == ((bucket_of(50_000), 5),)
     assert (latency["get"].max_ns, latency["replace"].max_ns) == (2_000, 50_000)
+    one, other = done(1, gets=10), done(2, gets=10)
+    for ended, longest in ((one, 5000), (other, 7000)):
+        assert ended.done
+        ended.done.findings.latency = {"line 3": ({bucket_of(4000): 2, bucket_of(longest): 1}, longest)}
+    latency = trial_of(one, other).latency
+    assert [*latency][-1] == "line 3" and (latency["line 3"].count, latency["line 3"].max_ns) == (6, 7000)
+    assert trial_of(one, other).transactions == 20
 
 
-def test_waits_and_answers_of_all_workers_are_taken_together() -> None:
+def test_what_all_workers_say_is_taken_together() -> None:
     trial = trial_of(
         done(1, longest_wait_ns=7, busy=1, busy_snapshot=10, failed=100),
         done(2, longest_wait_ns=5, busy=2, busy_snapshot=20, failed=200),
     )
     assert trial.longest_wait_ns == 7
     assert (trial.busy, trial.busy_snapshot, trial.failed) == (3, 30, 300)
-
-
-def test_settings_that_differ_between_workers_are_all_named() -> None:
     trial = trial_of(
         done(1, effective={"synchronous": "full", "journal_mode": "wal"}),
         done(2, effective={"synchronous": "normal", "journal_mode": "wal"}),
     )
     assert trial.effective == {"synchronous": "full / normal", "journal_mode": "wal"}
-
-
-def test_shares_of_the_harness_are_of_the_window() -> None:
     trial = trial_of(done(1, harness_ns=200 * NS_PER_MS, proof_ns=50 * NS_PER_MS))
     assert (trial.workers[0].harness_share, trial.workers[0].proof_share) == (0.1, 0.025)
 
 
-def test_the_halves_of_the_window_are_compared_over_all_workers() -> None:
+def test_the_halves_of_a_window_are_compared_over_all_workers_by_whole_bins() -> None:
     trial = trial_of(done(1, bins=[5] * 10 + [20] * 10), done(2, bins=[5] * 20))
     assert trial.half_ratio == 2.5
-
-
-def test_a_window_that_was_silent_at_its_end_is_not_steady() -> None:
     assert trial_of(done(1, bins=[10] * 10)).half_ratio == 0.0
-
-
-def test_what_completed_in_a_broken_last_bin_is_left_out_of_the_halves() -> None:
     case, window = Case(duration_s=0.65), Window(0, 0, 650 * NS_PER_MS)
     trial = trial_of(done(1, bins=[4, 4, 4, 8, 8, 2, 1]), case=case, window=window)
     assert trial.half_ratio == 2.0
-
-
-def test_a_fixed_count_has_no_halves() -> None:
     assert trial_of(done(1, bins=[5] * 20), window=FIXED).half_ratio is None
 
 
@@ -149,13 +129,3 @@ def test_what_a_worker_tells_of_what_went_on_is_its_own_series() -> None:
     assert told.done is not None
     told.done.findings.series = [("statements", "ns", [5, 6])]
     assert trial_of(told, silent, dead(3)).series == (Series("statements", "ns", (5, 6), worker=1),)
-
-
-def test_what_workers_timed_themselves_stands_behind_their_operations() -> None:
-    one, other = done(1, gets=10), done(2, gets=10)
-    for ended, longest in ((one, 5000), (other, 7000)):
-        assert ended.done
-        ended.done.findings.latency = {"line 3": ({bucket_of(4000): 2, bucket_of(longest): 1}, longest)}
-    latency = trial_of(one, other).latency
-    assert [*latency][-1] == "line 3" and (latency["line 3"].count, latency["line 3"].max_ns) == (6, 7000)
-    assert trial_of(one, other).transactions == 20

@@ -40,48 +40,33 @@ def test_kinds_are_counted_apart_with_their_rows_and_latencies() -> None:
     assert totals.rows == 2 * 1 + 2 * 10 + 1 + 2
     assert totals.largest_ns == {"get": 9, "replace": 700, "update": 80, "pair": 60}
     assert {kind: sum(buckets.values()) for kind, buckets in totals.buckets.items()} == totals.operations
-
-
-def test_a_kind_that_does_not_occur_is_not_named() -> None:
     totals = tally_of(WIDE, [(GET, 5)])
     assert (totals.operations, list(totals.buckets), list(totals.largest_ns)) == (
         {"get": 1},
         ["get"],
         ["get"],
     )
-
-
-def test_the_first_begin_and_the_last_end_are_kept_outside_the_window_too() -> None:
     totals = tally_of(Window(0, 100, 110), [(GET, 10)], [(GET, 200)], begin=7)
     assert (totals.first_ns, totals.last_ns) == (7, 217)
 
 
-def test_operations_given_up_are_counted_apart_and_can_be_the_longest_wait() -> None:
+def test_operations_given_up_are_counted_apart_over_the_chunks_and_are_in_no_bin() -> None:
     totals = tally_of(WIDE, [(GET, 5), (FAILED, 900), (FAILED, 20), (GET, 7)])
     assert (totals.operations, totals.failed, totals.longest_wait_ns) == ({"get": 2}, 2, 900)
     assert totals.rows == 2
-
-
-def test_operations_given_up_add_up_over_the_chunks() -> None:
     totals = tally_of(WIDE, [(FAILED, 900), (GET, 5)], [(FAILED, 20), (FAILED, 30)])
     assert (totals.failed, totals.longest_wait_ns) == (3, 900)
+    window = Window(0, 1000, 1000 + 4 * BIN_NS)
+    given_up = [(FAILED, 1000), (GET, 10), (FAILED, BIN_NS), (FAILED, 10), (GET, 10), (FAILED, BIN_NS)]
+    assert tally_of(window, given_up, [(FAILED, 10)], begin=0).bins == [1, 1]
 
 
-def test_the_longest_wait_is_that_of_the_slowest_operation() -> None:
+def test_the_longest_wait_is_that_of_the_slowest_operation_that_touched_the_window() -> None:
     assert tally_of(WIDE, [(GET, 5), (REPLACE, 900)], [(GET, 30)]).longest_wait_ns == 900
-
-
-def test_an_operation_that_ended_before_the_window_is_no_wait_of_it() -> None:
     totals = tally_of(Window(0, 1000, 2000), [(GET, 900)], [(GET, 200)])
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 200)
-
-
-def test_an_operation_that_begins_after_the_window_is_no_wait_of_it() -> None:
     totals = tally_of(Window(0, 0, 100), [(GET, 60), (GET, 70)], [(GET, 5000)])
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 70)
-
-
-def test_an_operation_under_way_at_the_end_has_waited_since_its_own_begin() -> None:
     totals = tally_of(Window(0, 0, 100), [(GET, 20), (GET, 200)], begin=0, gap=70)
     assert (totals.operations, totals.longest_wait_ns) == ({"get": 1}, 200)
 
@@ -114,28 +99,16 @@ def test_a_bin_is_a_tenth_of_a_second_unless_the_window_is_long(seconds: float, 
     assert -(-(window.closes_ns - window.opens_ns) // window.bin_ns) <= MOST_BINS
 
 
-def test_a_fixed_count_has_bins_of_a_tenth_of_a_second() -> None:
-    assert WIDE.bin_ns == BIN_NS
-
-
-def test_bins_hold_what_was_completed_in_each() -> None:
+def test_bins_hold_what_was_completed_in_each_and_are_not_endless() -> None:
     window = Window(0, 1000, 1000 + 4 * BIN_NS)
     totals = tally_of(window, [(GET, 1000), (GET, BIN_NS - 1001), (GET, 1001)], [(GET, 2 * BIN_NS)], begin=0)
     # The ends, after the opening: 0, one short of a bin, a whole bin, three bins.
     assert totals.bins == [2, 1, 0, 1]
-
-
-def test_operations_given_up_are_in_no_bin() -> None:
-    window = Window(0, 1000, 1000 + 4 * BIN_NS)
-    given_up = [(FAILED, 1000), (GET, 10), (FAILED, BIN_NS), (FAILED, 10), (GET, 10), (FAILED, BIN_NS)]
-    assert tally_of(window, given_up, [(FAILED, 10)], begin=0).bins == [1, 1]
-
-
-def test_a_fixed_count_that_takes_very_long_has_no_endless_series() -> None:
     totals = tally_of(WIDE, [(GET, BIN_NS)] * 3, [(GET, MOST_BINS * BIN_NS)], [(GET, 1)], begin=0)
     assert len(totals.bins) <= MOST_BINS
     assert sum(totals.bins) == 3
     assert totals.operations == {"get": 5}
+    assert WIDE.bin_ns == BIN_NS
 
 
 @given(operations, st.integers(0, 10**10), st.integers(0, 10**10))

@@ -16,7 +16,7 @@ import pytest
 
 from sqlstress.report import Run
 from tests.engine.processes import PATIENCE_S, Command, saved_report
-from tests.rows import mostly_thorough, thorough
+from tests.rows import fault, mostly_thorough, thorough
 
 TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
 COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
@@ -137,10 +137,10 @@ def held() -> Iterator[Callable[[str], Act]]:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="the database deleted, with its folder too, or replaced by a copy, under load",
-    outcome="exit code 1; it says so, and the trial is not valid",
+@fault(
+    "database",
+    "the database deleted, with its folder too, or replaced by a copy, under load",
+    "exit code 1; it says so, and the trial is not valid",
 )
 @in_use
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_run_that_went_on_without_its_database_has_no_figures(
     text = f"kv.db {happened} while it was measured"
     assert (code, run.error, run.valid) == (1, text, ())
     assert run.verdict.counterexamples == (text,)
-    assert f"Error: the data is not what the workers were told it is: {text}.\n" in errors
+    assert f"Error: the data is wrong: {text}.\n" in errors
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="the database cut off: to nothing, to half, by its last page",
-    outcome="exit code 1; the proof fails with what SQLite says of the file",
+@fault(
+    "database",
+    "the database cut off: to nothing, to half, by its last page",
+    "exit code 1; the proof fails with what SQLite says of the file",
 )
 @in_use
 @pytest.mark.parametrize(
@@ -184,22 +184,23 @@ def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="a byte of the database inverted: in the file's header, in the header of a page that is read",
-    outcome="exit code 1; the proof fails with what SQLite says of the file",
+@fault(
+    "database",
+    "a byte of the database inverted: in the file's header, in the header of a page that is read",
+    "exit code 1; the proof fails with what SQLite says of the file",
 )
 @pytest.mark.parametrize("offset", [16, 3 * PAGE], ids=["file header", "page header"])
 def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
     code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
     assert (code, run.verdict.status) == (1, "failed")
-    assert "file is not a database" in errors or "malformed" in errors
+    # What is told depends on who reads the page first: a worker, or who looks at all pages.
+    assert any(words in errors for words in ("file is not a database", "malformed", "Page 4: "))
 
 
-@pytest.mark.fault(
-    area="database",
-    injected="the WAL or its index deleted under load",
-    outcome="exit code 4, or 1 where writes were lost with it; it says so, and the trial is not valid",
+@fault(
+    "database",
+    "the WAL or its index deleted under load",
+    "exit code 4, or 1 where writes were lost with it; it says so, and the trial is not valid",
 )
 @in_use
 @pytest.mark.thorough
@@ -213,10 +214,10 @@ def test_a_run_that_went_on_without_its_wal_has_no_figures(tmp_path: Path, suffi
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="the WAL truncated to nothing under load, when it holds what no checkpoint has copied",
-    outcome="exit code 1 or 4, by who meets it first: a worker or the proof",
+@fault(
+    "database",
+    "the WAL truncated to nothing under load, when it holds what no checkpoint has copied",
+    "exit code 1 or 4, by who meets it first: a worker or the proof",
 )
 @in_use
 def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
@@ -235,10 +236,10 @@ def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
 # Rows and settings, through SQLite
 
 
-@pytest.mark.fault(
-    area="database",
-    injected="a row inserted or changed by another program",
-    outcome="exit code 1; the proof fails and names the key",
+@fault(
+    "database",
+    "a row inserted or changed by another program",
+    "exit code 1; the proof fails and names the key",
 )
 @pytest.mark.parametrize(
     ("statement", "key"),
@@ -255,10 +256,10 @@ def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: st
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="the journal mode switched to WAL by another program",
-    outcome="exit code 4; it says so, and the trial is not valid",
+@fault(
+    "database",
+    "the journal mode switched to WAL by another program",
+    "exit code 4; it says so, and the trial is not valid",
 )
 def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
     arguments = (*READING, "--journal-mode", "delete")
@@ -269,10 +270,10 @@ def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="the journal mode switched away from WAL by another program",
-    outcome="SQLite refuses it while anybody is connected; nothing changes",
+@fault(
+    "database",
+    "the journal mode switched away from WAL by another program",
+    "SQLite refuses it while anybody is connected; nothing changes",
 )
 def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
     refused: list[str] = []
@@ -290,10 +291,10 @@ def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="an index added by another program",
-    outcome="exit code 1; the proof fails and names the index, and the trial is not valid",
+@fault(
+    "database",
+    "an index added by another program",
+    "exit code 1; the proof fails and names the index, and the trial is not valid",
 )
 def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     code, errors, run = disturbed(tmp_path, sql("CREATE INDEX i ON kv (value)"), *KV)
@@ -306,10 +307,10 @@ def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="a write lock, or an exclusive lock, that another program never gives back",
-    outcome="exit code 4 when the last operations have waited out their time-out; the trial is not valid",
+@fault(
+    "database",
+    "a write lock, or an exclusive lock, that another program never gives back",
+    "exit code 4 when the last operations have waited out their time-out; the trial is not valid",
 )
 @pytest.mark.parametrize(("kind", "journal_mode"), [("IMMEDIATE", "wal"), thorough("EXCLUSIVE", "delete")])
 def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
@@ -329,10 +330,10 @@ def test_a_lock_for_ever_ends_with_a_message_within_the_time_out(
 
 
 @pytest.mark.long
-@pytest.mark.fault(
-    area="database",
-    injected="a lock that another program never gives back, in a run of a fixed amount of work",
-    outcome="exit code 4 when no write was possible for a minute of waiting; it says so",
+@fault(
+    "database",
+    "a lock that another program never gives back, in a run of a fixed amount of work",
+    "exit code 4 when no write was possible for a minute of waiting; it says so",
 )
 def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
     tmp_path: Path, held: Callable[[str], Act]
@@ -347,10 +348,10 @@ def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="database",
-    injected="one of three files deleted, locked for ever, given a row by another program",
-    outcome="exit code 1, 4, 1; the file is named",
+@fault(
+    "database",
+    "one of three files deleted, locked for ever, given a row by another program",
+    "exit code 1, 4, 1; the file is named",
 )
 @pytest.mark.parametrize(
     "fault", [pytest.param("deleted", marks=[in_use, pytest.mark.thorough]), thorough("locked"), "a row"]
@@ -372,10 +373,10 @@ def test_of_several_files_the_one_that_was_harmed_is_named(
 # The other workloads
 
 
-@pytest.mark.fault(
-    area="database",
-    injected="in keys, cycles and methods: the database deleted, locked for ever, given a row",
-    outcome="exit code 1, 4, 1; it says so (in cycles, whose rows are all deleted again, a table is given)",
+@fault(
+    "database",
+    "in keys, cycles and methods: the database deleted, locked for ever, given a row",
+    "exit code 1, 4, 1; it says so (in cycles, whose rows are all deleted again, a table is given)",
 )
 @pytest.mark.parametrize(
     ("workload", "fault"),

@@ -13,6 +13,7 @@ import pytest
 
 from sqlstress.engine.trial import NOTICED_S
 from tests.engine.processes import Command, saved_report, sqlstress
+from tests.rows import fault
 
 TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
 KV = (
@@ -45,10 +46,10 @@ pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="time",
-    injected="the wall clock stepped by a day at every look, in every process",
-    outcome="exit code 0; nothing changes: no figure depends on it",
+@fault(
+    "time",
+    "the wall clock stepped by a day at every look, in every process",
+    "exit code 0; nothing changes: no figure depends on it",
 )
 def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, place = tmp_path / "own", tmp_path / "place"
@@ -79,10 +80,10 @@ def freeze(command: Command, phases: Iterator[str]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="time",
-    injected="all processes stopped during a window and let go on, as of a machine that was suspended",
-    outcome="exit code 0; that trial does not count and is run again",
+@fault(
+    "time",
+    "all processes stopped during a window and let go on, as of a machine that was suspended",
+    "exit code 0; that trial does not count and is run again",
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
@@ -96,14 +97,15 @@ def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="time",
-    injected="all processes stopped in every window and let go on",
-    outcome="exit code 4 after three attempts; it says so, and the trial is not valid",
+@fault(
+    "time",
+    "all processes stopped in every window and let go on",
+    "exit code 4 after three attempts; it says so, and the trial is not valid",
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
-    with Command(tmp_path, *DRY, *SAVED, program=TELLING) as command:
+    # Long enough not to end before it is stopped.
+    with Command(tmp_path, *DRY, "--duration", "1s", *SAVED, program=TELLING) as command:
         phases = iter(command.process.stdout or ())
         for _ in range(3):
             freeze(command, phases)

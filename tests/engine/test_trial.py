@@ -1,4 +1,4 @@
-"""Tests of the window's plan, of lateness, and of what happens to a late trial."""
+"""The window's plan, lateness, standstills, and what happens to a trial with a flaw."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.study import Nobody
+from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes
-from sqlstress.engine.trial import ATTEMPTS, PATIENCE, Flaw, TrialRunner, flaw_of
-from sqlstress.engine.window import ANSWERS, LEAD_S, lateness_s, plan_window
+from sqlstress.engine.trial import (
+    ANSWERS,
+    ATTEMPTS,
+    LEAD_S,
+    NOTICED_S,
+    PATIENCE,
+    Flaw,
+    Standstill,
+    TrialRunner,
+    flaw_of,
+    lateness_s,
+    plan_window,
+    seconds_asleep,
+)
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
@@ -25,32 +37,23 @@ from tests.held_open import held_open
 TRIAL = example_report().runs[0].trials[0]
 
 
-def test_the_window_opens_after_the_lead_and_the_warm_up() -> None:
+def test_the_window_opens_after_the_lead_which_grows_with_the_answers_and_the_warm_up() -> None:
     window = plan_window(Case(concurrency=8, warmup_s=0.5, duration_s=2.0), 1_000, 0.0)
     assert window.starts_ns == 1_000 + LEAD_S * NS_PER_S
     assert window.opens_ns == window.starts_ns + 500 * NS_PER_MS
     assert window.closes_ns == window.opens_ns + 2 * NS_PER_S
-
-
-def test_the_lead_grows_with_the_time_that_an_answer_takes() -> None:
     begin, later = (plan_window(Case(), 0, answer_s).starts_ns for answer_s in (0.0, 0.3))
     assert later - begin == pytest.approx(ANSWERS * 300 * NS_PER_MS)
-
-
-def test_a_fixed_count_has_no_warm_up_and_no_end() -> None:
     window = plan_window(Case(ops=10, warmup_s=0.0), 0, 0.0)
     assert (window.opens_ns, window.closes_ns) == (window.starts_ns, FOREVER_NS)
 
 
-def test_a_late_trial_is_given_a_longer_warm_up_and_the_same_window() -> None:
+def test_a_late_trial_is_given_a_longer_warm_up_or_told_earlier_and_the_same_window() -> None:
     case = Case(warmup_s=0.5, duration_s=2.0)
     window, longer = plan_window(case, 0, 0.1), plan_window(case, 0, 0.1, extra_s=1.5)
     assert longer.starts_ns == window.starts_ns
     assert longer.opens_ns == window.opens_ns + 1_500 * NS_PER_MS
     assert longer.closes_ns - longer.opens_ns == 2 * NS_PER_S
-
-
-def test_who_wants_no_warm_up_is_given_none_but_told_earlier() -> None:
     late, window = (plan_window(Case(warmup_s=0.0), 0, 0.1, extra_s) for extra_s in (0.0, 1.5))
     assert window.opens_ns == window.starts_ns == late.starts_ns + 1_500 * NS_PER_MS
 
@@ -80,11 +83,8 @@ def test_without_a_warm_up_a_moment_is_allowed(duration_s: float, after_ms: int,
     assert bool(lateness_s(Case(warmup_s=0.0, duration_s=duration_s), window, ended)) is late
 
 
-def test_nobody_is_late_for_a_fixed_count() -> None:
+def test_nobody_is_late_for_a_fixed_count_nor_beside_one_that_died() -> None:
     assert lateness_s(Case(ops=5), FIXED, [done(1, first_ns=OPENS_NS + NS_PER_S)]) == 0.0
-
-
-def test_a_dead_worker_is_not_late_and_beside_it_nobody_is() -> None:
     assert lateness_s(Case(), WINDOW, [done(1), dead(2)]) == 0.0
     assert lateness_s(Case(), WINDOW, [done(1, first_ns=OPENS_NS + NS_PER_S)]) > 0.0
     assert lateness_s(Case(), WINDOW, [done(1, first_ns=OPENS_NS + NS_PER_S), dead(2)]) == 0.0
@@ -102,64 +102,54 @@ def test_a_verdict_is_told_who_died_and_what_the_others_found() -> None:
 
 
 class Scripted(TrialRunner):
-    """Answers each attempt with a flaw, or none, from a list."""
+    """Answers each attempt with a trial and its flaw, if it has one, from a list."""
 
-    def __init__(self, flaws: list[Flaw | None], trial: Trial = TRIAL) -> None:
-        super().__init__(Path(), False, StopSignals(), Nobody(), 0)
-        self.flaws, self.trial = iter(flaws), trial
-        self.extras: list[float] = []
+    def __init__(self, *attempts: tuple[Trial, Flaw | None]) -> None:
+        super().__init__(Path(), False, StopSignals(), Observer(), 0)
+        self.attempts, self.extras = iter(attempts), list[float]()
 
-    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
+    def _attempt(
+        self, case: Case, index: int, extra_s: float, *_: Any, **__: Any
+    ) -> tuple[Trial, Flaw | None]:
         self.extras.append(extra_s)
-        return self.trial, next(self.flaws)
+        return next(self.attempts)
+
+
+def crowded(*trials: Trial) -> Scripted:
+    return Scripted(*((trial, None) for trial in trials))
 
 
 def run(*lateness: float) -> tuple[Trial, list[float]]:
-    runner = Scripted([flaw_of(late_s, 0.0) for late_s in lateness])
+    runner = Scripted(*((TRIAL, flaw_of(late_s, 0.0)) for late_s in lateness))
     return runner.run(Case(), 0), runner.extras
 
 
 def frozen(case: Case, *seconds: float) -> Trial:
-    return Scripted([flaw_of(0.0, still_s) for still_s in seconds]).run(case, 0)
+    return Scripted(*((TRIAL, flaw_of(0.0, still_s)) for still_s in seconds)).run(case, 0)
 
 
-def test_a_trial_in_time_is_run_once() -> None:
+def test_a_late_trial_is_run_again_with_twice_what_was_missing_and_one_in_time_is_not() -> None:
     trial, extras = run(0.0)
     assert (trial.attempts, trial.error, extras) == (1, None, [0.0])
-
-
-def test_a_late_trial_is_run_again_with_twice_what_was_missing() -> None:
     trial, extras = run(0.25, 0.125, 0.0)
     assert (trial.attempts, trial.error, extras) == (3, None, [0.0, 0.5, 0.75])
-
-
-def test_a_trial_that_is_late_every_time_is_not_valid_and_says_what_to_do() -> None:
     trial, extras = run(*[0.1] * 9)
     assert trial.attempts == ATTEMPTS == len(extras)
     assert trial.error == "a worker came late to the window 3 times: give a longer --warmup"
-
-
-def test_what_was_wrong_with_a_trial_in_time_is_kept() -> None:
-    runner = Scripted([None], replace(TRIAL, error="worker 1 was killed"))
+    runner = crowded(replace(TRIAL, error="worker 1 was killed"))
     assert runner.run(Case(), 0).error == "worker 1 was killed"
 
 
-def test_a_trial_during_which_nothing_ran_is_run_again_with_the_same_warm_up() -> None:
-    runner = Scripted([flaw_of(0.0, 2.5), None])
+def test_a_trial_during_which_nothing_ran_is_run_again_but_no_published_script() -> None:
+    runner = Scripted((TRIAL, flaw_of(0.0, 2.5)), (TRIAL, None))
     trial = runner.run(Case(), 0)
     assert (trial.attempts, trial.error, runner.extras) == (2, None, [0.0, 0.0])
-
-
-def test_a_trial_during_which_nothing_ran_every_time_is_not_valid_and_says_so() -> None:
     trial = frozen(Case(), *[2.5] * 9)
     assert trial.attempts == ATTEMPTS
     assert trial.error == (
         "the machine slept, or this program was stopped, while it measured 3 times (for 2.5 s): "
         "let it run undisturbed"
     )
-
-
-def test_the_published_script_whose_files_serve_a_whole_sweep_is_not_run_again() -> None:
     trial = frozen(Case(workload="classic", ops=10), 2.5)
     assert trial.attempts == 1
     assert trial.error is not None
@@ -167,18 +157,6 @@ def test_the_published_script_whose_files_serve_a_whole_sweep_is_not_run_again()
 
 
 LOST = Verdict((Check("last write", "failed", 10, 1),))
-
-
-class Crowded(TrialRunner):
-    """Answers each attempt with a trial in which others took that share of the processors."""
-
-    def __init__(self, *trials: Trial) -> None:
-        super().__init__(Path(), False, StopSignals(), Nobody(), 0)
-        self._patience = PATIENCE
-        self.trials = iter(trials)
-
-    def _attempt(self, case: Case, index: int, extra_s: float) -> tuple[Trial, Flaw | None]:
-        return next(self.trials), None
 
 
 def taken(share: float, **fields: Any) -> Trial:
@@ -199,7 +177,7 @@ def taken(share: float, **fields: Any) -> Trial:
 def test_of_a_crowded_trial_and_the_one_after_it_the_quieter_counts(
     first: Trial, second: Trial, chosen: int
 ) -> None:
-    found = Crowded(first, second).run(Case(), 0)
+    found = crowded(first, second).run(Case(), 0)
     assert found == replace((first, second)[chosen], attempts=2)
 
 
@@ -209,15 +187,12 @@ def test_of_a_crowded_trial_and_the_one_after_it_the_quieter_counts(
     ids=["not crowded", "not observed", "failed", "wrong"],
 )
 def test_nothing_else_is_run_again(trial: Trial) -> None:
-    assert Crowded(trial).run(Case(), 0) == trial
+    assert crowded(trial).run(Case(), 0) == trial
 
 
-def test_the_published_scripts_trials_are_not_run_again_however_crowded() -> None:
-    assert Crowded(taken(0.9)).run(Case(workload="classic", ops=5), 0) == taken(0.9)
-
-
-def test_a_machine_that_is_always_busy_is_not_waited_for_without_end() -> None:
-    runner = Crowded(*[taken(0.9)] * 20)
+def test_neither_published_scripts_nor_a_machine_that_is_always_busy_are_tried_without_end() -> None:
+    assert crowded(taken(0.9)).run(Case(workload="classic", ops=5), 0) == taken(0.9)
+    runner = crowded(*[taken(0.9)] * 20)
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
 
 
@@ -232,3 +207,33 @@ def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_a
     assert [(trial.error, trial.verdict.status) for trial in trials] == [(None, "ok")] * 3
     held = {str(path.relative_to(tmp_path).as_posix()) for path in tmp_path.rglob("kv.db")}
     assert held == {"kv.db", "further-1/kv.db", "further-2/kv.db"}
+
+
+class Clock:
+    """Seconds that pass only when somebody says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def looked(*pauses: float, slept: float = 0.0) -> float:
+    """Return what is noticed of looks with these pauses before them, and of sleep that another clock saw."""
+    clock, asleep = Clock(), Clock()
+    standstill = Standstill(clock, asleep)
+    for pause in pauses:
+        clock.now += pause
+        standstill.look()
+    asleep.now += slept
+    return standstill.seconds()
+
+
+def test_a_look_that_comes_late_or_another_clock_says_how_long_nothing_ran() -> None:
+    assert looked(*[0.1] * 600) == 0.0
+    assert looked(0.1, NOTICED_S, 0.1) == 0.0
+    assert looked(0.1, 2.0, 0.1, 3.5, 0.1) == 3.5
+    assert looked(0.1, 0.1, slept=30.0) == 30.0
+    before = seconds_asleep()
+    assert abs(seconds_asleep() - before) < 0.1

@@ -80,22 +80,20 @@ def test_a_worker_says_that_it_is_ready_and_then_what_it_did() -> None:
     assert sum(done.totals.operations.values()) == 50
     assert ready.stamp_ns <= done.totals.first_ns
     assert parent.closed
-
-
-def test_a_worker_counts_in_its_own_words_only() -> None:
     job = job_of(CASE)
     run(job, Parent())
     assert list(job.counters) == [0] * 16 + [50] + [0] * 7
+    run(job_of(CASE), Parent())
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    run(job_of(CASE), Parent())
+    assert not gc.isenabled()
 
 
-def test_a_stop_flag_ends_a_worker_at_once() -> None:
+def test_a_stop_flag_or_a_parent_that_has_given_up_ends_a_worker_at_once() -> None:
     job = job_of(CASE)
     job.counters[0] = 1
     _, done = run(job, Parent())
     assert done.totals.operations == {}
-
-
-def test_a_parent_that_has_given_up_is_answered_with_silence() -> None:
     parent = Parent(window=None)
     (ready,) = run(job_of(CASE), parent)
     assert isinstance(ready, Ready)
@@ -113,38 +111,22 @@ def test_a_worker_that_cannot_connect_says_why_in_sqlites_words(driver: str, tmp
     assert failed.reason.endswith("file is not a database")
 
 
-def test_a_worker_whose_folder_is_gone_says_so_in_sqlites_words(tmp_path: Path) -> None:
+def test_a_worker_that_fails_says_why_in_the_stores_words(tmp_path: Path) -> None:
     (failed,) = run(job_of(Case(ops=1, warmup_s=0.0), tmp_path / "missing", number=1), Parent())
     assert isinstance(failed, Failed)
     assert failed.reason.startswith(
-        "cannot open kv.db: SQLITE_CANTOPEN: unable to open database file (is the"
+        "cannot open kv.db: SQLITE_CANTOPEN: unable to open database file (check that"
     )
-
-
-def broken(*_: object) -> None:
-    raise LookupError("no such thing")
-
-
-def test_a_worker_that_fails_for_another_reason_says_which() -> None:
-    job = job_of(CASE)._replace(source=f"{__name__}:{broken.__name__}")
-    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
-
-
-def test_a_failing_operation_is_told_by_the_stores_name_for_it(tmp_path: Path) -> None:
     case = Case(ops=1, warmup_s=0.0)  # connects, but nobody has made the table
     ready, failed = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(ready, Ready)
     assert failed == Failed("SQLITE_ERROR: no such table: kv")
+    job = job_of(CASE)._replace(half=f"{__name__}:{broken.__name__}")
+    assert run(job, Parent()) == [Failed("LookupError: no such thing")]
 
 
-def test_ctrl_c_is_the_parents_business() -> None:
-    run(job_of(CASE), Parent())
-    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-
-
-def test_no_garbage_is_collected_while_it_works() -> None:
-    run(job_of(CASE), Parent())
-    assert not gc.isenabled()
+def broken(*_: object) -> None:
+    raise LookupError("no such thing")
 
 
 class Clock:
@@ -163,21 +145,13 @@ class Clock:
         self.now += round(seconds * NS_PER_S)
 
 
-def test_the_common_start_is_slept_for_and_met_by_polling(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(step_ns=1_000)
-    monkeypatch.setattr(worker, "time", clock)
-    worker.wait_until(NS_PER_S)
-    assert len(clock.slept) == 1
-    assert clock.slept[0] == pytest.approx((NS_PER_S - POLL_NS) / NS_PER_S, abs=1e-5)
-    assert NS_PER_S <= clock.now <= NS_PER_S + 2_000
-
-
-@pytest.mark.parametrize("start_ns", [0, POLL_NS])
-def test_a_start_that_is_near_or_past_is_not_slept_for(
+@pytest.mark.parametrize("start_ns", [0, POLL_NS, NS_PER_S])
+def test_the_common_start_is_slept_for_unless_it_is_near_and_met_by_polling(
     monkeypatch: pytest.MonkeyPatch, start_ns: int
 ) -> None:
     clock = Clock(step_ns=1_000)
     monkeypatch.setattr(worker, "time", clock)
     worker.wait_until(start_ns)
-    assert clock.slept == []
+    expected = [(start_ns - POLL_NS) / NS_PER_S] if start_ns > POLL_NS else []
+    assert clock.slept == pytest.approx(expected, abs=1e-5)
     assert start_ns <= clock.now <= start_ns + 2_000

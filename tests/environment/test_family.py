@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, ChangingFamily, Family
+from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
 from tests.rows import thorough
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
@@ -62,12 +62,12 @@ def test_what_a_grandchild_takes_is_ours() -> None:
 
 
 @pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
-@pytest.mark.parametrize("family", [thorough(Family), ChangingFamily])
-def test_what_one_took_that_has_ended_stays_ours(family: type[Family]) -> None:
+@pytest.mark.parametrize("changing", [thorough(False), True])
+def test_what_one_took_that_has_ended_stays_ours(changing: bool) -> None:
     code = starting(SAYS + WAITS + BURNS.format(0.4))
     with running(code + "one.wait()\n" + SAYS + "input()") as process:
         heard(process)
-        ours = family(process.pid)
+        ours = Family(process.pid, changing=changing)
         before = spent(ours)  # it runs yet, and has its own account
         go_on(process)
         heard(process)
@@ -95,7 +95,7 @@ def test_one_that_was_started_later_is_found_where_they_come_and_go() -> None:
     later = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(SAYS + WAITS + later + WAITS) as process:
         heard(process)
-        steady, changing = Family(process.pid), ChangingFamily(process.pid)
+        steady, changing = Family(process.pid), Family(process.pid, changing=True)
         before = spent(steady), spent(changing)
         go_on(process)
         heard(process)

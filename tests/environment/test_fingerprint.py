@@ -13,12 +13,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.errors import EnvironmentFailure
 from sqlstress.machine import fingerprint, sync_cost
 from sqlstress.machine import host as filesystem
 from sqlstress.report import SqliteBuild
 from sqlstress.report.case import Settings
-from tests.environment.hand_made import BUILD
+from tests.environment.test_warnings import BUILD
 
 MEMORY = Path("/dev/shm")
 
@@ -93,8 +92,3 @@ def test_a_fullfsync_of_any_case_decides_which_sync_is_timed(
     monkeypatch.setattr(sync_cost, "primitives", primitives)
     fingerprint(folder, [BUILD], settings, 1)
     assert asked == [(platform.system(), expected)]
-
-
-def test_a_folder_that_is_not_there_fails_with_what_to_do(folder: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="--dir"):
-        fingerprint(folder / "absent", [BUILD], [Settings()], 1)

@@ -92,7 +92,9 @@ def test_one_that_we_have_started_is_ours() -> None:
             last = look(family)
 
 
-def test_looks_that_cost_much_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looks_that_cost_much_are_few_and_one_that_has_ended_fails_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     taken: list[object] = []
 
     def costly(own: Family | None) -> Look | None:
@@ -103,31 +105,25 @@ def test_looks_that_cost_much_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sqlstress.machine.foreign_load.look", costly)
     watched(Family(), 0.6)
     assert 1 <= len(taken) <= 2
+    with running(BUSY) as process:
+        family = Family(process.pid)
+        assert look(family)
+    assert look(family) is None
+    assert watched(family, 0.15) is None
 
 
-def test_looks_outside_of_the_load_say_nothing() -> None:
+def test_looks_outside_of_the_load_or_too_near_to_each_other_say_nothing() -> None:
     now = time.perf_counter_ns()
     for begins, ends in ((now + 100 * S, now + 200 * S), (now - 2 * S, now - S)):
         watch = Watch(Family(), begins, ends)
         watch.pulse()
         watch.pulse()
         assert watch.shares() is None
-
-
-def test_looks_that_are_too_near_to_each_other_say_nothing() -> None:
     now = time.perf_counter_ns()
     watch = Watch(Family(), now, now + S)
     watch.pulse()
     watch.pulse()
     assert watch.shares() is None
-
-
-def test_a_process_that_has_ended_is_no_reason_to_fail() -> None:
-    with running(BUSY) as process:
-        family = Family(process.pid)
-        assert look(family)
-    assert look(family) is None
-    assert watched(family, 0.15) is None
 
 
 def test_heat_is_counted_over_all_processors(tmp_path: Path) -> None:

@@ -31,15 +31,15 @@ def test_the_processors_name_is_read_from_cpuinfo(cpuinfo: str, name: str) -> No
     assert host.model_name(cpuinfo) == name
 
 
-def test_linux_reads_the_file(tmp_path: Path) -> None:
+def test_each_system_is_asked_in_its_way_and_what_is_missing_leaves_the_name_empty(tmp_path: Path) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(X86, encoding="utf-8")
     assert host.processor("Linux", cpuinfo) == "Example(R) CPU @ 2.60GHz"
-
-
-def test_macos_asks_sysctl() -> None:
     command = (sys.executable, "-c", "print('Apple M9 Max')")
     assert host.processor("Darwin", sysctl=command, timeout_s=30) == "Apple M9 Max"
+    nothing = tmp_path / "nothing"
+    assert host.processor("Linux", nothing) == ""
+    assert host.processor("Darwin", sysctl=(str(nothing),)) == ""
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,6 @@ def test_macos_asks_sysctl() -> None:
 )
 def test_a_failing_or_hanging_sysctl_leaves_the_name_empty(code: str) -> None:
     assert host.processor("Darwin", sysctl=(sys.executable, "-c", code), timeout_s=0.5) == ""
-
-
-def test_what_is_missing_leaves_the_name_empty(tmp_path: Path) -> None:
-    nothing = tmp_path / "nothing"
-    assert host.processor("Linux", nothing) == ""
-    assert host.processor("Darwin", sysctl=(str(nothing),)) == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has a registry to ask")
@@ -70,15 +64,6 @@ def test_the_length_of_a_sleep_is_the_median() -> None:
 
     assert host.median_sleep_ns(sleep, lambda: now) == 6000
     assert list(lengths) == []
-
-
-def test_a_sleep_of_1_ms_is_asked_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    if sys.platform == "win32":
-        pytest.skip("it is kernel32 that sleeps there")
-    asked: list[float] = []
-    monkeypatch.setattr("time.sleep", asked.append)
-    host.sleep_1ms()
-    assert asked == [0.001]
 
 
 @pytest.fixture

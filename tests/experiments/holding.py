@@ -7,8 +7,9 @@ import threading
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
-from sqlstress.engine.study import Nobody
+from sqlstress.engine.study import Observer
 from sqlstress.report import Latency, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.histogram import bucket_floor
@@ -21,7 +22,7 @@ ATTEMPTS = 8
 MARGIN_S = 0.1
 
 
-class Holder(Nobody):
+class Holder(Observer):
     """Holds the write lock of the only database for a while, in the middle of the window."""
 
     def __init__(self, folder: Path, case: Case) -> None:
@@ -65,9 +66,8 @@ class Holder(Nobody):
 
 def measured(case: Case, folder: Path) -> Trial:
     """Return a trial meanwhile of which the lock was held: on a busy machine it may be got too late."""
-    for attempt in range(ATTEMPTS):
-        place = folder / f"attempt-{attempt}"
-        place.mkdir()
+    for _ in range(ATTEMPTS):
+        place = Path(mkdtemp(dir=folder))
         holder = Holder(place, case)
         trial = bench(place, observer=holder).runner._flawless(case, 0)
         for thread in holder.threads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,9 +22,8 @@ from tests.pulses import nothing
 SALT = 7
 
 
-@dataclass
-class Measured(Worked):
-    """What is left of a trial."""
+class OnFiles:
+    """What has files that can be read, and changed behind everybody's back."""
 
     case: Case
     folder: Path
@@ -38,6 +38,22 @@ class Measured(Worked):
         """The first of them."""
         return self.paths[0]
 
+    def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
+        with closing(sqlite3.connect(self.paths[bucket])) as connection:
+            return connection.execute(sql, params).fetchall()
+
+    def execute(self, sql: str, *params: object, bucket: int = 0) -> None:
+        with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
+            assert connection.execute(sql, params).rowcount > 0
+
+
+@dataclass
+class Measured(OnFiles, Worked):
+    """What is left of a trial."""
+
+    case: Case
+    folder: Path
+
     @property
     def outcomes(self) -> list[Outcome]:
         return list(outcomes(self.ended))
@@ -45,19 +61,17 @@ class Measured(Worked):
     def verdict(self) -> Verdict:
         return self.work.verify(self.outcomes, nothing)
 
-    def rows(self, sql: str, *params: object, bucket: int = 0) -> list[Any]:
-        with closing(sqlite3.connect(self.paths[bucket])) as connection:
-            return connection.execute(sql, params).fetchall()
-
-    def execute(self, sql: str, *params: object, bucket: int = 0) -> None:
-        """Change the file behind everybody's back."""
-        with closing(sqlite3.connect(self.paths[bucket])) as connection, connection:
-            assert connection.execute(sql, params).rowcount > 0
-
     def series(self, name: str, worker: int = 1) -> tuple[int, ...]:
         """Return the values of a worker's series; empty when there is none."""
         every = [*self.seen, *recorded_series(self.ended)]
         return next((one.values for one in every if (one.name, one.worker) == (name, worker)), ())
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, for a minute at most."""
+    until = time.monotonic() + 60
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.001)
 
 
 def measure(case: Case, folder: Path, during: Callable[[Pool], None] = lambda pool: None) -> Measured:

@@ -17,11 +17,11 @@ from sqlstress.report.case import Case
 from sqlstress.report.schema import report_schema
 from sqlstress.show.json_file import report_json
 from sqlstress.show.text import report_text
-from tests.experiments.appends.spec import Appending
+from tests.experiments.appends.experiment import Appending
 from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
-LINE = "tests.experiments.appends.face:APPENDS"
+LINE = "tests.experiments.appends.experiment:APPENDS"
 FILES = [f"-osaved.{form}" for form in ("json", "csv", "md", "html", "xml")] + ["-obmf:saved.bmf"]
 
 
@@ -62,12 +62,12 @@ def test_it_is_measured_proved_shown_saved_and_compared(
     written = [path.read_text(encoding="utf-8") for path in Path().glob("saved.*")]
     assert len(written) == len(FILES) and all("appends" in each for each in written)
     assert '"appends: appends, 2 processes, ' in Path("saved.bmf").read_text(encoding="utf-8")
-    assert said(capsys, "report", "saved.json") == shown.removesuffix("\n")
+    assert said(capsys, "report", "saved.json") == shown
     Path("again.json").write_text(report_json(report), encoding="utf-8")
     compared = said(capsys, "compare", "saved.json", "again.json")
     assert compared.count(" ~1.00") == 1 and "NOT COMPARABLE" not in compared
     monkeypatch.delitem(EXPERIMENTS, "appends")
-    assert "experiment 'appends' is not known" in report_text(from_json(text))
+    assert "experiment 'appends' is unknown" in report_text(from_json(text))
     unknown = json.loads(report_json(from_json(text)))
     assert {**unknown, "findings": []} == {**json.loads(text), "findings": []}
 

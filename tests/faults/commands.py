@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.engine.processes import Command
+from tests.faults.held import MOMENTS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 
@@ -32,18 +33,25 @@ EXPERIMENTS = {
     "sql": ("sql", "-b", "bank", *BRIEF, *ONCE),
     "app": ("app", BANK, *BRIEF, *ONCE),
     "limit": ("limit", "sql", "-b", "bank", "--p99", "1s", *BRIEF),
-    "ab": (
-        "ab",
-        "--a=--synchronous=normal",
-        "--b=--synchronous=off",
-        "--max-pairs",
-        "10",
-        "-c",
-        "2",
-        *LONGER,
-    ),
+    "ab": ("ab", "--a=--synchronous=normal", "--b=--synchronous=off", "--max-pairs=10", "-c2", *LONGER),
 }
 """Small measurements of the commands other than kv and run."""
+EVERYWHERE = [(experiment, moment) for experiment in EXPERIMENTS for moment in MOMENTS]
+HERE_AND_THERE = {
+    ("methods", "preparing"),
+    ("methods", "measuring"),
+    ("keys", "starting"),
+    ("keys", "verifying"),
+    ("cycles", "verifying"),
+    ("sql", "preparing"),
+    ("app", "preparing"),
+    ("app", "showing"),
+    ("limit", "verifying"),
+    ("limit", "saving"),
+    *(("crash", moment) for moment in MOMENTS),
+    *(("ab", moment) for moment in ("examining", "measuring", "verifying")),
+}
+"""Between crash, which has rounds of its own, and the others, all moments and all commands."""
 PLAN = """
 workload = "kv"
 repeat = 1

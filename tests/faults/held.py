@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.pool import Ended
-from sqlstress.engine.study import Nobody
+from sqlstress.engine.study import Observer
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
 """In their order. Examining: the machine. Saving: the new report has been written beside the old one, and
@@ -51,11 +51,11 @@ def install(hold: Hold) -> None:
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
     from sqlstress.engine.trial import Guard
-    from sqlstress.engine.victims import Victims
     from sqlstress.experiments.crash.database import Database
+    from sqlstress.experiments.crash.study import Victims
     from sqlstress.targets.place import Disturbance
 
-    class Watch(Nobody):
+    class Watch(Observer):
         def phase(self, name: str) -> None:
             hold.reach(name)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.brief import PROGRAM
 from tests.conftest import STRANGER
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits and rights of POSIX")
@@ -48,7 +49,7 @@ def fill(place: Path) -> None:
 
 def bounded(limit: str) -> tuple[str, ...]:
     """Return a program that runs sqlstress under a limit, as bash's ulimit takes it."""
-    return ("bash", "-c", f'ulimit {limit}; exec {sys.executable} -m sqlstress "$@"', "bash")
+    return ("bash", "-c", f'ulimit {limit}; exec {" ".join(PROGRAM)} "$@"', "bash")
 
 
 @contextmanager

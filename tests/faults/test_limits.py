@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.brief import PROGRAM
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.surroundings import bounded, few_processes, linux, posix
@@ -40,7 +41,7 @@ def forbid_descriptors(pid: int) -> None:
 def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experiment: str) -> None:
     code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
-    assert "open files are needed for each process and 60 are allowed here" in errors
+    assert "open files, but the limit is 60" in errors
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,13 +79,13 @@ def test_shared_memory_that_is_not_allowed_is_told(tmp_path: Path) -> None:
     options = ("kv", "-c", "4", "--key-space", "500000", "--quiet")
     code, output, errors = sqlstress(tmp_path, *options, program=bounded("-f 1000"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
-    assert errors.startswith("Error: there is no room for ")
+    assert errors.startswith("Error: not enough space for ")
     assert list(tmp_path.iterdir()) == []
 
 
 TINY = """
 mount -t tmpfs -o size={shm}k tmpfs /dev/shm && mount -t tmpfs -o size=4k tmpfs "$TMPDIR" || exit 77
-exec {python} -m sqlstress "$@"
+exec {program} "$@"
 """
 
 
@@ -102,14 +103,14 @@ def test_full_places_for_shared_memory_are_told(
     for name in ("tmp", "place"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
-    script = TINY.format(shm=shm, python=sys.executable)
+    script = TINY.format(shm=shm, program=" ".join(PROGRAM))
     program = ("unshare", "--mount", "bash", "-c", script, "bash")
     arguments = ("kv", "-c", "2", "--key-space", "20000", "--quiet")
     code, output, errors = sqlstress(tmp_path / "place", *arguments, program=program)
     if code == 77:
         pytest.skip("no file system can be mounted here: that needs Linux and root")
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
-    assert "bytes of shared memory, neither in /dev/shm nor in the temporary folder. Free some" in errors
+    assert "bytes of shared memory in /dev/shm or the temporary folder. Free some" in errors
     assert list((tmp_path / "place").iterdir()) == []
 
 
@@ -120,7 +121,7 @@ def test_full_places_for_shared_memory_are_told(
 )
 @pytest.mark.parametrize("allowed", [2, thorough(3), thorough(5)])
 def test_processes_that_may_not_be_are_told(allowed: int) -> None:
-    program = (*few_processes(allowed), sys.executable, "-m", "sqlstress")
+    program = (*few_processes(allowed), *PROGRAM)
     with TemporaryDirectory() as folder:
         place = Path(folder)
         place.chmod(0o777)  # pytest's own are for us alone

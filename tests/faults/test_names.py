@@ -26,6 +26,13 @@ ODD = (
     "esc\x1b[31m",
     "é",
 )
+NAME = "-o " + "x" * 200 + ".json"
+
+
+def odd_folder(parent: Path) -> Path:
+    place = parent.joinpath(*ODD)
+    place.mkdir(parents=True)
+    return place
 
 
 @pytest.mark.fault(
@@ -38,13 +45,11 @@ ODD = (
     "experiment", mostly_thorough(("sqlite3", "apsw", "methods", "keys", "cycles"), ("sqlite3",))
 )
 def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None:
-    place = tmp_path.joinpath(*ODD)
-    place.mkdir(parents=True)
-    name = "-o " + "x" * 200 + ".json"
+    place = odd_folder(tmp_path)
     arguments = EXPERIMENTS.get(experiment, (*KV, "--driver", experiment))
-    code, _, errors = sqlstress(place, *arguments, "-o", name)
+    code, _, errors = sqlstress(place, *arguments, "-o", NAME)
     assert (code, errors) == (0, "")
-    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in place.iterdir()] == [NAME]
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 
 
@@ -56,9 +61,8 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
 )
 @posix
 def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
-    place = tmp_path.joinpath(*ODD)
-    place.mkdir(parents=True)
-    names = ("-o " + "x" * 200 + ".json", "quo'te\"s\nand line.md")
+    place = odd_folder(tmp_path)
+    names = (NAME, "quo'te\"s\nand line.md")
     arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
     with Held(place, "measuring", *arguments, count=3) as command:
         strike(command, "SIGINT")
@@ -77,23 +81,12 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
 @posix
 @pytest.mark.thorough
 def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
-    place = tmp_path.joinpath(*ODD)
-    place.mkdir(parents=True)
-    name = "-o " + "x" * 200 + ".json"
+    place = odd_folder(tmp_path)
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-pairs", "10")
-    code, output, errors = sqlstress(
-        place,
-        "ab",
-        *pythons,
-        *("-c", "1", "--key-space", "500", "--ops", "5000"),
-        "--driver",
-        "dry",
-        "--quiet",
-        "-o",
-        name,
-    )
+    load = ("-c1", "--key-space=500", "--ops=5000", "--driver=dry", "--quiet")
+    code, output, errors = sqlstress(place, "ab", *pythons, *load, "-o", NAME)
     assert (code, output, errors) == (0, "", "")
-    assert [path.name for path in place.iterdir()] == [name]
+    assert [path.name for path in place.iterdir()] == [NAME]
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 
 
@@ -126,7 +119,7 @@ def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, ex
     place.mkdir()
     code, output, errors = sqlstress(place, *KV, "--driver", driver)
     assert (code, output) == (expected, "")
-    assert expected == 0 or "apsw takes no name that is not UTF-8" in errors
+    assert expected == 0 or "apsw needs a UTF-8 path" in errors
     assert list(place.iterdir()) == []
 
 

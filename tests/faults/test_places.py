@@ -86,7 +86,7 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
     first, second = saved_report(tmp_path).runs
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert (len(first.valid), second.trials) == (1, ())
-    assert "SQLITE_CANTOPEN: unable to open database file (is the folder still there" in errors
+    assert "SQLITE_CANTOPEN: unable to open database file (check that the folder exists" in errors
     assert not place.exists()
 
 
@@ -179,7 +179,7 @@ def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
     rescued.rename(tmp_path / "report.json")
     assert code == 4
     assert errors.startswith(f"Error: cannot write {report}: ")
-    assert errors.endswith(f"; the report is kept in {rescued}.\n")
+    assert errors.endswith(f" The report is in {rescued}.\n")
     assert [run.error for run in saved_report(tmp_path).runs] == [None, None]
     assert left(databases) == []
 

@@ -16,9 +16,20 @@ from typing import Any
 import pytest
 
 from tests.engine.processes import Command, gone, saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, second_case, strike
+from tests.faults.commands import (
+    EVERYWHERE,
+    EXPERIMENTS,
+    HERE_AND_THERE,
+    REPORT,
+    SHORT,
+    Held,
+    left,
+    posix,
+    second_case,
+    strike,
+)
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_thorough, thorough
+from tests.rows import mostly_long, mostly_thorough, thorough
 
 pytestmark = posix
 
@@ -34,16 +45,8 @@ BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
-EVERYWHERE = [(experiment, moment) for experiment in EXPERIMENTS for moment in MOMENTS]
-HERE_AND_THERE = {
-    ("methods", "preparing"),
-    ("cycles", "verifying"),
-    ("crash", "verifying"),
-    ("app", "preparing"),
-    ("limit", "verifying"),
-    ("ab", "measuring"),
-}
 IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP"), ("examining", "SIGINT")}
+SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 
 @pytest.mark.fault(
@@ -92,7 +95,7 @@ def hammer(command: Command) -> threading.Thread:
     injected="Ctrl-C a thousand times a second until it has ended, from each moment on",
     outcome="exit code 130, one line; the finished cases are kept, nothing is left",
 )
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, SOME_MOMENTS))
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
         children = command.children()
@@ -116,7 +119,7 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     "they examine, prepare, start, measure, verify, save or show",
     outcome="exit code 130, a line that says where the finished cases are; nothing else is left",
 )
-@pytest.mark.parametrize(("experiment", "moment"), mostly_thorough(EVERYWHERE, HERE_AND_THERE))
+@pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
         children = command.children()
@@ -192,10 +195,7 @@ def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None
     injected="its terminal closed while it examines, prepares, starts, measures, verifies, saves or shows",
     outcome="exit code 130; the finished cases are kept, nothing is left",
 )
-@pytest.mark.parametrize(
-    "moment",
-    mostly_thorough(MOMENTS, ()),
-)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
         children = command.children()

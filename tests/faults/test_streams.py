@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.folder import PREFIX
+from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
@@ -33,7 +34,7 @@ def close(command: Held, name: str) -> None:
     "saves or shows",
     outcome="exit code 0, no message; the report is saved",
 )
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("examining", "verifying", "showing")))
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stdout")
@@ -113,7 +114,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
         code, _, errors = command.finish()
     assert code == 130
     assert errors == (
-        "Stopped after 0 of 1 cases.\nError: cannot write to the standard output: No space left on device.\n"
+        "Stopped after 0 of 1 cases.\nError: cannot write to standard output: No space left on device.\n"
     )
     (folder,) = left(tmp_path)
     assert folder.startswith(PREFIX)
@@ -147,7 +148,7 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
 def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", "-o", "report.json", stdout=full)
-    assert (code, errors) == (4, "Error: cannot write to the standard output: No space left on device.\n")
+    assert (code, errors) == (4, "Error: cannot write to standard output: No space left on device.\n")
     assert (tmp_path / "report.json").exists()
 
 
@@ -158,7 +159,7 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     outcome="exit code 0; the report is saved",
 )
 def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
-    program = ("bash", "-c", f'exec {sys.executable} -m sqlstress "$@" >&- 2>&-', "bash")
+    program = ("bash", "-c", f'exec {" ".join(PROGRAM)} "$@" >&- 2>&-', "bash")
     options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")
     code, _, _ = sqlstress(tmp_path, *options, program=program)
     assert code == 0

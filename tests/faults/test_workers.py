@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from tests.engine.processes import Command, gone, runs, saved_report, sqlstress
 from tests.faults.commands import SHORT, Held, left, posix, second_case
 from tests.faults.failing import VARIABLE
-from tests.rows import thorough
+from tests.rows import mostly_thorough, thorough
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
 # Workers are found slowly there; and where the others come late, the trial is run again with nobody killed.
@@ -32,23 +31,7 @@ SAID = {
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
 AT_ONCE_S = 20.0
 """A process has two seconds to heed us and two to be terminated; the rest is for a busy machine."""
-QUICK = {("window", "RuntimeError")}
-
-
-def failures() -> list[Any]:
-    """Return moments and failures; on most days a few are enough."""
-    return [
-        pytest.param(
-            moment,
-            failure,
-            marks=[
-                *([posix] if failure == "SIGKILL" else []),
-                *([] if (moment, failure) in QUICK else [pytest.mark.thorough]),
-            ],
-        )
-        for moment in ("starting", "window", "reporting")
-        for failure in SAID
-    ]
+FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") for failure in SAID]
 
 
 @pytest.mark.fault(
@@ -57,13 +40,14 @@ def failures() -> list[Any]:
     "window, reporting",
     outcome="exit code 4; its case says who and why, the others' figures are kept, the next case runs",
 )
-@pytest.mark.parametrize(("moment", "failure"), failures())
+@pytest.mark.parametrize(("moment", "failure"), mostly_thorough(FAILURES, [("window", "RuntimeError")]))
 def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, failure: str
 ) -> None:
+    if failure == "SIGKILL" and sys.platform == "win32":
+        pytest.skip("there is no such signal")
     monkeypatch.setenv(VARIABLE, f"{moment} {failure}")
-    with Command(tmp_path, *ARGUMENTS, program=FAILING) as command:
-        code, _, errors = command.finish()
+    code, _, errors = sqlstress(tmp_path, *ARGUMENTS, program=FAILING)
     failed, following = saved_report(tmp_path).runs
     assert code == 4
     assert len(errors.splitlines()) == 1

@@ -16,7 +16,7 @@ from sqlstress.cli.run_command import run
 from tests.cli.conftest import Said
 from tests.drawing import examples
 
-MOST_S = 2.0
+MOST_S = 5.0
 """Processor time that a case may take."""
 LONGEST = 420
 """Characters of a line of complaint, and what stands before it."""

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.options.dsn import UNSHOWN, Dsn, dsn, redacted
 from sqlstress.report import jsonable
-from sqlstress.report.case import Case
-from sqlstress.report.server import Server
+from sqlstress.report.case import Case, Server
 
 pytest.importorskip("psycopg")
 

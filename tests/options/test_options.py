@@ -1,4 +1,4 @@
-"""Tests of how the options of a case are read, as the command line writes them and as TOML does."""
+"""How the values of options are read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlstress.experiment import Experiment, faces
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import (
+    MOST_RATE,
     Parse,
     choice,
     choices,
@@ -25,6 +26,7 @@ from sqlstress.options.parsing import (
     power_of_two,
     pragmas,
     ranges,
+    rates,
     ratio,
     shown,
     switch,
@@ -57,41 +59,30 @@ anything: st.SearchStrategy[Any] = st.recursive(
     ("parse", "value", "expected"),
     [
         (whole(1, 100), "42", 42),
-        (whole(1, 100), 42, 42),
         (whole(1, 10**6), " 10_000 ", 10_000),
         (whole(-5, 5), "-5", -5),
-        (whole(-5, 5), "+5", 5),
         (ratio, "0.5", 0.5),
         (ratio, 1, 1.0),
-        (ratio, "0", 0.0),
         (ratio, "90%", 0.9),
         (ratio, " 12.5 % ", 0.125),
-        (ratio, "100%", 1.0),
         (percentage(0.005, 0.9), "10%", 0.1),
         (choice("wal", "delete"), "WAL", "wal"),
-        (choices("a", "b", "c"), "b", ("b",)),
         (choices("a", "b", "c"), " C , a,C", ("c", "a")),
         (choices("a", "b", "c"), ["b", "a"], ("b", "a")),
         (switch, "on", True),
         (switch, "OFF", False),
-        (switch, "1", True),
-        (switch, "false", False),
         (switch, True, True),
         (switch, 0, False),
         (duration(0.0), "500ms", 0.5),
-        (duration(0.0), "0", 0.0),
         (duration(0.0), 2, 2.0),
-        (duration(0.0), 0.00001, 0.00001),
         (duration(0.0), "24h", 86_400.0),
         (duration(0.0), 60, 60.0),
         (duration_with_unit(0.0), "0", 0.0),
-        (duration_with_unit(0.0), 0.0, 0.0),
         (duration_with_unit(0.001), "20ms", 0.02),
         (milliseconds(0.0), "5s", 5000),
-        (milliseconds(0.0), "5000ms", 5000),
         (milliseconds(0.0), 0, 0),
-        (ranges(8), "4", (4,)),
-        (ranges(8), "1-8", (1, 2, 3, 4, 5, 6, 7, 8)),
+        (milliseconds(0.0), "5", 5000),
+        (milliseconds(0.0), 0.5, 500),
         (ranges(8), "1,2,4-6", (1, 2, 4, 5, 6)),
         (ranges(8), " 8 , 1 - 2 ", (8, 1, 2)),
         (ranges(8), "2,1-3,2", (2, 1, 3)),
@@ -100,7 +91,6 @@ anything: st.SearchStrategy[Any] = st.recursive(
         (power_of_two(512, 65536), "4096", 4096),
         (pragmas, "Temp_Store=MEMORY", (("temp_store", "MEMORY"),)),
         (pragmas, ("a=1", " b=-2 "), (("a", "1"), ("b", "-2"))),
-        (pragmas, ["a=1"], (("a", "1"),)),
     ],
 )
 def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected: Any) -> None:
@@ -114,78 +104,56 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
     [
         (whole(1, 100), "0", "'0' is not a whole number from 1 to 100"),
         (whole(1, 10**6), 2_000_000, "2000000 is not a whole number from 1 to 1,000,000"),
-        (whole(1, 100), "4.0", "'4.0' is not a whole number"),
         (whole(1, 100), 4.0, "4.0 is not a whole number"),
         (whole(0, 100), True, "True is not a whole number"),
         (whole(0, 100), "__1", "'__1' is not a whole number"),
-        (whole(0, 100), "1__0", "'1__0' is not a whole number"),
-        (whole(0, 100), "0x10", "'0x10' is not a whole number"),
-        (whole(0, 100), "", "'' is not a whole number"),
         (whole(0, 100), HUGE, "what was given is not a whole number"),
         (whole(0, 100), "9" * 5000, "9999... is not a whole number"),
         (ratio, "1.01", "'1.01' is not a share from 0 to 1"),
         (ratio, "nan", "'nan' is not a share"),
-        (ratio, "half", "'half' is not a share"),
         (ratio, False, "False is not a share"),
-        (ratio, [0.5], "[0.5] is not a share"),
         (ratio, HUGE, "what was given is not a share"),
-        (choice("wal", "delete"), "wall", "'wall' is not one of wal, delete"),
-        (choice("wal", "delete"), 1, "1 is not one of wal, delete"),
+        (choice("wal", "delete"), "wall", "'wall' is not one of wal, delete. Did you mean wal?"),
         (choices("a", "b"), "a,c", "'c' is not one of a, b"),
-        (choices("a", "b"), "", "'' is not one of a, b"),
-        (choices("a", "b"), 1, "1 is not one of a, b"),
-        (choices("a", "b"), [], "an empty list names none of a, b"),
+        (choices("a", "b"), [], "the list is empty: name some of a, b"),
         (choices("a", "b"), [["a"]], "['a'] is not one of a, b"),
-        (choices("a", "b"), {"a": 1}, "{'a': 1} is not one of a, b"),
-        (switch, "maybe", "'maybe' is neither on nor off"),
-        (switch, 2, "2 is neither on nor off"),
-        (switch, 1.5, "1.5 is neither on nor off"),
-        (switch, [], "[] is neither on nor off"),
-        (ratio, "101%", "'101%' is not a share from 0 to 1"),
+        (switch, "maybe", "'maybe' is not on or off"),
+        (switch, [], "[] is not on or off"),
         (ratio, "%", "'%' is not a share from 0 to 1"),
         (ratio, "90", "'90' is not a share from 0 to 1: write 90% or 0.9"),
         (ratio, 12.5, "12.5 is not a share from 0 to 1: write 12.5% or 0.125"),
         (percentage(0.005, 0.9), "20", "'20' is not a share from 0.005 to 0.9: write 20% or 0.2"),
         (percentage(0.005, 0.9), "95", "'95' is not a share from 0.005 to 0.9: write 10% or 0.1"),
-        (duration(0.0), "2000", "2000 may mean milliseconds or seconds: write 2000ms or 2000s"),
-        (duration(0.0), 60.5, "60.5 may mean milliseconds or seconds: write 60.5ms or 60.5s"),
-        (duration_with_unit(0.001), "0.5", "0.5 may mean milliseconds or seconds: write 0.5ms or 0.5s"),
-        (milliseconds(0.0), "5000", "5000 may mean milliseconds or seconds: write 5000ms or 5000s"),
-        (milliseconds(0.0), 5, "5 may mean milliseconds or seconds: write 5ms or 5s"),
+        (duration(0.0), "2000", "2000 needs a unit: write 2000ms or 2000s"),
+        (duration(0.0), 60.5, "60.5 needs a unit: write 60.5ms or 60.5s"),
+        (duration_with_unit(0.001), "0.5", "0.5 needs a unit: write 0.5ms or 0.5s"),
+        (milliseconds(0.0), "5000", "5000 needs a unit: write 5000ms or 5000s"),
+        (milliseconds(0.0), 61, "61 needs a unit: write 61ms or 61s"),
+        (duration_with_unit(0.001), 5, "5 needs a unit: write 5ms or 5s"),
         (milliseconds(0.0), 10**6, "is not a duration from 0 s to a day"),
         (duration(0.01), "1ms", "'1ms' is not a duration from 0.01 s to a day"),
-        (duration(0.0), "25h", "'25h' is not a duration from 0 s to a day"),
         (duration(0.0), "-1s", "'-1s' is not a duration: write 500ms, 2s, 2m or plain seconds"),
-        (duration(0.0), -1, "-1 is not a duration from"),
         (duration(0.0), float("nan"), "nan is not a duration from"),
         (duration(0.0), HUGE, "what was given is not a duration from"),
         (duration(0.0), True, "True is not a duration: write"),
         (duration(0.0), datetime.time(1), "datetime.time(1, 0) is not a duration: write"),
-        (ranges(8), "0", "'0' does not lie within 1-8"),
-        (ranges(8), "9", "'9' does not lie within 1-8"),
-        (ranges(8), "4-2", "'4-2' runs backwards: write 2-4"),
+        (ranges(8), "0", "'0' is not within 1-8"),
+        (ranges(8), "4-2", "'4-2' is reversed: write 2-4"),
         (ranges(8), "", "'' is not a number or a range: write 4, 1-8 or 1,2,4-6"),
         (ranges(10**6), "1-10001", "'1-10001' is more than 10,000 numbers"),
         (ranges(8), ",".join(["1-8"] * 1251), "... is more than 10,000 numbers"),
-        (ranges(8), "1,,2", "'' is not a number or a range"),
-        (ranges(8), "1-", "'1-' is not a number or a range"),
         (ranges(8), "1-2-3", "'1-2-3' is not a number or a range"),
-        (ranges(8), "all", "'all' is not a number or a range"),
-        (ranges(8), [], "an empty list is not a list of numbers"),
+        (ranges(8), [], "the list is empty: write 4"),
         (ranges(8), [1.5], "1.5 is not a number or a range"),
         (ranges(8), True, "True is not a number or a range"),
-        (ranges(8), HUGE, "what was given does not lie within 1-8"),
+        (ranges(8), HUGE, "what was given is not within 1-8"),
         (ranges(8), DEEP, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[... is not a number or a range"),
         (power_of_two(512, 65536), "4000", "'4000' is not a power of two from 512 to 65536"),
-        (power_of_two(512, 65536), "256", "'256' is not a power of two from 512 to 65536"),
         (power_of_two(512, 65536), "131072", "'131072' is not a whole number from 1 to 65,536"),
         (pragmas, "cache_spill", "'cache_spill' is not NAME=VALUE"),
-        (pragmas, "=1", "'=1' is not NAME=VALUE"),
         (pragmas, "a=1; DROP TABLE kv", "'a=1; DROP TABLE kv' is not NAME=VALUE"),
-        (pragmas, "main.a=1", "'main.a=1' is not NAME=VALUE"),
         (pragmas, {"a": 1}, "{'a': 1} is not NAME=VALUE"),
-        (pragmas, "CACHE_SIZE=5", "cache_size has an option of its own: use --cache-size"),
-        (pragmas, "busy_timeout=5", "busy_timeout has an option of its own: use --busy-timeout"),
+        (pragmas, "CACHE_SIZE=5", "cache_size has its own option: use --cache-size"),
     ],
     ids=lambda value: value.__qualname__.split(".")[0] if callable(value) else shown(value),
 )
@@ -253,3 +221,43 @@ def test_no_two_options_of_an_experiment_share_a_name_or_a_letter(experiment: Ex
     letters = [option.short for option in experiment.options if option.short]
     assert len(names) == len(set(names))
     assert len(letters) == len(set(letters))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2000", (2000,)),
+        ("500, 1000,500", (500, 1000)),
+        ("500-2000/500", (500, 1000, 1500, 2000)),
+        ("500-1900/500,7", (500, 1000, 1500, 7)),
+        ([500, "600-700/100"], (500, 600, 700)),
+    ],
+)
+def test_a_rate_is_a_number_a_list_or_a_range_with_its_step(value: object, expected: tuple[int, ...]) -> None:
+    assert rates(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("fast", "is not a rate: write 2000, 500,1000 or 500-2000/500"),
+        ("0", "is not within 1-1,000,000"),
+        ("1-9/0", "is not within"),
+        ("2000-500/100", "is reversed: write 500-2000/100"),
+        (True, "is not a rate"),
+        ([], "the list is empty"),
+        (f"1-{MOST_RATE}/1", "more than 10,000 rates"),
+    ],
+)
+def test_anything_else_is_refused_with_what_would_be_right(value: object, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        rates(value)
+
+
+@given(anything)
+def test_whatever_is_given_is_read_as_rates_or_refused(value: object) -> None:
+    try:
+        found = rates(value)
+    except ValueError:
+        return
+    assert found and all(1 <= rate <= MOST_RATE for rate in found)

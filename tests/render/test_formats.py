@@ -5,31 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from sqlstress.show.csv_file import report_csv
-from sqlstress.show.formats import FORMATS
-from sqlstress.show.json_file import report_json
-from sqlstress.show.junit import report_junit
-from sqlstress.show.markdown import report_markdown
-from sqlstress.show.page.document import report_html
-from sqlstress.show.text import report_text
-from sqlstress.show.trackers import bencher_json, throughput_json
-from tests.example_report import example_report
-
-
-def test_each_format_is_written_by_its_renderer() -> None:
-    report = example_report()
-    written = {name: render(report) for name, render in FORMATS.items()}
-    assert written == {
-        "json": report_json(report),
-        "csv": report_csv(report),
-        "txt": report_text(report),
-        "md": report_markdown(report),
-        "html": report_html(report),
-        "xml": report_junit(report),
-        "github-action-benchmark": throughput_json(report),
-        "bmf": bencher_json(report),
-    }
-
 
 def loaded_by(code: str, *names: str) -> list[str]:
     """Return the modules, of these and below them, that a new interpreter has loaded after the code."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import pytest
-
 from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Table
 from sqlstress.show.markdown import drawn, report_markdown
-from tests.example_report import assert_golden, example_report, failed_report
+from tests.example_report import example_report, failed_report
 from tests.render.variants import (
     EXAMPLE,
     beside_report,
@@ -29,11 +27,6 @@ VARIANTS = {
     "beside": beside_report,
 }
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_report_is_written_as_kept(name: str) -> None:
-    assert_golden(f"{name}.md", report_markdown(VARIANTS[name]()))
 
 
 def check_tables(report: Report) -> None:
@@ -63,13 +56,3 @@ def test_a_column_that_is_called_by_a_name_from_elsewhere_has_a_heading_of_one_l
     table = drawn(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
     assert table.splitlines()[0].split(maxsplit=1)[1] == r"a \|?b |"
     assert len(table.splitlines()) == 3
-
-
-def test_the_table_of_batches_has_all_columns() -> None:
-    text = report_markdown(update_report())
-    for header in ("time s", "rows/s", "update p99 ms", "replace p50 ms"):
-        assert f" {header} |" in text
-
-
-def test_a_report_without_runs_says_so() -> None:
-    assert report_markdown(replace(EXAMPLE, runs=())).endswith("\n\nNothing was measured.\n")

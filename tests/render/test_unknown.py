@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.analysis.comparison import Comparison, compare
@@ -20,6 +20,7 @@ from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import summary, workflow_commands
 from sqlstress.show.markdown import comparison_markdown
 from sqlstress.show.text import WIDTH, comparison_text, report_text
+from tests.drawing import examples
 from tests.hostile.formats import CHECKS
 from tests.hostile.texts import TEXTS
 from tests.unknown_report import SCRIPT, unknown_plain, unknown_report
@@ -51,9 +52,9 @@ def test_every_format_names_the_experiment_and_says_nothing_of_kv(name: str) -> 
 
 def test_the_text_says_that_it_is_not_known_and_what_it_has_of_its_own() -> None:
     text = " ".join(SHOWN["text"].split())
-    assert "The experiment 'graph' is not known to this version of sqlstress" in text
+    assert "The experiment 'graph' is unknown to this version of sqlstress" in text
     assert 'have in common: not its own script {"statements": ["SELECT 1"' in text
-    assert "have in common; SQLite's busy handler" in " ".join(report_text(unknown_report()).split())
+    assert "have in common; lock waits up to" in " ".join(report_text(unknown_report()).split())
     assert max(map(len, SHOWN["text"].splitlines())) <= WIDTH
 
 
@@ -82,11 +83,6 @@ def test_its_keys_are_kept_when_it_is_saved_again() -> None:
     assert to_json(from_json(text)) == text
 
 
-def test_it_is_compared_with_itself() -> None:
-    assert SHOWN["compare"].count(" ~1.00\n") == 8
-    assert "NOT COMPARABLE" not in SHOWN["compare"]
-
-
 def test_another_load_of_its_own_bars_a_ratio() -> None:
     other = unknown_report(script=SCRIPT, users=8)
     text = comparison_text(side_by_side(REPORT, other))
@@ -104,7 +100,7 @@ def test_loads_that_differ_late_differ() -> None:
 
 def test_another_experiment_stands_in_no_table_with_it() -> None:
     text = comparison_text(side_by_side(REPORT, unknown_report(workload="rows", script=SCRIPT, users=7)))
-    assert "They have no case in common." in text
+    assert "The reports have no case in common." in text
 
 
 def test_what_could_not_be_written_again_is_not_read() -> None:
@@ -126,6 +122,7 @@ hostile_values = st.recursive(
 strange_names = (st.text() | st.sampled_from(TEXTS)).filter(lambda name: name not in EXPERIMENTS)
 
 
+@settings(max_examples=examples(0.4))
 @given(strange_names, st.dictionaries(st.text(min_size=1), hostile_values, max_size=3))
 def test_whatever_it_says_of_itself_it_is_shown_or_refused(workload: str, own: dict[str, Any]) -> None:
     common = unknown_plain(runs=2)["runs"][0]["case"]

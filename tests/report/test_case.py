@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.pool import plain
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.methods.experiment import PHASES, Method
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.plain import plain
 
 
 @pytest.mark.parametrize(
@@ -45,16 +45,6 @@ from sqlstress.system.plain import plain
             "query 500 by ROW, sqlite3, 2 processes",
         ),
         (
-            Case(workload="cycles", spec=Cycling(), settings=Settings(journal_mode="delete")),
-            "cycles",
-            "delete, 1 process",
-        ),
-        (
-            Case(workload="cycles", spec=Cycling(transaction="run"), settings=Settings(wal_autocheckpoint=0)),
-            "cycles",
-            "wal-tx-off, 1 process",
-        ),
-        (
             Case(workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2),
             "cycles",
             "wal-50, 2 processes",
@@ -77,7 +67,7 @@ def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
     assert not any(has_window(case) for case in (Case(ops=5), Case(workload="keys", spec=Picks("x", "int"))))
 
 
-def test_a_plain_case_reads_like_the_case_itself() -> None:
+def test_a_plain_case_reads_like_the_case_itself_and_takes_no_class_of_ours_along() -> None:
     picks, settings = Picks("id-rowid", "int"), Settings(pragmas=(("temp_store", "memory"),))
     case = Case(workload="keys", settings=settings, spec=picks)
     read = plain(case)
@@ -85,9 +75,6 @@ def test_a_plain_case_reads_like_the_case_itself() -> None:
     assert vars(read.settings) == asdict(case.settings)
     assert vars(read.spec) == {**asdict(picks), "own_id": True, "most_picks": 110}
     assert (read.workload, read.label, read.driver) == (case.workload, case.label, case.driver)
-
-
-def test_a_plain_case_takes_no_class_of_ours_to_its_process() -> None:
     assert b"sqlstress" not in pickle.dumps(plain(Case()))
 
 

@@ -32,12 +32,16 @@ def test_a_verdict_is_the_worst_of_its_checks(statuses: tuple[str, ...], status:
     assert Verdict(tuple(Check("any", each) for each in statuses)).status == status
 
 
-def test_a_verdict_has_the_counterexamples_of_all_its_checks() -> None:
+def test_verdicts_have_the_counterexamples_of_all_checks_those_of_invalid_trials_too() -> None:
     checks = (
         Check("a", "failed", counterexamples=("one",)),
         Check("b", "failed", counterexamples=("two", "three")),
     )
     assert Verdict(checks).counterexamples == ("one", "two", "three")
+    lost = Verdict((Check("last write", "failed"),), seconds=1.0)
+    run = Run(Case(), (TRIAL, replace(TRIAL, error="a worker died", verdict=lost)))
+    assert run.verdict.status == "failed"
+    assert run.verdict.seconds == TRIAL.verdict.seconds + 1.0
 
 
 @pytest.mark.parametrize(
@@ -50,26 +54,13 @@ def test_the_typical_trial_is_the_lower_median(tps: tuple[float, ...], typical: 
     assert run.median_tps() == median
 
 
-def test_a_trial_that_is_not_valid_does_not_count() -> None:
+def test_a_run_counts_its_valid_trials_and_shows_another_one_only_without_any() -> None:
     slow, fast = trials(1, 9)
     run = Run(Case(), (replace(slow, error="a worker died"), fast))
     assert run.valid == (fast,) and run.typical() == run.shown() == fast and run.median_tps() == 9
-
-
-def test_without_a_valid_trial_the_first_is_shown_and_no_figure_is_given() -> None:
     run = Run(Case(), (replace(TRIAL, error="a worker died"),))
     assert run.typical() == run.trials[0] and run.median_tps() is None and run.shown() is None
     assert Run(Case()).typical() is None and Run(Case()).shown() is None
-
-
-def test_the_verdict_of_a_run_covers_trials_that_are_not_valid() -> None:
-    lost = Verdict((Check("last write", "failed"),), seconds=1.0)
-    run = Run(Case(), (TRIAL, replace(TRIAL, error="a worker died", verdict=lost)))
-    assert run.verdict.status == "failed"
-    assert run.verdict.seconds == TRIAL.verdict.seconds + 1.0
-
-
-def test_tps_per_process_shares_the_total_among_the_workers() -> None:
     assert replace(TRIAL, tps=500.0).tps_per_process == 250.0
     assert replace(TRIAL, workers=()).tps_per_process == 0.0
 
@@ -85,10 +76,7 @@ def test_percentiles_never_fall_and_never_pass_the_slowest(histogram: dict[int, 
     assert dict(latency.buckets) == histogram and list(latency.buckets) == sorted(latency.buckets)
 
 
-def test_a_percentile_is_cut_to_the_slowest_operation() -> None:
+def test_a_percentile_is_cut_to_the_slowest_and_the_last_per_mille_needs_ten_thousand() -> None:
     assert Latency.from_buckets({18_000: 5}, 3).p99_ns == 3.0
-
-
-def test_the_last_per_mille_is_said_from_ten_thousand_operations_on() -> None:
     assert Latency.from_buckets({18_000: 9_999}, 10**9).p999_ns is None
     assert Latency.from_buckets({18_000: 10_000}, 10**9).p999_ns is not None

@@ -50,16 +50,16 @@ def test_the_module_run_as_a_command_rewrites_the_shipped_file(
     assert (tmp_path / schema.FILE_NAME).read_text(encoding="utf-8") == schema.schema_text()
 
 
-def test_the_schema_is_valid_json_schema_of_2020_12() -> None:
+def test_the_schema_is_valid_describes_every_field_and_constrains_none_that_is_not_there() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["$schema"].endswith("/2020-12/schema")
     assert SCHEMA["$id"].startswith("urn:")
-
-
-def test_every_field_of_every_type_is_described() -> None:
     fields = described(SCHEMA)
     assert len(fields) > 100
     assert all(field["description"].strip().endswith((".", "?")) for field in fields)
+    known = {f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]}
+    known |= {f"Report.{field}" for field in SCHEMA["properties"]}
+    assert schema._CONSTRAINTS.keys() <= known
 
 
 def test_the_example_reports_are_valid() -> None:
@@ -73,53 +73,45 @@ def test_every_report_that_can_be_written_is_valid(report: Report) -> None:
     VALIDATOR.validate(json.loads(to_json(report)))
 
 
-def test_unknown_keys_are_valid() -> None:
+def test_unknown_keys_a_later_minor_version_and_what_is_left_to_the_library_are_valid() -> None:
     plain = plain_example()
     plain["unknown"] = plain["runs"][0]["unknown"] = 1
     VALIDATOR.validate(plain)
-
-
-def test_a_later_minor_version_is_valid_and_another_major_is_not() -> None:
     assert VALIDATOR.is_valid(plain_example() | {"format_version": "1.7"})
     assert not VALIDATOR.is_valid(plain_example() | {"format_version": "2.0"})
-
-
-@pytest.mark.parametrize("key", ["created", "command", "environment", "format_version"])
-def test_a_report_without_a_required_key_is_refused_by_schema_and_reader_alike(key: str) -> None:
     plain = plain_example()
-    del plain[key]
+    plain["runs"][0]["case"]["settings"]["synchronous"] = None
+    VALIDATOR.validate(plain)
+
+
+def assert_refused(plain: Any) -> None:
+    """Assert that schema and reader alike refuse a report."""
     assert not VALIDATOR.is_valid(plain)
     with pytest.raises(UsageError):
         from_json(json.dumps(plain))
+
+
+def test_a_report_without_a_required_key_is_refused_by_schema_and_reader_alike() -> None:
+    for key in ("created", "command", "environment", "format_version"):
+        plain = plain_example()
+        del plain[key]
+        assert_refused(plain)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("tps", "fast"),
-        ("tps", None),
         ("busy", 1.5),
-        ("busy", True),
         ("workers", {}),
-        ("latency", []),
         ("effective", {"page_size": 4096}),
-        ("verdict", None),
         ("latency", {"get": {"count": 1}}),
     ],
 )
 def test_a_wrong_type_is_refused_by_schema_and_reader_alike(name: str, value: Any) -> None:
     plain = plain_example()
     plain["runs"][0]["trials"][0][name] = value
-    assert not VALIDATOR.is_valid(plain)
-    with pytest.raises(UsageError):
-        from_json(json.dumps(plain))
-
-
-@pytest.mark.parametrize("pair", [[], [1], [1, 2, 3], [1, "2"]])
-def test_a_histogram_holds_pairs_of_whole_numbers(pair: list[Any]) -> None:
-    plain = plain_example()
-    plain["runs"][0]["trials"][0]["latency"]["get"]["buckets"] = [pair]
-    assert not VALIDATOR.is_valid(plain)
+    assert_refused(plain)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +119,7 @@ def test_a_histogram_holds_pairs_of_whole_numbers(pair: list[Any]) -> None:
     [
         ("settings", "journal_mode", "journal"),
         ("settings", "synchronous", "FULL"),
-        ("settings", "busy", "rude"),
         ("load", "distribution", "normal"),
-        ("load", "key_type", "float"),
-        ("load", "begin", "exclusive"),
         ("load", "read_ratio", 1.5),
     ],
 )
@@ -144,9 +133,7 @@ def test_a_value_outside_an_enumeration_is_not_valid(part: str, name: str, value
     ("workload", "keys"),
     [
         ("kv", {"load": {"value_size": "eight"}}),
-        ("kv", {"checkpointing": {"mode": 1}}),
         ("methods", {"load": {}}),
-        ("methods", {"method": None}),
         ("keys", {"picks": {"schema": "no-key"}}),
         ("cycles", {"cycling": {"cycles": "all"}}),
         ("crash", {"load": {"batch": 1.5}}),
@@ -157,32 +144,15 @@ def test_what_a_case_has_is_that_of_its_experiment_for_schema_and_reader_alike(
 ) -> None:
     plain = plain_example()
     plain["runs"][0]["case"] = {"workload": workload, **keys}
-    assert not VALIDATOR.is_valid(plain)
-    with pytest.raises(UsageError):
-        from_json(json.dumps(plain))
+    assert_refused(plain)
     plain["runs"][0]["case"]["workload"] = "sql"
     VALIDATOR.validate(plain)
     assert from_json(json.dumps(plain)).runs[0].case.workload == "sql"
 
 
-def test_synchronous_may_be_left_to_the_library() -> None:
-    plain = plain_example()
-    plain["runs"][0]["case"]["settings"]["synchronous"] = None
-    VALIDATOR.validate(plain)
-
-
-def test_every_constraint_names_a_field_that_exists() -> None:
-    known = {f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]}
-    known |= {f"Report.{field}" for field in SCHEMA["properties"]}
-    assert schema._CONSTRAINTS.keys() <= known
-
-
-def test_a_field_without_a_docstring_is_the_programmers_error() -> None:
+def test_what_cannot_be_described_is_the_programmers_error() -> None:
     with pytest.raises(TypeError, match=r"Undocumented\.bare has no docstring"):
         schema._object(Undocumented, {})
-
-
-def test_two_types_of_one_name_are_the_programmers_error() -> None:
     with pytest.raises(TypeError, match="two types of a report are called Cycling"):
         schema._reference(Cycling, {"Cycling": schema._object(Load, {})})
 

@@ -40,11 +40,8 @@ def test_a_setting_is_one_trait(field: str) -> None:
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Load)])
-def test_what_a_load_has_is_one_trait(field: str) -> None:
+def test_what_a_load_has_is_one_trait_and_so_is_the_driver(field: str) -> None:
     assert len(differing(replace(CASE, spec=replace(CASE.spec, **{field: OTHERS[field]})))) == 1
-
-
-def test_a_driver_is_one() -> None:
     assert differing(replace(CASE, driver="apsw")) == {"driver"}
 
 

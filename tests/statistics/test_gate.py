@@ -128,7 +128,7 @@ def test_the_looks_lie_further_and_further_apart_up_to_the_most_pairs(most: int,
 
 
 @pytest.mark.thorough
-@settings(max_examples=examples(0.3))
+@settings(max_examples=examples(0.1))
 @given(st.integers(10, MOST))
 def test_all_looks_together_err_no_more_often_than_one_and_each_can_decide_something(most: int) -> None:
     found = looks(most)

@@ -1,9 +1,10 @@
-"""The search for the highest rate, on machines that are made up: noisy, moody, and with stalls."""
+"""Search: designs, least squares, races, and the highest rate, on machines that are made up."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from random import Random
@@ -16,15 +17,26 @@ from hypothesis import strategies as st
 from sqlstress.statistics.search import (
     ALL,
     BREAKS,
+    EACH,
+    ERROR,
     HOLDS,
     LADDER,
+    MOST_RUNS,
     OPEN,
     UNDECIDED,
     Answer,
+    Row,
     answer,
+    design,
     next_rate,
+    runs_of,
+    survivors,
     verdict,
+    winner,
 )
+
+# The search for the highest rate, on machines that are made up: noisy, moody, and with stalls.
+
 
 MOST = 45
 """Windows for which there is time: five minutes of them."""
@@ -87,15 +99,22 @@ def test_of_five_answers_all_overlap_in_nine_of_ten_cases_and_most_take_three_mi
     assert len(widths) > 0.95 * 300
 
 
+def explored(start: int, keeps: Callable[[int], bool]) -> tuple[dict[int, list[bool]], list[int]]:
+    """Look at rates until nothing is to be learned; return the windows, and the rates in their order."""
+    windows: defaultdict[int, list[bool]] = defaultdict(list)
+    order: list[int] = []
+    while (rate := next_rate(windows, start)) is not None:
+        assert verdict(windows[rate]) == UNDECIDED and len(order) < ALL * len(LADDER), "it has no end"
+        windows[rate].append(keeps(rate))
+        order.append(rate)
+    return windows, order
+
+
 @given(st.integers(1, 999_999), st.integers(1, 999_999))
 def test_without_noise_it_finds_the_two_steps_of_the_ladder_around_the_limit(limit: int, start: int) -> None:
-    windows: defaultdict[int, list[bool]] = defaultdict(list)
-    for _ in range(100):
-        rate = next_rate(windows, start)
-        if rate is None:
-            break
-        windows[rate].append(rate <= limit)
+    windows, order = explored(start, lambda rate: rate <= limit)
     found = answer(windows)
+    assert len(order) < 100
     assert found.holds is not None and found.breaks is not None
     assert found.holds <= limit < found.breaks
     assert LADDER.index(found.breaks) == LADDER.index(found.holds) + 1
@@ -105,27 +124,14 @@ def test_without_noise_it_finds_the_two_steps_of_the_ladder_around_the_limit(lim
 def test_it_comes_to_an_end_whatever_windows_say_and_never_contradicts_itself(
     start: int, random: Random
 ) -> None:
-    windows: defaultdict[int, list[bool]] = defaultdict(list)
-    for _ in range(ALL * len(LADDER)):
-        rate = next_rate(windows, start)
-        if rate is None:
-            break
-        assert len(windows[rate]) < ALL
-        assert verdict(windows[rate]) == UNDECIDED
-        windows[rate].append(random.random() < 0.5)
-    else:
-        raise AssertionError("it has no end")
-    found = answer(windows)
+    found = answer(explored(start, lambda rate: random.random() < 0.5)[0])
     if found.holds is not None and found.breaks is not None:
         assert found.holds < found.breaks
 
 
 @pytest.mark.parametrize(("always", "found"), [(True, Answer(10**6, None)), (False, Answer(None, 1))])
 def test_a_promise_that_always_holds_or_never_has_one_end(always: bool, found: Answer) -> None:
-    windows: defaultdict[int, list[bool]] = defaultdict(list)
-    while (rate := next_rate(windows, 1000)) is not None:
-        windows[rate].append(always)
-    assert answer(windows) == found
+    assert answer(explored(1000, lambda rate: always)[0]) == found
 
 
 @pytest.mark.parametrize(
@@ -150,15 +156,137 @@ def test_what_holds_above_a_rate_that_does_not_is_no_answer() -> None:
 
 
 def test_the_neighbours_are_looked_at_in_turns() -> None:
-    windows: dict[int, list[bool]] = {100: [True], 110: [False]}
-    order = []
-    while (rate := next_rate(windows, 100)) is not None:
-        order.append(rate)
-        windows[rate].append(rate == 100)
-    assert len(order) == 2 * (ALL - 1)
-    assert all({one, other} == {100, 110} for one, other in zip(order[::2], order[1::2], strict=True))
+    windows, order = explored(100, lambda rate: rate == 100)
+    last = order[2 - 2 * ALL :]
+    assert all({one, other} == {100, 110} for one, other in zip(last[::2], last[1::2], strict=True))
+    assert answer(windows) == Answer(100, 110)
 
 
 def test_steps_of_the_ladder_are_about_a_tenth_apart() -> None:
     assert all(1.05 < after / before < 1.16 for before, after in pairwise(LADDER) if before >= 10)
     assert LADDER[0] == 1 and LADDER[-1] == 10**6
+
+
+# Balanced designs: every level, and every pair of levels, as often as the others.
+
+
+levels_drawn = st.lists(st.integers(2, 4), min_size=1, max_size=5)
+seeds = st.integers(0, 2**32)
+
+
+def imbalance(rows: Sequence[Row], levels: Sequence[int]) -> float:
+    """Return how far a design is from orthogonal: the squares of what pairs of levels lack, summed."""
+    total = 0.0
+    for a, b in combinations(range(len(levels)), 2):
+        found = Counter((row[a], row[b]) for row in rows)
+        even = len(rows) / (levels[a] * levels[b])
+        total += sum((found[i, j] - even) ** 2 for i in range(levels[a]) for j in range(levels[b]))
+    return total
+
+
+@given(levels_drawn, seeds)
+def test_every_level_of_a_factor_stands_as_often_as_the_others_or_once_more(
+    levels: list[int], seed: int
+) -> None:
+    runs = runs_of(levels)
+    rows = design(levels, runs, Random(seed))
+    assert len(rows) == runs
+    for factor, count in enumerate(levels):
+        found = Counter(row[factor] for row in rows)
+        assert set(found) == set(range(count))
+        assert max(found.values()) - min(found.values()) <= 1
+
+
+@given(seeds)
+def test_what_is_searched_by_default_is_orthogonal_whatever_the_seed(seed: int) -> None:
+    levels = (4, 3, 2, 2, 2)
+    rows = design(levels, runs_of(levels), Random(seed))
+    assert len(rows) == 24
+    assert imbalance(rows, levels) == 0
+    for one, two in combinations(range(len(levels)), 2):
+        assert len(set(Counter((row[one], row[two]) for row in rows).values())) == 1
+
+
+@given(levels_drawn, seeds)
+def test_it_is_no_less_even_than_one_whose_columns_are_drawn(levels: list[int], seed: int) -> None:
+    draw, runs = Random(seed), runs_of(levels)
+    drawn = [tuple(draw.randrange(count) for count in levels) for _ in range(runs)]
+    assert imbalance(design(levels, runs, Random(seed)), levels) <= imbalance(drawn, levels)
+
+
+@given(levels_drawn)
+def test_there_are_rows_enough_for_what_is_to_be_told_and_no_more_than_that_needs(levels: list[int]) -> None:
+    figures = 1 + sum(count - 1 for count in levels)
+    assert runs_of(levels) >= EACH * figures
+    assert runs_of(levels) <= max(MOST_RUNS, EACH * figures)
+
+
+def test_a_seed_gives_the_same_design_again_and_another_seed_another_one() -> None:
+    levels = (4, 3, 2, 2)
+    assert design(levels, 24, Random(1)) == design(levels, 24, Random(1))
+    assert design(levels, 24, Random(1)) != design(levels, 24, Random(2))
+
+
+def test_what_is_confounded_is_seen() -> None:
+    assert imbalance([(0, 0), (0, 0), (1, 1), (1, 1)], (2, 2)) == 4
+    assert imbalance([(0, 0), (0, 1), (1, 0), (1, 1)], (2, 2)) == 0
+
+
+# A race: who leaves it is worse than the leader, but for the error rate.
+
+
+Figures = dict[int, dict[int, float]]
+ROUNDS = 12
+
+
+def raced(true: Sequence[float], noise: float, draw: Random) -> list[int]:
+    """Race arms whose logarithms are known; return those that stay."""
+    figures: Figures = {arm: {} for arm in range(len(true))}
+    for number in range(ROUNDS):
+        mood = draw.gauss(0, 0.2)  # of the round: it meets all alike
+        for arm, own in figures.items():
+            own[number] = math.exp(true[arm] + mood + draw.gauss(0, noise))
+        figures = {arm: figures[arm] for arm in survivors(figures, ROUNDS)}
+    return [*figures]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("noise", [0.02, 0.07, 0.2])
+def test_the_best_one_leaves_in_no_more_races_than_the_error_rate(noise: float) -> None:
+    races = 300
+    lost = sum(0 not in raced((0.0, -0.01, -0.02, -0.05), noise, Random(seed)) for seed in range(races))
+    assert lost <= ERROR * races
+
+
+@pytest.mark.thorough
+def test_of_equal_arms_one_leaves_in_no_more_races_than_the_error_rate() -> None:
+    races = 300
+    lost = sum(len(raced((0.0,) * 4, 0.07, Random(seed))) < 4 for seed in range(races))
+    assert lost <= ERROR * races * 1.5  # of 300 races chance alone gives 22 in one of a hundred
+
+
+def test_what_is_much_worse_leaves() -> None:
+    assert raced((0.0, -0.5, -0.6), 0.05, Random(1)) == [0]
+
+
+def test_nobody_leaves_after_two_rounds_and_nobody_races_alone() -> None:
+    two = {"a": {0: 1.0, 1: 1.0}, "b": {0: 9.0, 1: 9.0}}
+    assert survivors(two, 10) == ["a", "b"]
+    assert survivors({"a": {0: 1.0, 1: 1.0, 2: 2.0}}, 10) == ["a"]
+    assert survivors({}, 10) == []
+
+
+@given(st.dictionaries(st.integers(0, 5), st.floats(0.5, 2.0), min_size=1), st.integers(0, 99))
+def test_the_winner_is_the_first_of_those_that_are_about_as_good_as_the_best(
+    means: dict[int, float], seed: int
+) -> None:
+    order = sorted(means)
+    Random(seed).shuffle(order)
+    chosen = winner({arm: {0: mean} for arm, mean in means.items()}, order, about=0.1)
+    near = [arm for arm in order if means[arm] >= max(means.values()) * 0.9]
+    assert chosen == near[0] or means[chosen] == pytest.approx(max(means.values()) * 0.9)
+
+
+def test_where_nothing_was_measured_there_is_no_winner() -> None:
+    with pytest.raises(ValueError, match="no arm has figures"):
+        winner({"a": {}}, ["a"], about=0.0)

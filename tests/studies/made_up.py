@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from sqlstress.engine.study import Observer, Study
+from sqlstress.engine.study import Observer, Progress, Study
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash.spec import ACKNOWLEDGED, Kills
+from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.experiments.power_loss import study as power_loss
 from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.experiments.power_loss.images import Finding
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
 from sqlstress.experiments.tune import search as tune
-from sqlstress.experiments.tune.presets_study import PresetStudy
 from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, Tuning
 from sqlstress.experiments.tune.search import Factor, Space
-from sqlstress.experiments.tune.study import TuneStudy
+from sqlstress.experiments.tune.study import PresetStudy, TuneStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
@@ -42,6 +41,21 @@ from tests.rate_report import rate_trial
 
 TRIAL = example_report().runs[0].trials[0]
 CASE = Case(concurrency=2)
+
+
+class Watching(Observer):
+    """Keeps everything that it is told of a study's progress, which must never go backwards."""
+
+    def __init__(self) -> None:
+        self.told: list[Progress] = []
+
+    def progress(self, progress: Progress) -> None:
+        assert 0 <= progress.done <= progress.total
+        assert progress.left_s >= 0
+        if self.told:
+            assert progress.done >= self.told[-1].done
+            assert progress.total >= self.told[-1].total
+        self.told.append(progress)
 
 
 class Trouble:
@@ -178,7 +192,7 @@ def made_up_power(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     patch.setattr(power_loss, "CONTROL_IMAGES", IMAGES)
     patch.setattr(power_loss, "TOLD_EVERY", IMAGES)
     patch.setattr(power_loss, "record", lambda *_: Recording(log, (), {}))
-    patch.setattr(power_loss, "load_vfs", lambda _: _Vfs)
+    patch.setattr(power_loss, "load_vfs", lambda: _Vfs)
     patch.setattr(power_loss, "judge", judge)
     cases = cases_of({"matrix": True}, "crash")[:3]
     study = PowerStudy(cases, PowerLoss(IMAGES, len(cases), matrix=True))

@@ -14,8 +14,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.studies.sweep import follow
-from tests.studies.made_up import STUDIES, Trouble
-from tests.studies.watching import Watching
+from tests.studies.made_up import STUDIES, Trouble, Watching
 
 MEASUREMENTS = 4
 STOP = Interrupted("stopped by SIGINT")
@@ -62,11 +61,7 @@ def test_it_ends_well_and_the_last_report_that_was_saved_is_the_one_that_is_retu
     assert not found.report.interrupted
     assert found.saved[-1] == found.report
     assert from_json(to_json(found.report)) == found.report
-
-
-@EACH
-def test_it_is_saved_after_every_measurement(run: Run, name: str) -> None:
-    found = run(name)
+    # After every measurement.
     saved = list(dict.fromkeys(to_json(report) for report in found.saved))
     assert len(saved) >= MEASUREMENTS
     assert len(found.saved) == len(saved)  # and nothing is saved twice

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.engine.study import Progress
+from sqlstress.experiments.methods.experiment import Method
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from sqlstress.studies.sweep import Pace, expected_s, turns
-from tests.studies.watching import Watching
+from tests.studies.made_up import Watching
 
 CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))
 
@@ -50,18 +52,12 @@ def test_a_case_is_named_with_its_number(going: Going) -> None:
     going.pace.phase("preparing")
     assert (going.last.label, going.last.note) == ("[2/2] 20 files, 16 processes", "preparing")
 
-
-def test_of_several_passes_it_is_told_which_one_it_is() -> None:
-    going = Going(tuple(replace(case, repeat=3) for case in CASES))
-    going.pace.begin(4)
-    going.pace.phase("preparing")
-    assert going.last.label == "[pass 3/3] 1 file, 1 process"
-
-
-def test_the_widths_that_are_to_come_are_known_from_the_beginning(going: Going) -> None:
-    going.pace.phase("starting")
     assert going.last.label_width == len("[2/2] 20 files, 16 processes")
     assert going.last.note_width == len("1,234,567 TPS")
+    several = Going(tuple(replace(case, repeat=3) for case in CASES))
+    several.pace.begin(4)
+    several.pace.phase("preparing")
+    assert several.last.label == "[pass 3/3] 1 file, 1 process"
 
 
 def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(going: Going) -> None:
@@ -70,22 +66,13 @@ def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(going: G
         going.pace.tick(step * 100 if step < 30 else 3000 + (step - 30) * 50)
         going.now += 0.1
     assert going.last.note == "500 TPS"
-
-
-def test_before_anything_was_done_the_phase_is_told(going: Going) -> None:
-    going.pace.phase("measuring")
-    going.pace.tick(0)
-    going.now += 0.1
-    going.pace.tick(0)
-    assert going.last.note == "measuring"
-
-
-def test_the_published_script_counts_pairs() -> None:
-    going = Going((Case(workload="classic", ops=5000),))
-    going.pace.tick(0)
-    going.now += 1.0
-    going.pace.tick(2000)
-    assert going.last.note == "1,000 TPS"
+    idle, pairs = Going(), Going((Case(workload="classic", ops=5000),))
+    for watched, done, note in ((idle, 0, "measuring"), (pairs, 2000, "1,000 TPS")):
+        watched.pace.phase("measuring")
+        watched.pace.tick(0)
+        watched.now += 1.0
+        watched.pace.tick(done)
+        assert watched.last.note == note
 
 
 def test_time_that_is_left_runs_down_while_a_case_is_measured(going: Going) -> None:
@@ -126,10 +113,35 @@ def test_while_something_is_waited_for_the_time_runs_on(going: Going) -> None:
     going.pace.waiting()
     assert going.last.note == "verifying"
     assert going.last.left_s == pytest.approx(left - 0.5)
-
-
-def test_what_is_told_of_trials_is_handed_on(going: Going) -> None:
-    going.pace.phase("starting")
-    going.pace.waiting()
     going.pace.tick(7)
-    assert going.heard == ["starting", "waiting", "7 done"]
+    assert going.heard == ["verifying", "waiting", "7 done"]
+
+
+# The guess of how long a case takes.
+
+
+def test_a_journal_a_transaction_and_a_time_out_change_how_long_cycles_are_expected_to_take() -> None:
+    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_s, cases_of({}, "cycles"))]
+    assert 2 < sum(usual) < 15
+    assert delete > wal > wal_tx
+    assert delete > delete_tx
+    (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
+    assert expected_s(short) == pytest.approx(2, abs=1)
+
+
+def test_more_work_is_expected_to_take_longer() -> None:
+    case = Case()
+    for change in ({"duration_s": 9.0}, {"warmup_s": 9.0}, {"concurrency": 8}, {"buckets": 9}):
+        assert expected_s(replace(case, **change)) > expected_s(case)
+    assert expected_s(Case(ops=2000)) > expected_s(Case(ops=1000))
+    assert expected_s(Case(workload="classic", ops=5000)) < 10
+
+
+def test_the_guess_of_a_method_knows_what_a_row_costs_and_where_its_time_out_is() -> None:
+    def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
+        return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
+
+    commits, rows, bulk = (expected_s(each) for each in (cell("1b1"), cell("1b1", True), cell("BLK")))
+    assert commits > rows > bulk
+    assert expected_s(cell("BLK", scale=100_000)) > bulk
+    assert expected_s(cell("1b1", timeout_s=1.0)) < commits

@@ -101,13 +101,13 @@ def test_a_python_without_sqlstress_says_so(tmp_path: Path, monkeypatch: pytest.
     venv.create(tmp_path / "bare", symlinks=sys.platform != "win32")
     (bare,) = (*tmp_path.glob("bare/bin/python"), *tmp_path.glob("bare/Scripts/python.exe"))
     with pytest.raises(
-        EnvironmentFailure, match=r"No module named .?sqlstress.*Is sqlstress installed there"
+        EnvironmentFailure, match=r"No module named .?sqlstress.*Check that sqlstress is installed there"
     ):
         Python(str(bare), {}, tmp_path).run([], nobody)
 
 
 def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="can't measure: No such option"):
+    with pytest.raises(UsageError, match="cannot measure: No such option"):
         Python(sys.executable, {}, tmp_path).run(["--newest-option"], nobody)
 
 

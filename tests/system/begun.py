@@ -79,9 +79,9 @@ def hold(modules: Sequence[str]) -> None:
 
     import psutil
 
-    from sqlstress.system import starting
+    from sqlstress.system.processes import starting
 
-    with starting.opened(modules) as starter:
+    with starting(modules) as starter:
         pipes = []
         for _ in range(2):
             ours, theirs = open_pipe()

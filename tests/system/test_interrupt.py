@@ -1,4 +1,4 @@
-"""Tests of the signals that stop a measurement."""
+"""Stopping at the user's word, and the pulses by which it is heard."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
-from sqlstress.system.interrupt import StopSignals, stop_once
+from sqlstress.system.interrupt import PACE, StopSignals, paced, stop_once
+from tests.pulses import Pulses
+from tests.rows import fault
 
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
@@ -20,81 +24,60 @@ STOPPING = [
 def handlers_as_before() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in STOPPING}
     yield
-    assert {number: signal.getsignal(number) for number in STOPPING} == before
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
-def test_a_signal_strikes_only_where_it_is_asked_for(number: signal.Signals) -> None:
+each_signal = pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+
+
+@each_signal
+def test_a_signal_strikes_only_where_it_is_asked_for_and_is_not_handed_on(number: signal.Signals) -> None:
+    before = {each: signal.getsignal(each) for each in STOPPING}
     with StopSignals() as signals:
         signals.check()
         signal.raise_signal(number)
         with pytest.raises(Interrupted, match=f"stopped by {number.name}"):
             signals.check()
+    assert {each: signal.getsignal(each) for each in STOPPING} == before
 
 
-@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
+@each_signal
 def test_a_signal_that_nobody_asked_for_is_handed_on_in_the_end(number: signal.Signals) -> None:
     heard: list[int] = []
-    before = signal.signal(number, lambda number, _: heard.append(number))
-    try:
-        with StopSignals():
-            signal.raise_signal(number)
-            assert heard == []
-    finally:
-        signal.signal(number, before)
+    signal.signal(number, lambda number, _: heard.append(number))
+    with StopSignals():
+        signal.raise_signal(number)
+        assert heard == []
     assert heard == [number]
 
 
-def test_a_signal_that_was_heeded_is_not_handed_on() -> None:
+@each_signal
+def test_the_first_signal_raises_and_those_that_follow_do_nothing(number: signal.Signals) -> None:
+    stop_once()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+    for each in STOPPING:
+        signal.raise_signal(each)
+
+
+@each_signal
+def test_after_a_signal_that_was_heeded_the_next_ones_do_nothing(number: signal.Signals) -> None:
+    stop_once()
     with StopSignals() as signals:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         with pytest.raises(Interrupted):
             signals.check()
+    for each in STOPPING:
+        signal.raise_signal(each)
 
 
-@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
-def test_the_first_signal_raises_and_those_that_follow_do_nothing(number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in STOPPING}
-    try:
-        stop_once()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(number)
-        for each in STOPPING:
-            signal.raise_signal(each)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-@pytest.mark.parametrize("number", STOPPING, ids=lambda number: number.name)
-def test_after_a_signal_that_was_heeded_the_next_ones_do_nothing(number: signal.Signals) -> None:
-    before = {each: signal.getsignal(each) for each in STOPPING}
-    try:
-        stop_once()
-        with StopSignals() as signals:
-            signal.raise_signal(number)
-            with pytest.raises(Interrupted):
-                signals.check()
-        for each in STOPPING:
-            signal.raise_signal(each)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-@pytest.mark.fault(
-    area="stop",
-    injected="SIGTERM where it is ignored from outside (`nohup`)",
-    outcome="it stays ignored",
-)
+@fault("stop", "SIGTERM where it is ignored from outside (`nohup`)", "it stays ignored")
 def test_a_signal_that_was_ignored_from_outside_stays_ignored() -> None:
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with StopSignals() as signals:
-            signal.raise_signal(signal.SIGTERM)
-            signals.check()
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with StopSignals() as signals:
+        signal.raise_signal(signal.SIGTERM)
+        signals.check()
 
 
 def test_outside_the_main_thread_nothing_is_caught_and_nothing_fails() -> None:
@@ -111,3 +94,23 @@ def test_outside_the_main_thread_nothing_is_caught_and_nothing_fails() -> None:
     thread.start()
     thread.join()
     assert failures == []
+
+
+@given(st.integers(0, 5 * PACE))
+def test_every_item_is_yielded_with_a_pulse_for_every_stretch_begun(count: int) -> None:
+    pulses = Pulses()
+    assert list(paced(range(count), pulses)) == list(range(count))
+    assert pulses.count == -(-count // PACE)
+
+
+def test_a_pulse_that_raises_ends_it_before_the_next_stretch() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(10 * PACE):
+            taken.append(number)
+            yield number
+
+    with pytest.raises(Interrupted):
+        list(paced(items(), Pulses(stop_at=3)))
+    assert len(taken) == 2 * PACE + 1

@@ -1,25 +1,32 @@
-"""Tests of processes of our own: started, called, ended."""
+"""Processes of our own: how they are called, end and are told of, and the messages between them."""
 
 from __future__ import annotations
 
 import errno
 import itertools
 import os
+import secrets
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing import Pipe, connection
 from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.processes import call_apart, death, held_back, wait_some
+from sqlstress.system.marked import end_marked
+from sqlstress.system.processes import Inbox, call_apart, death, held_back, wait_some
 from tests.conftest import own_processes
 
 PATIENCE_S = 60.0
@@ -33,10 +40,8 @@ def no_pulse() -> None:
     ("exitcode", "expected"),
     [
         (None, "closed its pipe without a result"),
-        (0, "ended with exit code 0 and no result"),
         (1, "ended with exit code 1 and no result"),
         (-11, "was killed by SIGSEGV"),
-        (-15, "was killed by SIGTERM"),
         (-40, "was killed by signal 40"),
         (3221225477, "ended with exit code 3221225477 and no result"),
     ],
@@ -102,18 +107,12 @@ def answer_by_half() -> bytes:
     return bytes(1_000_000)
 
 
-def test_a_function_is_called_in_a_process_of_its_own() -> None:
+def test_what_a_function_returns_or_raises_apart_comes_here_and_its_death_is_told() -> None:
     process, result = call_apart(no_pulse, add, 1, 2, times=5)
     assert result == 15
     assert process != os.getpid() and not psutil.pid_exists(process)
-
-
-def test_what_a_function_raises_apart_is_raised_here() -> None:
     with pytest.raises(UsageError, match=r"^not like this$"):
         call_apart(no_pulse, refuse)
-
-
-def test_a_death_is_told_instead_of_a_result() -> None:
     with pytest.raises(EnvironmentFailure, match="ended with exit code 7 and no result"):
         call_apart(no_pulse, die)
 
@@ -176,3 +175,72 @@ def test_a_wait_that_ctrl_c_ends_has_found_nothing(waits_end_by_ctrl_c: list[int
 def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
     assert call_apart(no_pulse, bytes, 10_000) == bytes(10_000)
     assert waits_end_by_ctrl_c
+
+
+Ends = tuple[Inbox, Any]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    """An inbox, and the pipe's other end."""
+    ours, theirs = Pipe()
+    yield Inbox(ours), theirs
+    ours.close()
+    theirs.close()
+
+
+def send_all(pipe: Any, messages: list[object]) -> None:
+    for message in messages:
+        send(pipe, [message])
+
+
+@given(st.lists(st.one_of(st.integers(), st.binary(), st.integers(0, 8 * PIECE).map(bytes)), max_size=5))
+def test_messages_of_any_length_come_in_their_order(messages: list[object]) -> None:
+    ours, theirs = Pipe()
+    with ours, theirs:
+        inbox = Inbox(ours)
+        sender = Thread(target=send_all, args=(theirs, messages))
+        sender.start()  # a pipe of Windows holds 8 KiB, so that somebody must read meanwhile
+        received = list[object]()
+        while len(received) < len(messages):
+            if wait_some([ours], PATIENCE_S):
+                received.extend(inbox.receive() or [])
+        sender.join()
+        assert received == messages
+        assert inbox.receive() is None
+
+
+def test_nobody_waits_for_the_rest_of_a_message_and_who_is_gone_in_its_middle_is_told(ends: Ends) -> None:
+    inbox, theirs = ends
+    theirs.send_bytes(MORE + bytes(PIECE))
+    assert inbox.receive() is None
+    inbox, theirs = ends
+    theirs.send_bytes(MORE + bytes(PIECE))
+    theirs.close()
+    with pytest.raises((EOFError, ConnectionError)):
+        inbox.receive()
+
+
+SLEEP = "import time; time.sleep(1000)"
+
+
+def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
+    mark = secrets.token_hex(8)
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-S", "-E", "-c", SLEEP],
+            env={**os.environ, "SQLSTRESS_TRIAL": value},
+            start_new_session=True,
+        )
+        for value in (mark, mark + "0")
+    ]
+    marked, other = processes
+    try:
+        assert end_marked("SQLSTRESS_TRIAL", mark) == 1
+        marked.wait(10)
+        assert other.poll() is None
+        assert end_marked("SQLSTRESS_TRIAL", mark) == 0
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

@@ -23,13 +23,10 @@ def test_what_a_process_writes_the_others_read() -> None:
     assert list(numbers) == [2, 4, 1 << 41]
 
 
-def test_memory_that_was_used_before_is_clear_again() -> None:
+def test_memory_has_the_size_that_layouts_count_on_and_is_clear_again() -> None:
+    assert [memoryview(shared_array(code, 5)).nbytes for code in "HIq"] == [10, 20, 40]
     for _ in range(3):
         numbers = shared_array("I", 50_000)
         assert not any(numbers)
         numbers[:] = [0xFFFFFFFF] * 50_000
         del numbers
-
-
-def test_numbers_have_the_size_that_the_layouts_count_on() -> None:
-    assert [memoryview(shared_array(code, 5)).nbytes for code in "HIq"] == [10, 20, 40]

@@ -18,11 +18,11 @@ import psutil
 import pytest
 
 from sqlstress import measure
-from sqlstress.system import starting
-from sqlstress.system.processes import SPAWNING, Spawning, Starter
+from sqlstress.system.processes import SPAWNING, Spawning, Starter, starting
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
+from tests.rows import thorough
 from tests.system import begun
 
 PATIENCE_S = 60.0
@@ -34,7 +34,7 @@ def starter(request: pytest.FixtureRequest) -> Iterator[Starter]:
     if request.param == "spawned":
         yield SPAWNING
     else:
-        with starting.opened(["tests.system.begun"]) as server:
+        with starting(["tests.system.begun"]) as server:
             yield server
 
 
@@ -74,15 +74,14 @@ def test_a_process_has_the_folder_the_paths_and_the_arguments_of_the_moment(
         assert seen["argv"] == ["sqlstress", "kv"]
 
 
-def test_a_process_begins_with_nothing_of_ours(starter: Starter, tmp_path: Path) -> None:
+def test_a_process_begins_with_nothing_of_ours_and_draws_its_own_numbers(
+    starter: Starter, tmp_path: Path
+) -> None:
     with (tmp_path / "ours").open("w") as stream, told(starter), told(starter) as (_, seen):
         assert stream.name not in seen["files"]
         # That which waits for our end is the second one.
         assert seen["threads"] == 2
         assert seen["main"] is None
-
-
-def test_processes_draw_different_numbers(starter: Starter) -> None:
     with told(starter) as (_, one), told(starter) as (_, other):
         assert one["random"] != other["random"]
 
@@ -121,33 +120,24 @@ def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: An
     act(process)  # whose id may be another one's by now
 
 
-@forked
-def test_more_processes_than_are_asked_for_ahead_start() -> None:
-    with starting.opened(["tests.system.begun"]) as starter:
-        twenty_add_themselves(starter)
-
-
-@pytest.mark.thorough
-def test_many_processes_are_spawned() -> None:
-    twenty_add_themselves(SPAWNING)
-
-
-def twenty_add_themselves(starter: Starter) -> None:
-    numbers = shared_array("q", 20)
-    processes = [starter.start(begun.add, (numbers, place)) for place in range(20)]
-    pids = {process.pid for process in processes}
-    for process in processes:
-        process.join(PATIENCE_S)
+@pytest.mark.parametrize("forks", [pytest.param(True, marks=forked), thorough(False)])
+def test_many_processes_start(forks: bool) -> None:
+    with starting(["tests.system.begun"] if forks else []) as starter:
+        numbers = shared_array("q", 20)
+        processes = [starter.start(begun.add, (numbers, place)) for place in range(20)]
+        pids = {process.pid for process in processes}
+        for process in processes:
+            process.join(PATIENCE_S)
     assert len(pids) == 20
     assert sum(numbers) == sum(range(20))
 
 
 @pytest.mark.parametrize("method", ["spawned", pytest.param("forked", marks=forked)])
 def test_a_killed_parent_leaves_no_process_for_a_second(method: str) -> None:
-    spawning = "starting.sys = type('System', (), {'platform': 'win32'})" if method == "spawned" else ""
+    spawning = "forkserver.is_possible = lambda: False" if method == "spawned" else ""
     script = f"""
 from sqlstress import measure
-from sqlstress.system import starting
+from sqlstress.system import forkserver
 from tests.system.begun import hold
 {spawning}
 hold(["tests.system.begun"])
@@ -166,7 +156,7 @@ hold(["tests.system.begun"])
 
 @forked
 def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
-    with starting.opened(["tests.system.begun"]) as server, told(server) as (process, _):
+    with starting(["tests.system.begun"]) as server, told(server) as (process, _):
         assert process.pid and server_of(process.pid) in own_processes()
     assert own_processes() == []
 
@@ -174,7 +164,7 @@ def test_nothing_is_left_behind_by_the_one_who_forks() -> None:
 @forked
 def test_who_forks_has_imported_what_is_needed_has_one_thread_and_no_file_open() -> None:
     modules = ["sqlstress.targets.sqlite.drivers.sqlite3_driver", "not_there_at_all", "tests.system.begun"]
-    with starting.opened(modules) as server, told(server) as (process, seen):
+    with starting(modules) as server, told(server) as (process, seen):
         assert {*modules, "sqlite3"} - seen["modules"] == {"not_there_at_all"}
         assert process.pid
         forks = server_of(process.pid)
@@ -188,7 +178,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 ) -> None:
     for value in ("first", "second"):
         monkeypatch.setenv("SQLSTRESS_TEST_VALUE", value)
-        with starting.opened(["tests.system.begun"]) as server:
+        with starting(["tests.system.begun"]) as server:
             with told(server) as (_, seen):
                 assert seen["value"] == value
             server.start(begun.complain, (value,)).join(PATIENCE_S)
@@ -198,7 +188,7 @@ def test_each_measurement_has_its_own_environment_and_streams(
 @forked
 def test_who_forks_may_have_been_killed_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its channel is closed then, while the system still knows it as a process that runs."""
-    with starting.opened(["tests.system.begun"]) as starter:
+    with starting(["tests.system.begun"]) as starter:
         server: Any = starter
         server._process.kill()
         server._process.join()
@@ -213,13 +203,13 @@ def test_who_forks_is_no_server_of_the_program_itself() -> None:
     from multiprocessing import forkserver as pythons
 
     theirs = vars(pythons)["_forkserver"]
-    with starting.opened(["tests.system.begun"]) as server, told(server):
+    with starting(["tests.system.begun"]) as server, told(server):
         assert vars(theirs)["_forkserver_pid"] is None
 
 
 @forked
 def test_when_who_forks_is_killed_its_processes_end_and_others_can_be_started() -> None:
-    with starting.opened(["tests.system.begun"]) as server:
+    with starting(["tests.system.begun"]) as server:
         ours, theirs = Pipe()
         process = server.start(begun.linger, (theirs,))
         theirs.close()
@@ -255,7 +245,7 @@ def test_where_multiprocessing_lacks_what_it_keeps_to_itself_processes_are_spawn
     home: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(f"{home}.{name}")
-    with starting.opened(["tests.system.begun"]) as starter:
+    with starting(["tests.system.begun"]) as starter:
         assert starter is SPAWNING
 
 
@@ -278,7 +268,7 @@ def test_where_it_is_called_otherwise_a_measurement_spawns_its_workers(
 
 @forked
 def test_a_process_that_the_system_does_not_allow_is_told() -> None:
-    with starting.opened(["tests.system.refusing"]) as server:
+    with starting(["tests.system.refusing"]) as server:
         process = server.start(begun.add, (shared_array("q", 1), 0))
         with pytest.raises(BlockingIOError):
             process.pid  # noqa: B018

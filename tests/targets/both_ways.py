@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite import dbstat
 from sqlstress.targets.sqlite import pages as btree
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 from sqlstress.targets.sqlite.pages import OVERFLOW, Page, PageFile, Tree
-from sqlstress.targets.sqlite.space import trees_of
+from sqlstress.targets.sqlite.space import dbstat_pages, has_dbstat, trees_of
 
 Pages = dict[str, list[Page]]
 
@@ -19,16 +19,12 @@ Pages = dict[str, list[Page]]
 def a_driver_with_dbstat() -> str | None:
     """Return the name of a driver whose library has dbstat; None without one."""
     for name in DRIVERS:
-        try:
-            driver = load_driver(name)
-        except UsageError:
-            continue
-        connection = driver.connect(Path(":memory:"), 0, None)
-        try:
-            if dbstat.available(driver, connection):
+        with (
+            suppress(UsageError),
+            closing(load_driver(name).connect(Path(":memory:"), 0, None)) as connection,
+        ):
+            if has_dbstat(load_driver(name), connection):
                 return name
-        finally:
-            connection.close()
     return None
 
 
@@ -38,21 +34,15 @@ needs_dbstat = pytest.mark.skipif(DRIVER is None, reason="no SQLite here has dbs
 
 def trees_in(path: Path) -> tuple[Tree, ...]:
     """Return the b-trees of a database."""
-    connection = load_driver("sqlite3").connect(path, 0, None)
-    try:
+    with closing(load_driver("sqlite3").connect(path, 0, None)) as connection:
         return trees_of(connection)
-    finally:
-        connection.close()
 
 
 def asked(path: Path) -> Pages:
     """Return what dbstat says of each b-tree's pages, by number."""
     assert DRIVER is not None
-    connection = load_driver(DRIVER).connect(path, 0, None)
-    try:
-        return {tree.name: sorted(dbstat.pages(connection, tree)) for tree in trees_of(connection)}
-    finally:
-        connection.close()
+    with closing(load_driver(DRIVER).connect(path, 0, None)) as connection:
+        return {tree.name: sorted(dbstat_pages(connection, tree)) for tree in trees_of(connection)}
 
 
 def read(path: Path) -> Pages:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -37,20 +36,14 @@ class Elsewhere:
     def __init__(self, driver: str, database: Path) -> None:
         self.database = database
         self._names: set[str] = set()
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, driver],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        words = [sys.executable, "-c", SERVE, driver]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(words, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
 
     def __enter__(self) -> Elsewhere:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_how: object) -> None:
         self.process.communicate()
 
     @contextmanager

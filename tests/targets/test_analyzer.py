@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.report import Portion, Space
+from sqlstress.report import Space
 from sqlstress.report.case import Case
-from sqlstress.targets.sqlite import dbstat
+from sqlstress.report.space import Portion
+from sqlstress.targets.sqlite import space
 from sqlstress.targets.sqlite.space import measure_space
 from tests.rows import mostly_thorough
 from tests.targets.databases import FILL, ID_TYPES, SCHEMAS, TABLES, create, create_picks
@@ -30,7 +31,7 @@ LARGE_ROWS = (TABLES["with an index"], FILL.format(rows=300, size=31), "DELETE F
 @pytest.fixture(params=["by dbstat", "by our own walk"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "by our own walk":
-        monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+        monkeypatch.setattr(space, "DBSTAT", "is_not_there")
     return str(request.param)
 
 
@@ -63,39 +64,45 @@ def percent(part: float, whole: float) -> str:
     return f"{value:.3f}%" if value < 0.1 or value > 99.9 else f"{value:.2f}%"
 
 
-def average(value: float | None) -> str:
-    return "0.0" if value is None else f"{value:.2f}"
+def average(total: int, entries: int) -> str:
+    return f"{total / entries:.2f}" if entries else "0.0"
 
 
 def ours(portion: Portion) -> Section:
     """Return the lines of a section from our figures."""
     storage = portion.storage_bytes
+    entries, payload, unused = (
+        portion.total(figure) for figure in ("entries", "payload_bytes", "unused_bytes")
+    )
+    # The links between the pages of one entry's overflow count twice.
+    links = 4 * (portion.total("overflow_pages") - portion.total("overflowing_entries"))
+    metadata = storage - payload - unused + links
     lines = {
         "Percentage of total database": percent(portion.share, 1),
-        "Number of entries": f"{portion.entries}",
+        "Number of entries": f"{entries}",
         "Bytes of storage consumed": f"{storage}",
-        "Bytes of payload": f"{portion.payload_bytes} {percent(portion.payload_bytes, storage)}",
-        "Bytes of metadata": f"{portion.metadata_bytes} {percent(portion.metadata_bytes, storage)}",
-        "Average payload per entry": average(portion.per_entry(portion.payload_bytes)),
-        "Average unused bytes per entry": average(portion.per_entry(portion.unused_bytes)),
-        "Average metadata per entry": average(portion.per_entry(portion.metadata_bytes)),
+        "Bytes of payload": f"{payload} {percent(payload, storage)}",
+        "Bytes of metadata": f"{metadata} {percent(metadata, storage)}",
+        "Average payload per entry": average(payload, entries),
+        "Average unused bytes per entry": average(unused, entries),
+        "Average metadata per entry": average(metadata, entries),
         "Entries that use overflow": (
-            f"{portion.overflowing_entries} {percent(portion.overflowing_entries, portion.entries)}"
+            f"{portion.total('overflowing_entries')} {percent(portion.total('overflowing_entries'), entries)}"
         ),
-        "Primary pages used": f"{portion.leaf_pages}",
-        "Overflow pages used": f"{portion.overflow_pages}",
-        "Total pages used": f"{portion.pages}",
-        "Unused bytes on all pages": f"{portion.unused_bytes} {percent(portion.unused_bytes, storage)}",
+        "Primary pages used": f"{portion.total('leaf_pages')}",
+        "Overflow pages used": f"{portion.total('overflow_pages')}",
+        "Total pages used": f"{portion.total('pages')}",
+        "Unused bytes on all pages": f"{unused} {percent(unused, storage)}",
     }
     if portion.fan_out is not None:
         lines["Average fanout"] = f"{portion.fan_out:.2f}"
-        lines["Index pages used"] = f"{portion.internal_pages}"
+        lines["Index pages used"] = f"{portion.total('internal_pages')}"
     return {name: line.strip() for name, line in lines.items()}
 
 
 def portions(space: Space) -> Iterator[tuple[str, Portion]]:
     """Yield the title of each section that sqlite3_analyzer prints and that we have, and our portion."""
-    yield "All tables and indices", space.everything()
+    yield "All tables and indices", Portion(space.page_size or 0, space.page_count or 0, space.trees)
     for table in {tree.table for tree in space.trees}:
         indices = space.indices_of(table)
         if indices.trees:

@@ -9,7 +9,8 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.sqlite.connections import connect
+from sqlstress.targets.sqlite.busy import Waiting
+from sqlstress.targets.sqlite.connections import Client
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.targets.drivers.fake_time import FakeTime
 
@@ -34,15 +35,21 @@ def holder(case: Case, path: Path) -> Connection:
     return connection
 
 
+def client_of(case: Case, path: Path, waiting: Waiting) -> Client:
+    client = Client(case, [path], 1)
+    client.waiting = waiting
+    return client
+
+
 def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(case: Case, path: Path) -> None:
     first = holder(case, path)
     time = FakeTime(lambda sleeps: first.close() if sleeps == 3 else None)
-    second = connect(case, path, time.waiting())
+    client = client_of(case, path, time.waiting())
     try:
-        assert second.rows("PRAGMA journal_mode") == [("wal",)]
+        assert client.connect(0).rows("PRAGMA journal_mode") == [("wal",)]
         assert len(time.slept) == 3
     finally:
-        second.close()
+        client.close()
 
 
 def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it_and_closed(
@@ -50,27 +57,21 @@ def test_a_file_that_stays_locked_is_given_up_with_sqlites_name_for_it_and_close
 ) -> None:
     first = holder(case, path)
     time, driver = FakeTime(), load_driver(case.driver)
-    opened: list[Any] = []
     closed: list[Any] = []
 
     def connecting(*arguments: Any) -> Any:
         connection: Any = open_it(*arguments)
-        close = connection.close
-
-        def closing() -> None:
-            closed.append(connection)
-            close()
-
-        monkeypatch.setattr(connection, "close", closing)
-        opened.append(connection)
+        monkeypatch.setattr(connection, "close", lambda: closed.append(connection))
         return connection
 
     open_it = driver.connect
     monkeypatch.setattr(driver, "connect", connecting)
     try:
         with pytest.raises(EnvironmentFailure, match=r"cannot open shared.db: SQLITE_BUSY"):
-            connect(case, path, time.waiting(timeout_s=0.5))
+            client_of(case, path, time.waiting(timeout_s=0.5)).connect(0)
         assert 0.5 <= time.now < 0.7
-        assert len(opened) == 1 and closed == opened
+        assert len(closed) == 1
     finally:
-        first.close()
+        monkeypatch.undo()
+        for connection in (first, *closed):
+            connection.close()

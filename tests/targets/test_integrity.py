@@ -40,7 +40,7 @@ def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
         "kv_1.db: the file is gone",
         "kv_2.db: file is not a database",
         "kv_2.db: its schema can't be read",
-        "kv_2.db: it has no header of SQLite's",
+        "kv_2.db: it has no SQLite header",
     )
     assert not second.exists()
 

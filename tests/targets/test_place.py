@@ -6,6 +6,7 @@ exchanged, is asked of those that keep files.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -17,25 +18,18 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report.case import Case, Settings
-from sqlstress.report.server import Server
+from sqlstress.report.case import Case, Server, Settings
 from sqlstress.target import drivers
 from sqlstress.targets import dry, file_patterns, open_place, postgres, sqlite, target_of
-from sqlstress.targets.directions import Directs
-from sqlstress.targets.place import Place, Target
+from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.drivers import DRIVERS
 from sqlstress.targets.views import Store, Table
 from tests.pulses import nothing, stopped_everywhere
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
-DIRECTING: dict[str, Directs] = {"sqlite": sqlite, "postgres": postgres}
-OF_PACKAGES: dict[str, Target] = {
-    "sqlite": sqlite,
-    "postgres": postgres,
-    "dry": dry,
-}
-"""Every target of ours; that they are targets is for mypy to see."""
+TARGETS = {"sqlite": sqlite.TARGET, "postgres": postgres.TARGET, "dry": dry.TARGET}
+"""Every target of ours."""
 
 KNOWN = drivers()
 
@@ -43,8 +37,8 @@ MODULES = {name: name for name in ("apsw", "lmdb", "peewee", "psycopg", "sqlite3
 """Driver → the module that it needs. A driver that is missing here fails: it would be skipped unseen."""
 
 
-KEEPING = [driver for driver in sorted(KNOWN) if target_of(driver).STORES]
-FORGETFUL = [driver for driver in sorted(KNOWN) if not target_of(driver).STORES]
+KEEPING = [driver for driver in sorted(KNOWN) if KNOWN[driver].stores]
+FORGETFUL = [driver for driver in sorted(KNOWN) if not KNOWN[driver].stores]
 
 
 @pytest.fixture(params=[*KEEPING, *FORGETFUL])
@@ -100,33 +94,18 @@ def test_opening_a_place_touches_nothing(case: Case, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_another_process_makes_the_same_place_of_plain_data(place: Place, table: Table) -> None:
-    other = open_place(place.case, place.where)
-    with closing(store_of(other)) as store:
-        store.puts[0]((1, 11))
-    assert sorted(table.rows(0)) == [(1, 11), (2, 20)]
-
-
 def test_workers_find_what_was_prepared_and_the_parent_what_they_wrote(place: Place, table: Table) -> None:
-    with closing(store_of(place)) as one, closing(store_of(place, 2)) as other:
+    same = open_place(place.case, place.where)  # as another process makes it, of plain data
+    with closing(store_of(place)) as one, closing(store_of(same, 2)) as other:
         table.release()
-        assert [one.gets[bucket]((key,)) for bucket, key in ((0, 1), (0, 2), (1, 3), (1, 1))] == [
-            10,
-            20,
-            30,
-            None,
-        ]
+        found = [one.gets[bucket]((key,)) for bucket, key in ((0, 1), (0, 2), (1, 3), (1, 1))]
+        assert found == [10, 20, 30, None]
         one.batches[0]([(1, 11), (4, 40)])
         other.updates[1]((2,))
         assert other.gets[0]((4,)) == 40
     assert [sorted(table.rows(bucket)) for bucket in (0, 1)] == [[(1, 11), (2, 20), (4, 40)], [(3, 30)]]
-    assert [table.counters(bucket) for bucket in (0, 1)] == [
-        [(0, 0), (1, 0), (2, 0)],
-        [(0, 0), (1, 0), (2, 1)],
-    ]
-
-
-def test_every_bucket_has_a_name_of_its_own(table: Table) -> None:
+    assert table.counters(0) == [(0, 0), (1, 0), (2, 0)]
+    assert table.counters(1) == [(0, 0), (1, 0), (2, 1)]
     assert len({table.name(0), table.name(1)}) == 2
 
 
@@ -143,25 +122,15 @@ def test_preparing_can_be_stopped_and_begun_again(place: Place, table: Table) ->
     assert sorted(table.rows(0)) == ROWS[0]
 
 
-def test_a_place_that_stores_nothing_has_a_view_for_each_worker_all_the_same(forgetful: Place) -> None:
-    store = store_of(forgetful)
-    store.puts[1]((1, 10))
-    assert store.gets[1]((1,)) == 77
-
-
-def test_the_settings_that_a_worker_reads_back_are_those_asked_for(place: Place, table: Table) -> None:
+def test_the_settings_that_a_worker_reads_back_are_those_asked_for_and_another_one_is_told(
+    place: Place, table: Table
+) -> None:
     with closing(store_of(place)) as store:
         effective = store.effective()
     assert effective
     assert list(place.differences(effective)) == []
-
-
-def test_a_setting_that_became_another_one_is_told(place: Place, table: Table) -> None:
-    with closing(store_of(place)) as store:
-        effective = store.effective()
     name = "synchronous" if "synchronous" in effective else "synchronous_commit"
-    asked = effective[name]
-    assert list(place.differences({**effective, name: "full"})) == [(name, asked, "full")]
+    assert list(place.differences({**effective, name: "full"})) == [(name, effective[name], "full")]
 
 
 @pytest.mark.parametrize(
@@ -263,36 +232,25 @@ def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> No
         place.snapshot(nothing),
         place.integrity("full", nothing),
         place.redefined((), nothing),
-        place.space(nothing),
     )
-    assert absent == (None,) * 6
+    assert absent == (None,) * 5
     assert (list(place.schema()), list(place.differences({"synchronous": "off"}))) == ([], [])
-    assert store_of(place).effective() == {}
+    store = store_of(place)
+    store.puts[1]((1, 10))
+    assert (store.gets[1]((1,)), store.effective()) == (77, {})
     place.discard()
     assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
 
 
-def test_space_is_told_of_one_bucket_and_of_several_it_is_not(case: Case, tmp_path: Path) -> None:
-    place = open_place(replace(case, buckets=1), tmp_path)
-    if table := place.table("int", 8, 0):
-        table.create(nothing)
-    told = case.driver in DRIVERS or KNOWN[case.driver].serves
-    assert (place.space(nothing) is not None) == told
-    place.discard()
-    assert open_place(case, tmp_path).space(nothing) is None
-
-
-def test_every_driver_belongs_to_a_target_that_knows_it() -> None:
-    assert {known.target for known in KNOWN.values() if not known.package} == set(OF_PACKAGES)
+def test_every_driver_belongs_to_a_target_that_knows_it_and_stores_if_its_places_do(tmp_path: Path) -> None:
+    assert {known.target for known in KNOWN.values() if not known.package} == set(TARGETS)
     assert {name for name, known in KNOWN.items() if known.target == "sqlite"} == set(DRIVERS)
     for driver, known in KNOWN.items():
-        assert known.package or target_of(driver) is OF_PACKAGES[known.target]
-
-
-def test_a_target_stores_if_its_places_do(place: Place) -> None:
-    target = target_of(place.case.driver)
-    assert place.stores == target.STORES
-    assert (target.DESCRIPTORS > 0) == place.stores
+        target = target_of(driver)
+        assert known.package or target is TARGETS[known.target]
+        assert (target.DESCRIPTORS > 0) == known.stores
+        if not known.stores or importlib.util.find_spec(MODULES[driver]):
+            assert target.open_place(Case(driver=driver), tmp_path).stores == known.stores
 
 
 def test_a_target_tells_what_library_of_sqlites_its_driver_is_if_it_is_one(case: Case) -> None:
@@ -309,11 +267,11 @@ def test_a_target_explains_what_a_driver_raised_and_what_the_system_did(case: Ca
     assert target.explain(driver, MemoryError()) == "out of memory"
     assert target.explain(driver, OSError("disk on fire")) == "OSError: disk on fire"
     assert not target.foresees(KeyError("x"))
-    if target.STORES:
+    if KNOWN[driver].stores:
         with pytest.raises(EnvironmentFailure, match="cannot open"):
             store_of(open_place(case, tmp_path / "missing"))
 
 
 def test_the_names_of_all_files_that_targets_leave_are_known() -> None:
     others = {target_of(name).FILES for name, known in KNOWN.items() if known.package}
-    assert [one for one in file_patterns() if one not in others] == [sqlite.FILES]
+    assert [one for one in file_patterns() if one not in others] == [sqlite.TARGET.FILES]

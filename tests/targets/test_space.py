@@ -12,21 +12,18 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
-from sqlstress.targets.sqlite import dbstat, files, pages
+from sqlstress.targets.sqlite import files, pages
 from sqlstress.targets.sqlite import space as spaces
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.pages import DamagedFile
 from sqlstress.targets.sqlite.space import measure_space
 from tests.conftest import own_processes
 from tests.drivers import WHOLE
+from tests.pulses import nothing
 from tests.rows import mostly_thorough
 from tests.targets.databases import SCHEMAS, create, create_picks
 
 NOTHING_WAITS = Settings(busy_timeout_ms=0)
-
-
-def no_pulse() -> None:
-    pass
 
 
 @pytest.fixture(params=mostly_thorough(WHOLE, ("sqlite3",)))
@@ -43,7 +40,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def without_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for a table that no build has, so that SQLite answers as one without dbstat does."""
-    monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+    monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
 
 
 @pytest.fixture(params=[True, False], ids=["with dbstat", "without dbstat"])
@@ -64,12 +61,12 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
 
     monkeypatch.setattr(spaces, "call_apart", call_apart)
     with closing(load_driver(case.driver).connect(path, 0, None)) as connection:
-        has_it = dbstat.available(load_driver(case.driver), connection)
-    asked = measure_space(case, path, no_pulse)
+        has_it = spaces.has_dbstat(load_driver(case.driver), connection)
+    asked = measure_space(case, path, nothing)
     assert calls == ([] if has_it else [pages.walk])
-    monkeypatch.setattr(dbstat, "TABLE", "is_not_there")
+    monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
     calls.clear()
-    assert measure_space(case, path, no_pulse) == asked
+    assert measure_space(case, path, nothing) == asked
     assert calls == [pages.walk]
 
 
@@ -77,14 +74,14 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) -> None:
     create_picks(path, schema, "blob")
-    space = measure_space(case, path, no_pulse)
+    space = measure_space(case, path, nothing)
     assert space.page_size and space.page_count
     assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
-    assert space.table_alone("picks").entries == 40 * 80
+    assert space.table_alone("picks").total("entries") == 40 * 80
     # The key of a rowid table is an index of its own, that of a WITHOUT ROWID table is the table.
     own_index = schema in ("own id with rowid", "composite key with rowid")
     assert len(space.indices_of("picks").trees) == 2 + own_index
-    assert space.indices_of("picks").entries == (2 + own_index) * 40 * 80
+    assert space.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
 
 
 @pytest.mark.usefixtures("either_way")
@@ -94,8 +91,8 @@ def test_what_still_lies_in_the_wal_is_counted(case: Case, path: Path) -> None:
         holder.rows("PRAGMA wal_autocheckpoint=0")
         holder.run_many("INSERT INTO t VALUES (zeroblob(?))", ((3000,) for _ in range(50)))
         before = path.stat().st_size
-        space = measure_space(case, path, no_pulse)
-        assert space.table_alone("t").pages >= 50
+        space = measure_space(case, path, nothing)
+        assert space.table_alone("t").total("pages") >= 50
         assert space.file_bytes == path.stat().st_size > before
 
 
@@ -106,33 +103,29 @@ def test_a_database_that_somebody_reads_is_not_measured(case: Case, path: Path) 
         reader.rows("BEGIN")
         reader.rows("SELECT * FROM t")
         writer.rows("INSERT INTO t VALUES (1)")
-        with pytest.raises(EnvironmentFailure, match=r"^the space of some\.db can't be measured: another"):
-            measure_space(case, path, no_pulse)
+        with pytest.raises(EnvironmentFailure, match=r"^cannot measure the space of some\.db: another"):
+            measure_space(case, path, nothing)
 
 
 @pytest.mark.usefixtures("either_way")
-def test_a_locked_database_is_told_in_one_line(case: Case, path: Path) -> None:
-    create(path, "CREATE TABLE t (a)")
-    with files.opened(case, path) as writer:
-        writer.rows("BEGIN EXCLUSIVE")
-        with pytest.raises(EnvironmentFailure, match=r"can't be measured: SQLITE_BUSY: [^\n]*locked\.$"):
-            measure_space(case, path, no_pulse)
-
-
-def test_a_file_that_is_locked_does_not_say_whether_there_is_dbstat(case: Case, path: Path) -> None:
+def test_a_locked_database_is_told_in_one_line_and_does_not_say_whether_there_is_dbstat(
+    case: Case, path: Path
+) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as writer, files.opened(case, path) as other:
         writer.rows("BEGIN EXCLUSIVE")
+        with pytest.raises(EnvironmentFailure, match=r"cannot measure .*: SQLITE_BUSY: [^\n]*locked\.$"):
+            measure_space(case, path, nothing)
         with pytest.raises(Exception, match="locked"):
-            dbstat.available(load_driver(case.driver), other)
+            spaces.has_dbstat(load_driver(case.driver), other)
 
 
 @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
 def test_where_there_is_no_database_none_is_made(case: Case, path: Path, content: bytes | None) -> None:
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(EnvironmentFailure, match=r"can't be measured: there is no database\.$"):
-        measure_space(case, path, no_pulse)
+    with pytest.raises(EnvironmentFailure, match=r"cannot measure .*: no such database\.$"):
+        measure_space(case, path, nothing)
     assert path.exists() == (content is not None)
 
 
@@ -141,9 +134,9 @@ def test_the_walk_leaves_the_locks_of_this_process_alone(case: Case, path: Path)
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as holder:
         holder.rows("BEGIN IMMEDIATE")  # others may read, none may write
-        measure_space(case, path, no_pulse)
+        measure_space(case, path, nothing)
         with pytest.raises(EnvironmentFailure):
-            processes.call_apart(no_pulse, write_to, case, path)
+            processes.call_apart(nothing, write_to, case, path)
 
 
 def write_to(case: Case, path: Path) -> None:
@@ -180,7 +173,7 @@ def test_damage_is_told_in_one_line_with_the_name_of_the_file(
         file.seek(place)
         file.write(content)
     with pytest.raises(DamagedFile) as refused:
-        measure_space(case, path, no_pulse)
+        measure_space(case, path, nothing)
     assert str(refused.value).startswith("some.db is damaged, and its space can't be measured: ")
     assert "\n" not in str(refused.value)
 
@@ -190,4 +183,4 @@ def test_a_file_that_may_not_be_read_is_told_in_one_line(case: Case, where_right
     create(path, "CREATE TABLE t (a)")
     path.chmod(0)
     with pytest.raises(EnvironmentFailure, match=r"^cannot use some\.db: SQLITE_CANTOPEN: .+$"):
-        measure_space(case, path, no_pulse)
+        measure_space(case, path, nothing)

@@ -152,13 +152,12 @@ def test_whatever_happens_the_next_passive_checkpoint_agrees(other: Elsewhere, d
     assert len(salts) > 5
 
 
-def test_without_a_wal_nothing_is_there(other: Elsewhere, database: Path) -> None:
-    assert (walindex.read(database), walindex.wal_bytes(database)) == (None, 0)
-    other.rows("writer", "CREATE TABLE t (a)")
-    assert (walindex.read(database), walindex.wal_bytes(database)) == (None, 0)
-
-
-def test_the_last_connection_takes_the_index_along(other: Elsewhere, database: Path) -> None:
+def test_without_a_wal_nothing_is_there_and_the_last_connection_takes_the_index_along(
+    other: Elsewhere, database: Path
+) -> None:
+    for prepare in (lambda: None, lambda: other.rows("writer", "CREATE TABLE of_before (a)")):
+        prepare()
+        assert (walindex.read(database), walindex.wal_bytes(database)) == (None, 0)
     begin(other)
     assert walindex.read(database) is not None
     other.close("writer")
@@ -212,43 +211,25 @@ def some_looks(database: Path) -> Iterator[WalIndex]:
     raise AssertionError("the WAL hardly ever begins anew")
 
 
-def saved_index(other: Elsewhere, database: Path) -> bytes:
-    """Return the index of a WAL in which something lies."""
+@pytest.mark.parametrize(
+    ("places", "value"),
+    [((16,), 7), ((64,), 7), ((0,), 3_007_001), ((12,), 0), ((96,), 10_000), ((16, 64), 7)],
+    ids=["first copy", "second copy", "version", "not begun", "more checkpointed", "agreed on nonsense"],
+)
+def test_an_index_in_the_midst_of_a_change_or_too_short_is_not_read(
+    other: Elsewhere, database: Path, tmp_path: Path, places: tuple[int, ...], value: int
+) -> None:
     begin(other)
     write(other, 3)
-    return database.with_name("watched.db-shm").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [(16, 7), (64, 7), (0, 3_007_001), (12, 0), (96, 10_000)],
-    ids=["first copy", "second copy", "version", "not begun", "more checkpointed than there are"],
-)
-def test_an_index_in_the_midst_of_a_change_is_not_read(
-    other: Elsewhere, database: Path, tmp_path: Path, place: int, value: int
-) -> None:
-    words = bytearray(saved_index(other, database))
+    words = bytearray(database.with_name("watched.db-shm").read_bytes())
     copy = tmp_path / "copy.db"
-    copy.with_name("copy.db-shm").write_bytes(words)
+    index = copy.with_name("copy.db-shm")
+    index.write_bytes(words)
     assert walindex.read(copy) == walindex.read(database)
-    struct.pack_into("=I", words, place, value)
-    copy.with_name("copy.db-shm").write_bytes(words)
+    for length in (0, 3, 48, 99):
+        index.write_bytes(words[:length])
+        assert walindex.read(copy) is None
+    for place in places:
+        struct.pack_into("=I", words, place, value)
+    index.write_bytes(words)
     assert walindex.read(copy) is None
-
-
-def test_two_copies_that_agree_on_nonsense_are_not_read(
-    other: Elsewhere, database: Path, tmp_path: Path
-) -> None:
-    words = bytearray(saved_index(other, database))
-    for place in (16, 16 + 48):
-        struct.pack_into("=I", words, place, 7)
-    (tmp_path / "copy.db-shm").write_bytes(words)
-    assert walindex.read(tmp_path / "copy.db") is None
-
-
-@pytest.mark.parametrize("length", [0, 3, 48, 99])
-def test_an_index_that_is_too_short_is_not_there(
-    other: Elsewhere, database: Path, tmp_path: Path, length: int
-) -> None:
-    (tmp_path / "copy.db-shm").write_bytes(saved_index(other, database)[:length])
-    assert walindex.read(tmp_path / "copy.db") is None

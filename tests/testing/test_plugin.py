@@ -13,7 +13,7 @@ from tests.pages import ROOT
 
 TESTS = """
 def test_right(sqlstress):
-    report = sqlstress.app("bank.py", processes=2, seconds=0.2)
+    report = sqlstress.app("bank.py", concurrency=2, duration=0.2)
     assert report.ok, report
 
 def test_wrong(sqlstress):
@@ -22,6 +22,10 @@ def test_wrong(sqlstress):
 
 def test_misspelt(sqlstress):
     sqlstress.ap("bank.py")
+
+def test_hunted(sqlstress):
+    report = sqlstress.hunt("app", "bank_wrong.py", max_time=20, shrink_time="0s")
+    assert not report.ok, report
 """
 
 
@@ -40,11 +44,11 @@ def test_a_test_that_fails_shows_what_was_measured(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     (tmp_path / "test_bank.py").write_text(TESTS, encoding="utf-8")
     done = pytest_in(tmp_path, "test_bank.py")
-    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "AssertionError: <sqlstress report: the data is not what the workers were told" in done.stdout
+    assert "2 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert "AssertionError: <sqlstress report: the data is wrong" in done.stdout
     assert "what sqlstress measured" in done.stdout
-    assert "FAILED at 4 processes" in done.stdout and "Your connections ran with" in done.stdout
-    assert "sqlstress has no command 'ap': the commands are kv, " in done.stdout
+    assert "FAILED at 4 processes" in done.stdout and "Settings of your connections" in done.stdout
+    assert "sqlstress has no command 'ap'. Did you mean app? The commands are kv, " in done.stdout
     names = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}
     assert names == {"bank.py", "bank_wrong.py", "test_bank.py"}
 

@@ -44,11 +44,7 @@ GAPS = (
         "its C library has no complex functions (crealf), which numpy calls: nothing of scipy can be used",
         CRASHES.format("import scipy.stats"),
         (
-            "tests/statistics/test_ratios.py",
-            "tests/statistics/test_unpaired.py",
-            "tests/statistics/test_paired.py",
-            "tests/statistics/test_least_squares.py",
-            "tests/analysis/fleet/test_fleet.py",
+            "tests/statistics/test_compare.py",
             "tests/test_gate_benchmark.py",
         ),
     ),

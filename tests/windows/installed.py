@@ -28,7 +28,11 @@ BUILT = NATIVE / "_native.pyd"
 
 def checkout(wine: Wine) -> Path:
     """Copy the files of this checkout to the drive C:, and return where they are."""
-    place = wine.work / "sqlstress"
+    return copied(wine.work / "sqlstress")
+
+
+def copied(place: Path) -> Path:
+    """Copy the files of this checkout that are in the repository, or could be, and return where they are."""
     shutil.rmtree(place, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout

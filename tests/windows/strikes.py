@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlstress.engine.study import Nobody, Progress
+from sqlstress.engine.study import Observer, Progress
 
 LATER_S = 0.05
 
 
-class Striker(Nobody):
+class Striker(Observer):
     """Strikes once, a moment after the phase has begun: the main thread waits by then."""
 
     def __init__(self, name: str, phase: str) -> None:

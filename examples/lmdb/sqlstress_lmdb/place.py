@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.targets.views import Untold
+from sqlstress.targets.place import Place, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +18,22 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Definition
-    from sqlstress.targets.seal import Seal, SealedFiles
     from sqlstress.targets.views import NativeStore
     from sqlstress_lmdb.keyvalue import LmdbStore
     from sqlstress_lmdb.table import LmdbTable
 
 
-class LmdbPlace(Untold):
+class LmdbSnapshot:
+    """Nothing but the files can be told apart from what workers do."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.exchanged = Seal(paths).exchanged
+
+    def changed(self, pulse: Pulse) -> None:
+        return None
+
+
+class LmdbPlace(Place):
     """The files of a case."""
 
     stores: Literal[True] = True
@@ -62,8 +71,6 @@ class LmdbPlace(Untold):
         raise EnvironmentFailure("LMDB has no loop in C. Use --loop python.")
 
     def seal(self) -> Seal:
-        from sqlstress.targets.seal import Seal
-
         return Seal(self.paths)
 
     def table(self, key_type: str, value_size: int, counters: int) -> LmdbTable:
@@ -76,10 +83,8 @@ class LmdbPlace(Untold):
 
         return names(self, self.paths[0])
 
-    def snapshot(self, pulse: Pulse) -> SealedFiles:
-        from sqlstress.targets.seal import SealedFiles
-
-        return SealedFiles(self.paths)
+    def snapshot(self, pulse: Pulse) -> LmdbSnapshot:
+        return LmdbSnapshot(self.paths)
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
         from sqlstress_lmdb.settings import differences
@@ -97,9 +102,6 @@ class LmdbPlace(Untold):
         from sqlstress_lmdb.sound import schema_check
 
         return schema_check(self, created, pulse)
-
-    def space(self, pulse: Pulse) -> None:
-        return None
 
     def discard(self) -> None:
         from sqlstress.system.files import remove

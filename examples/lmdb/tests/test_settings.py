@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.report.case import MAX_CONCURRENCY, SYNCHRONOUS
-from sqlstress.report.server import Server
+from sqlstress.report.case import MAX_CONCURRENCY, SYNCHRONOUS, Server
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE, worth
 from sqlstress.targets.place import Place
-from sqlstress_lmdb import environments, target
+from sqlstress_lmdb import environments
 from sqlstress_lmdb.place import LmdbPlace
+from sqlstress_lmdb.target import TARGET
 from tests.pulses import nothing
 
 
@@ -44,18 +44,18 @@ def test_a_level_is_how_an_environment_syncs_and_is_read_back_from_it(
     assert (effective["sync"], effective["metasync"]) == flags
     assert effective["synchronous"] == (level or "full")
     assert list(other.differences(effective)) == []
-    assert worth(target.durability(other.case, effective)) == told
-    assert target.durability(other.case, {}) == ""
+    assert worth(TARGET.durability(other.case, effective)) == told
+    assert TARGET.durability(other.case, {}) == ""
 
 
 def test_levels_and_pragmas_that_are_sqlites_are_refused(place: LmdbPlace) -> None:
     for level in SYNCHRONOUS:
         case = replace(place.case, settings=replace(place.case.settings, synchronous=level))
         with nullcontext() if level != "extra" else pytest.raises(UsageError, match="extra is not to be had"):
-            assert target.checked(case, Server(), anyway=False).settings.synchronous == level
+            assert TARGET.checked(case, Server(), anyway=False).settings.synchronous == level
     with pytest.raises(UsageError, match="PRAGMA foreign_keys is SQLite's"):
         settings = replace(place.case.settings, pragmas=(("foreign_keys", "on"),))
-        target.checked(replace(place.case, settings=settings), Server(), anyway=False)
+        TARGET.checked(replace(place.case, settings=settings), Server(), anyway=False)
 
 
 def test_a_full_map_says_what_to_do_and_loses_nothing(
@@ -70,8 +70,8 @@ def test_a_full_map_says_what_to_do_and_loses_nothing(
             store.puts[0]((2, bytes(1 << 17)))
         error: BaseException = full.value
         assert isinstance(error, Exception)
-        assert target.foresees(error)
-        assert target.explain("lmdb", error).endswith("over more --buckets)")
+        assert TARGET.foresees(error)
+        assert TARGET.explain("lmdb", error).endswith("over more --buckets)")
         assert not store.was_busy(error)
         store.puts[0]((3, b"goes on"))
     assert list(table.rows(0)) == [(1, b"kept"), (3, b"goes on")]
@@ -123,7 +123,7 @@ def test_what_is_not_there_is_not_made_anew(place: LmdbPlace) -> None:
 def test_without_the_binding_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lmdb", None)
     with pytest.raises(UsageError, match=r"pip install lmdb, or choose another --driver"):
-        target.describe("lmdb")
+        TARGET.describe("lmdb")
 
 
 def test_there_is_no_loop_in_c(place: LmdbPlace) -> None:

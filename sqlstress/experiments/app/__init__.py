@@ -1,1 +1,13 @@
-"""The user's own application: a Python file whose transactions several processes run at once."""
+"""An application of the user's: the transactions of a Python file, called by N processes.
+
+Its workers tell of what they met in sightings, whose topics these are.
+"""
+
+CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
+THREAD = "thread that did not end"
+SESSION, BEGINS = "session", "a session begins with"
+"""A connection to a server; and what one begins with, where none was seen."""
+HERE = "this"
+"""Instead of a path, or a schema: the database of the trial."""
+DECLARED = "off, declared"
+"""Foreign keys are off, and tables declare some."""

@@ -10,35 +10,17 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
 from sqlstress.plan import Request, at_rates
-from sqlstress.report.case import KEPT, Case, Settings, common, otherwise
+from sqlstress.report.case import KEPT, Case, common, otherwise
+from sqlstress.target import for_programs
 from sqlstress.targets.options import traits_there
-from sqlstress.user_work.files import digest, text_of
-from sqlstress.user_work.options import (
-    BEHAVIOUR,
-    CHECKS,
-    COMPANIONS,
-    DATA,
-    ITS_OWN,
-    MOST_INVARIANTS,
-    NO_DATA,
-    NO_OPTIONS,
-    NOWHERE,
-    SEED,
-    SWEPT,
-    WHERE,
-    Data,
-    DataOptions,
-    Invariant,
-    Where,
-    check_together,
-    drivers,
-    name,
-    on_target,
-    read,
-)
+from sqlstress.user_work import options
+from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Invariant, Where
 from sqlstress.user_work.statements import dialect_of
 
-# What a case of an application says beside what all cases say.
+MOST = 4 << 20
+"""Bytes of a Python file."""
+PATIENCE_MS = 15_000
+"""How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +35,9 @@ class Weighted:
 
 def app_file(value: Any) -> str:
     """Read the name of a Python file."""
-    found = name(value)
+    found = options.name(value)
     if not found.endswith(".py"):
-        raise ValueError(f"{found!r:.60} is no Python file: its name ends with .py")
+        raise ValueError(f"{found!r:.60} is not a Python file: its name must end with .py")
     return found
 
 
@@ -81,7 +63,7 @@ class Extra:
         app_file,
         None,
         LOAD,
-        "A Python file that declares transactions: see docs/app.md.",
+        "Python file that declares transactions; see docs/app.md.",
         metavar="FILE",
         argument=ONE,
     )
@@ -89,18 +71,13 @@ class Extra:
     where: Where = NOWHERE
 
 
-MOST = 4 << 20
-"""Bytes of a Python file."""
-
-PATIENCE_MS = 15_000
-"""How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
-
 AppRequest = Request[App, Extra]
 
 
 def cases(request: AppRequest) -> Iterator[Case]:
     """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
-    firsts = [_first(request, driver) for driver in drivers(request, request.extra.where)]
+    drivers = options.drivers(request, request.extra.where.target, for_programs())
+    firsts = [_first(request, driver) for driver in drivers]
     for concurrency in request.some("concurrency"):
         for first in firsts:
             yield from at_rates(request, replace(first, concurrency=concurrency))
@@ -108,51 +85,39 @@ def cases(request: AppRequest) -> Iterator[Case]:
 
 def _first(request: AppRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    # Here, because help and the reading of old reports need neither processes nor SQLite.
-    from sqlstress.experiments.app import apart
-    from sqlstress.user_work.options import journal_mode_apart
+    # Here, because help and the reading of old reports need no processes.
+    from sqlstress.experiments.app import user_file
 
-    file, data = request.extra.file, read(request.extra.data, dialect_of(driver))
+    file, data = request.extra.file, options.read(request.extra.data, dialect_of(driver))
     if file is None:
         raise UsageError("app needs a Python file: sqlstress app bank.py.")
-    text = text_of(file, MOST)
+    text = options.text_of(file, MOST)
+    # Those of our own connections: what the application has set is left alone.
+    settings = request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
     # First: to look at a file is to tell it of a database, which takes what its target needs.
-    bare = on_target(request, replace(request.case, settings=_kept(request)), driver, request.extra.where)
+    bare = options.on_target(request, replace(request.case, settings=settings), driver, request.extra.where)
     if data.database:
-        journal_mode_apart(data.database)  # which says what is no database
-    seen = apart.look(file, driver)
-    app = App(
-        file,
-        digest(text),
-        tuple(Weighted(name, weight) for name, weight in seen.weights.items()),
-        _checked(data, file, seen.checks),
-    )
-    return check_together(replace(request, case=replace(bare, spec=app)), app.data)
+        options.journal_mode_apart(data.database)  # which says what is no database
+    seen = user_file.look(file, driver)
+    # The checks of the file come before the others.
+    checks = (*(Invariant(name, f"{file}:{name}") for name in seen.checks), *data.checks)
+    if len(checks) > options.MOST_INVARIANTS:
+        raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
+    data = replace(data, checks=checks)
+    transactions = tuple(Weighted(name, weight) for name, weight in seen.weights.items())
+    app = App(file, options.digest(text), transactions, data)
+    return options.check_together(replace(request, case=replace(bare, spec=app)), data)
 
 
-def _kept(request: AppRequest) -> Settings:
-    """Return the settings of our own connections: what the application has set is left alone."""
-    return request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)
-
-
-def _checked(data: Data, file: str, names: tuple[str, ...]) -> Data:
-    """Return what must hold, the checks of the file before the others."""
-    checks = (*(Invariant(name, f"{file}:{name}") for name in names), *data.checks)
-    if len(checks) > MOST_INVARIANTS:
-        raise UsageError(f"these are more than {MOST_INVARIANTS} checks.")
-    return replace(data, checks=checks)
-
-
-def named(case: Case) -> str:
-    """Return which application a case runs."""
-    return str(case.spec.file)
-
-
-def traits(case: Case) -> dict[str, str]:
-    """Return a case in words, by option."""
+def _traits(case: Case) -> dict[str, str]:
     data = case.spec.data
-    own = {"setup": f"{data.setup} {data.setup_digest}", "database": data.database, "check": str(data.checks)}
-    return {**traits_there(case), "file": f"{case.spec.file}", **own}
+    return {
+        **traits_there(case),
+        "file": f"{case.spec.file}",
+        "setup": f"{data.setup} {data.setup_digest}",
+        "database": data.database,
+        "check": str(data.checks),
+    }
 
 
 APP = Experiment(
@@ -161,34 +126,38 @@ APP = Experiment(
     key="app",
     command=CommandLine(
         name="app",
-        summary="Your application: the transactions of a Python file, by N processes at once.",
+        summary="Your application: transactions of a Python file, N at once.",
         help=(
             "Measure the transactions that a Python file declares, by N processes at once, with your own "
             "library.\n\n"
-            "The file says how a database is set up, what the transactions are, how often each comes, and "
-            "what must hold of the data. What your connections really run with is shown beside the "
-            "figures."
+            "The file declares how to set up the database, the transactions, their weights, and checks of "
+            "the data. The report also shows the settings that your connections really have."
         ),
+        main_options=("concurrency", "database", "check", "duration", "repeat", "target", "output"),
         example="sqlstress app examples/app/bank.py",
     ),
     options=(
         *chosen(options_of(Extra), "file"),
-        *DATA,
-        *SWEPT,
-        *WHERE,
-        *CHECKS,
+        *options.DATA,
+        *options.SWEPT,
+        *options.WHERE,
+        *options.CHECKS,
         *common("verify"),
         otherwise("max-failed", default="0%"),
-        *SEED,
+        *options.SEED,
     ),
     extra=Extra,
-    without=ITS_OWN,
+    without=options.ITS_OWN,
     cases=cases,
-    alike=Alike(traits=traits),
-    behaviour=replace(BEHAVIOUR, sets=False),
-    words=Words(work_of=named, in_label=frozenset(("file",)), strangers="a transaction, or another program,"),
+    alike=Alike(traits=_traits),
+    behaviour=replace(options.BEHAVIOUR, sets=False),
+    words=Words(
+        work_of=lambda case: str(case.spec.file),
+        in_label=frozenset(("file",)),
+        strangers="a transaction, or another program,",
+    ),
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",
     shown="sqlstress.experiments.app.show:AppShown",
-    companions=COMPANIONS,
+    companions=options.COMPANIONS,
 )

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.show.phrases import Phrase
+from sqlstress.show.phrases import GRAVE, Phrase
 
 PHRASES = {
     "busy-timeout": Phrase(
-        "The busy time-out of connections is {timeout}[, though it was opened with {opened_with}]: "
-        "{waits?a checkpoint or a larger transaction can take longer. Give it seconds."
-        '|SQLite does not wait for a lock, and answers "database is locked" at once. '
-        "Give it seconds: timeout=5, or PRAGMA busy_timeout.}",
+        "The busy timeout of connections is {timeout}[, although they were opened with {opened_with}]. "
+        "{waits?A checkpoint or a larger transaction can take longer. Use several seconds.|SQLite does "
+        'not wait for a lock but returns "database is locked" at once. Use several seconds: timeout=5 or '
+        "PRAGMA busy_timeout.}",
         timeout="200ms",
         waits=True,
         opened_with="5s",
     ),
     "deferred-upgrade": Phrase(
-        "Transactions begin DEFERRED, read, and then write: when another process wrote meanwhile, SQLite "
-        'answers "database is locked" at once, whatever the time-out is. Begin with BEGIN IMMEDIATE.'
+        "Transactions begin DEFERRED, read, and then write. If another process wrote meanwhile, SQLite "
+        'returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'
     ),
     "journal-mode": Phrase(
-        "{on_disk?The journal is a rollback journal: who reads keeps others from committing, and who commits "
-        "keeps others from reading. PRAGMA journal_mode=WAL, once, lets both go on."
-        "|There is no journal on disk (journal_mode OFF or MEMORY): a process that dies amid a transaction "
-        "can corrupt the database. Use WAL.}",
+        "{on_disk?The database uses a rollback journal: readers block commits, and commits block readers. "
+        "Run PRAGMA journal_mode=WAL once to let both proceed.|There is no journal on disk (journal_mode "
+        "OFF or MEMORY): a process that dies during a transaction can corrupt the database. Use WAL.}",
         on_disk=True,
     ),
     "synchronous-off": Phrase(
-        "synchronous is OFF: a power failure can corrupt the database. With WAL, NORMAL keeps it sound."
+        "synchronous is OFF: a power failure can corrupt the database. Use WAL with NORMAL to keep it sound."
     ),
     "foreign-keys": Phrase(
-        "Tables declare foreign keys, and they are off: PRAGMA foreign_keys=ON, in each connection."
+        "Tables declare foreign keys, but foreign keys are off. Run PRAGMA foreign_keys=ON in each "
+        "connection."
     ),
-    "settings-differ": Phrase("The connections differ: {kinds} kinds of settings were seen.", kinds=2),
+    "settings-differ": Phrase("The connections differ: {kinds} combinations of settings were seen.", kinds=2),
     "other-database": Phrase(
-        "The app opened other databases too, where no check looks: {names}.", names=["/tmp/other.db"]
+        "The app also opened databases that no check reads: {names}.", rank=GRAVE, names=["/tmp/other.db"]
     ),
     "raised": Phrase(
         "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}[: {example}]"
@@ -46,27 +46,28 @@ PHRASES = {
         example="database is locked",
         meaning=Finding("raised-busy"),
     ),
-    "raised-more": Phrase("And {kinds} kinds of exceptions more: see the JSON report.", kinds=2),
-    "raised-busy": Phrase("a lock was not free, at once or after the time-out"),
+    "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions.", kinds=2),
+    "raised-busy": Phrase("a lock was not available, at once or after the timeout"),
     "raised-busy-snapshot": Phrase(
-        "what it had read was out of date when it wrote: no time-out helps, BEGIN IMMEDIATE does"
+        "its snapshot was out of date when it wrote; no timeout helps: use BEGIN IMMEDIATE"
     ),
     "raised-locked": Phrase("another connection of the same process holds a lock"),
-    "raised-serialization": Phrase("others changed what it had read: it is to be begun again, as a whole"),
-    "raised-deadlock": Phrase("each waited for a lock of another's: it is to be begun again, as a whole"),
-    "raised-lock-timeout": Phrase("a lock was not free, at once or after lock_timeout"),
+    "raised-serialization": Phrase("others changed what it had read; retry the whole transaction"),
+    "raised-deadlock": Phrase("each waited for a lock of another; retry the whole transaction"),
+    "raised-lock-timeout": Phrase("a lock was not available, at once or after lock_timeout"),
     "synchronous-commit-off": Phrase(
         "synchronous_commit is off on connections: a power failure can lose the last commits."
     ),
     "other-places": Phrase(
-        "The app used other places too, where no check looks: {names}.", names=["another schema"]
+        "The app also used places that no check reads: {names}.", rank=GRAVE, names=["another schema"]
     ),
     "sessions-differ": Phrase(
-        "The connections to PostgreSQL differ: {kinds} kinds of settings were seen.", kinds=2
+        "The connections to PostgreSQL differ: {kinds} combinations of settings were seen.", kinds=2
     ),
     "thread-did-not-end": Phrase(
-        "Processes of your application did not end by themselves: {count:plural thread} ({names}) still "
-        "ran 2 s after the last transaction, and ended with their process. daemon=True lets a process end.",
+        "Your application's processes did not exit by themselves. {count:plural thread} ({names}) still "
+        "ran 2 s after the last transaction and ended with their process. Use daemon=True to let a "
+        "process exit.",
         count=4,
         names=["poller"],
     ),

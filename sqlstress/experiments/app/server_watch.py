@@ -8,11 +8,12 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
-from sqlstress.experiments.app.errors import Plain
-from sqlstress.experiments.app.topics import BEGINS, HERE, SESSION
-from sqlstress.targets.postgres.settings import REPORTED
+from sqlstress.experiments.app import BEGINS, HERE, SESSION
+from sqlstress.targets.postgres.dialect import REPORTED
+from sqlstress.user_work.source import Plain
 
 NAMES = (*REPORTED, "statement_timeout")
 _ASKED = (
@@ -33,45 +34,45 @@ class ServerWatch:
 
     def __init__(self, address: str) -> None:
         """Look at what a session there begins with. Raises EnvironmentFailure where there can be none."""
-        self._own = first_answers(address)
-        self._seen: list[Answers] | None = None
+        from sqlstress.targets.postgres.schema import opened
+
+        with opened(address, "cannot use the server") as connection:
+            begins = _answers(connection)
+        assert begins
+        del begins["autocommit"]  # that is of the library, and the user's may have another
+        self._begins = begins
 
     def sightings(self) -> list[Plain]:
         """Return what the connections ran with, each kind once with how often it was.
 
         Where none was seen, what a session of the trial begins with.
         """
-        kinds = Counter(tuple(self._traits(one).items()) for one in self._looked())
-        found: list[Plain] = [
-            (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
-        ]
-        return found or [(BEGINS, "psycopg", 1, "", self._traits(self._own))]
+        kinds = Counter(tuple(self._traits(one).items()) for one in self._sessions)
+        seen: list[Plain] = [(SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()]
+        return seen or [(BEGINS, "psycopg", 1, "", self._traits(self._begins))]
 
     def effective(self) -> dict[str, str]:
         """Return the settings of those in the trial's schema; where they differ, all answers.
 
         Where none was seen it is not known what they had set: then it is only what no session can set.
         """
-        own = [one for one in self._looked() if self._is_here(one)]
-        if not own:
-            return {name: self._own[name] for name in REPORTED if name not in _OF_SESSION}
-        return {name: " / ".join(dict.fromkeys(one[name] for one in own)) for name in REPORTED}
+        here = [one for one in self._sessions if self._is_here(one)]
+        if not here:
+            return {name: self._begins[name] for name in REPORTED if name not in _OF_SESSION}
+        return {name: " / ".join(dict.fromkeys(one[name] for one in here)) for name in REPORTED}
 
-    def _looked(self) -> list[Answers]:
-        if self._seen is None:
-            self._seen = list(filter(None, map(_answers_of, open_connections())))
-        return self._seen
+    @cached_property
+    def _sessions(self) -> list[Answers]:
+        return list(filter(None, map(_answers, open_connections())))
 
     def _is_here(self, answers: Answers) -> bool:
-        return all(answers[name] == self._own[name] for name in _PLACE)
+        return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
         """Return what one connection ran with, in words."""
-        where = (
-            HERE if self._is_here(answers) else f"{answers['database']}.{answers['schema'] or '(no schema)'}"
-        )
+        elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
-            "database": where,
+            "database": HERE if self._is_here(answers) else elsewhere,
             "synchronous_commit": answers["synchronous_commit"],
             "isolation": answers["transaction_isolation"],
             "lock_timeout": answers["lock_timeout"],
@@ -91,44 +92,28 @@ def open_connections() -> Iterator[Any]:
             yield one
 
 
-def first_answers(address: str) -> Answers:
-    """Return what a session at an address begins with. Raises EnvironmentFailure where there can be none."""
-    from sqlstress.targets.postgres.schema import opened
-
-    with opened(address, "the server can't be used") as connection:
-        found = _answers(connection)
-    assert found
-    del found["autocommit"]  # that is of the library, and the user's may have another
-    return found
-
-
-def _answers_of(connection: Any) -> Answers | None:
-    """Return what a connection answers; None where it can't, whatever the user's code has made of it."""
-    try:
-        return _answers(connection)
-    except Exception:
-        return None
-
-
 def _answers(connection: Any) -> Answers | None:
-    """Return what a connection answers; None where it can't, as it is amid a query, or broken.
+    """Return what a connection answers; None where it can't, such as amid a query.
 
     It is asked below what begins a transaction, and makes rows of the user's own kind. A transaction that has
     failed is ended for it: nobody goes on with it any more.
     """
     from psycopg.pq import ExecStatus, TransactionStatus
 
-    low = connection.pgconn
-    if low.transaction_status == TransactionStatus.INERROR:
-        low.exec_(b"ROLLBACK")
-    if low.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
+    try:
+        low = connection.pgconn
+        if low.transaction_status == TransactionStatus.INERROR:
+            low.exec_(b"ROLLBACK")
+        if low.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
+            return None
+        result = low.exec_(_ASKED.encode())
+        if result.status != ExecStatus.TUPLES_OK:
+            return None
+        names = (*_PLACE, *NAMES)
+        values = [(result.get_value(0, place) or b"").decode(errors="replace") for place in range(len(names))]
+        answers = dict(zip(names, values, strict=True))
+        if level := _LEVELS.get(connection.isolation_level or 0):
+            answers["transaction_isolation"] = level
+        return {**answers, "autocommit": "on" if connection.autocommit else "off"}
+    except Exception:
         return None
-    result = low.exec_(_ASKED.encode())
-    if result.status != ExecStatus.TUPLES_OK:
-        return None
-    names = (*_PLACE, *NAMES)
-    values = [(result.get_value(0, place) or b"").decode(errors="replace") for place in range(len(names))]
-    answers = dict(zip(names, values, strict=True))
-    if level := _LEVELS.get(connection.isolation_level or 0):
-        answers["transaction_isolation"] = level
-    return {**answers, "autocommit": "on" if connection.autocommit else "off"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -10,138 +10,165 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput
 from sqlstress.analysis.wording import listing, plural, whole
-from sqlstress.experiments.app import show_sessions
-from sqlstress.experiments.app.topics import CONNECTION, DECLARED, EXCEPTION, HERE, THREAD, UNSEEN
+from sqlstress.experiments.app import BEGINS, CONNECTION, DECLARED, EXCEPTION, HERE, SESSION, THREAD, UNSEEN
 from sqlstress.report import Run
 from sqlstress.report.case import Case
+from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
 from sqlstress.statistics.units import format_duration
-from sqlstress.user_work.show import OwnShown, too_weak
-
-# What the connections of the application ran with, and what is unwise about it.
-
+from sqlstress.user_work.show import UserShown, counted, sightings, too_weak
 
 SHORT_MS = 1000
 """A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
-
 MOST_LINES = 5
-"""Kinds of connections that are described; the JSON report has them all."""
-_SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
+"""Kinds of connections, and of exceptions, that are described; the JSON report has them all."""
 _LONGEST = 200
+_SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
 Traits = Mapping[str, str]
-Counts = dict[tuple[tuple[str, str], ...], int]
 
 
-def counted(group: Group) -> tuple[Counts, int]:
-    """Return how many connections of each kind all trials saw, and how many were not looked at."""
-    kinds: Counts = {}
-    unseen = 0
-    for run in group.runs:
-        for trial in run.trials:
-            for one in trial.sightings:
-                if one.topic == CONNECTION:
-                    key = tuple(one.traits.items())
-                    kinds[key] = kinds.get(key, 0) + one.count
-                elif one.topic == UNSEEN:
-                    unseen += one.count
-    return dict(sorted(kinds.items(), key=lambda item: -item[1])), unseen
+def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
+    """Return the traits of connections, and how many had them."""
+    kinds = counted(group, topic, lambda one: tuple(one.traits.items()))
+    return [(dict(traits), count) for traits, count in kinds.items()]
 
 
-def described(group: Group) -> Iterator[str]:
+def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
     """Yield a line for each kind of connection."""
-    kinds, unseen = counted(group)
+    for number, (line, count) in enumerate(kinds[:MOST_LINES]):
+        yield f"{'Others: ' if number else lead}{line} ({plural(count, 'connection')})."
+    if len(kinds) > MOST_LINES:
+        yield f"{whole(len(kinds) - MOST_LINES)} more kinds of connections are in the JSON report."
+
+
+# What the connections to files ran with, and what is unwise about it.
+
+
+def _to_files(group: Group) -> Iterator[str]:
     # Two that differ in what was seen of their transactions only are told as one.
     counts: dict[tuple[str, ...], int] = {}
     begins: dict[tuple[str, ...], dict[str, None]] = {}
-    for traits, count in kinds.items():
-        known = dict(traits)
-        settings = tuple(known.get(name, "") for name in _SETTINGS)
+    for traits, count in _kinds(group, CONNECTION):
+        settings = tuple(traits.get(name, "") for name in _SETTINGS)
         counts[settings] = counts.get(settings, 0) + count
-        begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [known.get("writes_begin")])))
-    for number, (settings, count) in enumerate(list(counts.items())[:MOST_LINES]):
-        lead = "Your connections ran with (as SQLite answers): " if not number else "Others: "
-        line = _line(dict(zip(_SETTINGS, settings, strict=True)), list(begins[settings]))
-        yield f"{lead}{line} ({plural(count, 'connection')})."
-    if len(counts) > MOST_LINES:
-        yield f"And {whole(len(counts) - MOST_LINES)} kinds of connections more: see the JSON report."
-    if unseen:
+        begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [traits.get("writes_begin")])))
+    lines = [(_settings(list(begins[settings]), *settings), count) for settings, count in counts.items()]
+    yield from _lines("Settings of your connections (as read from SQLite): ", lines)
+    if unseen := sum(one.count for one in sightings(group, UNSEEN)):
         yield (
-            f"{plural(unseen, 'connection')} more {'was' if unseen == 1 else 'were'} not looked at: each "
-            "process looks at its first 50, once they do anything."
+            f"{whole(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
+            "each process examines the first 50 that do anything."
         )
 
 
-def _line(settings: Traits, begins: list[str]) -> str:
+def _settings(
+    begins: list[str], database: str, mode: str, synchronous: str, timeout: str, keys: str, python: str
+) -> str:
     parts = [
-        f"journal_mode={settings['journal_mode']}",
-        f"synchronous={settings['synchronous']}",
-        f"busy time-out {_time(settings['busy_timeout'])}",
-        f"foreign keys {settings['foreign_keys'].partition(',')[0]}",
-        settings["python"],
+        f"journal_mode={mode}",
+        f"synchronous={synchronous}",
+        f"busy timeout {_time(timeout)}",
+        f"foreign keys {keys.partition(',')[0]}",
+        python,
         f"writes begin {listing(begins)}" if begins else "no writes seen",
+        f"database {database}" if database != HERE else "",
     ]
-    if settings["database"] != HERE:
-        parts.append(f"database {settings['database']}")
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def unwise(group: Group) -> Iterator[Finding]:
-    """Yield what is unwise about the connections, each thing once."""
-    kinds, _ = counted(group)
-    own = [dict(key) for key in kinds if dict(key).get("database") == HERE]
-    yield from _unwise(own)
-    others = [name for key in kinds if (name := dict(key).get("database", HERE)) != HERE]
-    if others:
-        names = [shortened(name, 80) for name in dict.fromkeys(others)][:3]
-        yield Finding("other-database", names=names)
-
-
-def _unwise(own: list[dict[str, str]]) -> Iterator[Finding]:
-    timeouts = [found for one in own if (found := _whole(one.get("busy_timeout", ""))) is not None]
-    if timeouts and min(timeouts) < SHORT_MS:
-        yield _short(own, min(timeouts))
-    if any(one.get("upgrades") == "yes" for one in own):
-        yield Finding("deferred-upgrade")
-    modes = {one.get("journal_mode") for one in own}
-    if modes & {"off", "memory"}:
-        yield Finding("journal-mode", on_disk=False)
-    elif modes & {"delete", "truncate", "persist"}:
-        yield Finding("journal-mode", on_disk=True)
-    if any(one.get("synchronous") == "off" for one in own):
-        yield Finding("synchronous-off")
-    if any(one.get("foreign_keys") == DECLARED for one in own):
-        yield Finding("foreign-keys")
-    names = ("journal_mode", "synchronous", "busy_timeout")
-    settings = {tuple(one.get(name) for name in names) for one in own}
-    if len(settings) > 1:
-        yield Finding("settings-differ", kinds=len(settings))
-
-
-def _short(own: list[dict[str, str]], least: int) -> Finding:
-    worst = next(one for one in own if one.get("busy_timeout") == str(least))
-    opened = worst.get("opened_with", "")
-    changed = None if opened in (str(least), "None", "") else _time(opened)
-    timeout = _time(str(least)) if least else "0"
-    return Finding("busy-timeout", timeout=timeout, waits=least > 0, opened_with=changed)
-
-
-def _whole(text: str) -> int | None:
-    """Return a number of milliseconds that SQLite can have answered; None for anything else."""
+def _milliseconds(text: str) -> int | None:
+    """Return a number that SQLite can have answered; None for anything else."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
 def _time(text: str) -> str:
-    found = _whole(text)
-    return text if found is None else format_duration(found / 1000)
+    milliseconds = _milliseconds(text)
+    return text if milliseconds is None else format_duration(milliseconds / 1000)
 
 
-# What the transactions of the application raised.
+def unwise(group: Group) -> Iterator[Finding]:
+    """Yield what is unwise about the connections to files, each thing once."""
+    kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
+    here = [traits for traits in kinds if traits.get("database") == HERE]
+    yield from _short_timeout(here)
+    if any(one.get("upgrades") == "yes" for one in here):
+        yield Finding("deferred-upgrade")
+    modes = {one.get("journal_mode") for one in here}
+    if modes & {"off", "memory"}:
+        yield Finding("journal-mode", on_disk=False)
+    elif modes & {"delete", "truncate", "persist"}:
+        yield Finding("journal-mode", on_disk=True)
+    if any(one.get("synchronous") == "off" for one in here):
+        yield Finding("synchronous-off")
+    if any(one.get("foreign_keys") == DECLARED for one in here):
+        yield Finding("foreign-keys")
+    settings = {tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout"))) for one in here}
+    if len(settings) > 1:
+        yield Finding("settings-differ", kinds=len(settings))
+    others = dict.fromkeys(name for one in kinds if (name := one.get("database", HERE)) != HERE)
+    if others:
+        yield Finding("other-database", names=[shortened(name, 80) for name in others][:3])
 
 
-SHOWN = 5
-"""Kinds of exceptions that are told; the JSON report has them all."""
+def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
+    timeouts = {
+        milliseconds: one
+        for one in reversed(here)
+        if (milliseconds := _milliseconds(one.get("busy_timeout", ""))) is not None
+    }
+    least = min(timeouts, default=SHORT_MS)
+    if least < SHORT_MS:
+        opened = timeouts[least].get("opened_with", "")
+        changed = None if opened in (str(least), "None", "") else _time(opened)
+        timeout = _time(str(least)) if least else "0"
+        yield Finding("busy-timeout", timeout=timeout, waits=least > 0, opened_with=changed)
+
+
+# The same of connections to a server.
+
+
+def _to_servers(group: Group) -> Iterator[str]:
+    lines = [(_session(traits), count) for traits, count in _kinds(group, SESSION)]
+    yield from _lines("Settings of your connections (as read from PostgreSQL at the end): ", lines)
+    begins = _kinds(group, BEGINS)
+    if begins and not lines:
+        yield (
+            "The settings of your connections to PostgreSQL are unknown: no psycopg connection was open and "
+            f"idle at the end. A session begins with {_session(begins[0][0])}."
+        )
+
+
+def _session(traits: Traits) -> str:
+    limits = [(name, traits[name]) for name in ("lock_timeout", "statement_timeout") if name in traits]
+    parts = [
+        f"synchronous_commit={traits.get('synchronous_commit', '')}",
+        traits.get("isolation", ""),
+        *(f"{name} {'none' if limit == '0' else limit}" for name, limit in limits),
+        f"autocommit {traits['autocommit']}" if "autocommit" in traits else "",
+        f"in {traits.get('database', '')}" if traits.get("database") != HERE else "",
+    ]
+    return shortened(", ".join(filter(None, parts)), _LONGEST)
+
+
+def unwise_sessions(group: Group) -> Iterator[Finding]:
+    """Yield what is unwise about the connections to a server, each thing once."""
+    kinds = [traits for traits, _ in _kinds(group, SESSION)]
+    here = [one for one in kinds if one.get("database") == HERE]
+    if any(one.get("synchronous_commit") == "off" for one in here):
+        yield Finding("synchronous-commit-off")
+    others = dict.fromkeys(one.get("database", "") for one in kinds if one not in here)
+    if others:
+        yield Finding("other-places", names=[shortened(name, 80) for name in others][:3])
+    settings = {tuple(map(one.get, ("synchronous_commit", "isolation"))) for one in here}
+    if len(settings) > 1:
+        yield Finding("sessions-differ", kinds=len(settings))
+
+
+# What the transactions of the application raised, and what did not end.
+
+
 _MEANINGS = {
     "SQLITE_BUSY": "raised-busy",
     "SQLITE_BUSY_SNAPSHOT": "raised-busy-snapshot",
@@ -153,30 +180,27 @@ _MEANINGS = {
 """What was raised → what it means, if it can be said in a few words."""
 
 
+def _exception(one: Sighting) -> tuple[str, str, str]:
+    return one.what, one.traits.get("raised", ""), one.traits.get("transaction", "")
+
+
 def raised(group: Group) -> Iterator[Finding]:
     """Yield each kind of exception, the most frequent first, with what the first one said."""
-    counts: dict[tuple[str, str, str], int] = {}
-    examples: dict[tuple[str, str, str], str] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for one in trial.sightings:
-                if one.topic == EXCEPTION:
-                    key = (one.what, one.traits.get("raised", ""), one.traits.get("transaction", ""))
-                    counts[key] = counts.get(key, 0) + one.count
-                    examples.setdefault(key, one.example)
-    ranked = sorted(counts.items(), key=lambda item: -item[1])
-    for (what, kind, transaction), count in ranked[:SHOWN]:
+    kinds = counted(group, EXCEPTION, _exception)
+    examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
+    for kind, count in list(kinds.items())[:MOST_LINES]:
+        what, raised, transaction = kind
         yield Finding(
             "raised",
             transaction=transaction,
             what=what,
-            kind=None if kind == what else kind,
+            kind=None if raised == what else raised,
             count=count,
-            example=examples[what, kind, transaction].removesuffix("."),
+            example=examples[kind].removesuffix("."),
             meaning=Finding(_MEANINGS[what]) if what in _MEANINGS else None,
         )
-    if len(ranked) > SHOWN:
-        yield Finding("raised-more", kinds=len(ranked) - SHOWN)
+    if len(kinds) > MOST_LINES:
+        yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
 
 
 def waits(group: Group) -> Iterator[Finding]:
@@ -186,21 +210,19 @@ def waits(group: Group) -> Iterator[Finding]:
 
 def unending(group: Group) -> Iterator[Finding]:
     """Yield which threads kept the processes of the application from ending."""
-    seen = [
-        one for run in group.runs for trial in run.trials for one in trial.sightings if one.topic == THREAD
-    ]
-    if seen:
-        names = sorted({one.what for one in seen})
-        yield Finding("thread-did-not-end", count=sum(one.count for one in seen), names=names)
+    threads = list(sightings(group, THREAD))
+    if threads:
+        names = sorted({one.what for one in threads})
+        yield Finding("thread-did-not-end", count=sum(one.count for one in threads), names=names)
 
 
-class AppShown(OwnShown):
+class AppShown(UserShown):
     """The figures of an application."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         raised,
         unwise,
-        show_sessions.unwise,
+        unwise_sessions,
         too_weak,
         throughput,
         at_a_rate,
@@ -209,22 +231,19 @@ class AppShown(OwnShown):
         partial_proofs,
         trust,
     )
-    meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: transactions that raised, in per cent"}
+    meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: percentage of transactions that raised"}
 
     def why_failed(self, run: Run) -> str:
-        return "they raised, as the report says"
+        return "they raised; see the report"
 
     def work(self, case: Case) -> str:
-        """Return what the processes of a case do, as the beginning of a sentence."""
-        app = case.spec
-        total = sum(one.weight for one in app.transactions)
-        parts = (
-            f"{one.name} {100 * one.weight / total:.2g}%" if len(app.transactions) > 1 else one.name
-            for one in app.transactions
-        )
-        return f"{app.file}: {', '.join(parts)}"
+        transactions = case.spec.transactions
+        total = sum(one.weight for one in transactions)
+        shares = (f"{one.name} {100 * one.weight / total:.2g}%" for one in transactions)
+        alone = len(transactions) == 1
+        return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}"
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)
-        for text in (*described(group), *show_sessions.described(group)):
+        for text in (*_to_files(group), *_to_servers(group)):
             yield Paragraph(text)

@@ -24,27 +24,26 @@ from types import FrameType
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.errors import Plain
-from sqlstress.experiments.app.topics import CONNECTION, DECLARED, HERE, UNSEEN
+from sqlstress.experiments.app import CONNECTION, DECLARED, HERE, UNSEEN
+from sqlstress.user_work.source import MOST_KINDS, Plain
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
 MOST_STATEMENTS = 200
 """So many statements of each."""
-MOST_KINDS = 20
-"""Kinds of connections that are kept apart."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
+_LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
-_OWN = (sqlite3.Connection, sqlite3.Cursor)
 
 # How transactions begin: read from the statements of a connection, in their order.
 
 
 _WORDS = re.compile(r"\s*(?:/\*.*?\*/\s*)*([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
-_HOW = ("DEFERRED", "IMMEDIATE", "EXCLUSIVE")
+_WRITES_WITHIN = re.compile(rf"\b({'|'.join(_WRITES)})\b", re.IGNORECASE)
 DEFERRED = "DEFERRED"
+_HOW = (DEFERRED, "IMMEDIATE", "EXCLUSIVE")
 ALONE = "each statement alone"
 _SETTING = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
 
@@ -64,39 +63,27 @@ class Begins:
 
     def add(self, sql: str) -> bool:
         """Take a statement that begins to run; return whether it commits what was written."""
-        found = _WORDS.match(sql)
-        if not found:
+        words = _WORDS.match(sql)
+        if not words:
             return False  # a comment: what a trigger does, and what we ask ourselves
-        word, second = found[1].upper(), (found[2] or "").upper()
+        word, second = words[1].upper(), (words[2] or "").upper()
         if word == "PRAGMA":
             self.is_known = False
-        elif word == "BEGIN":
-            self._begin(second if second in _HOW else DEFERRED)
-        elif word == "SAVEPOINT" and not self._how:
-            self._begin(DEFERRED)
+        elif word == "BEGIN" or (word == "SAVEPOINT" and not self._how):
+            self._how = second if second in _HOW else DEFERRED
+            self._has_read = self._has_written = False
         elif word in ("COMMIT", "END") or (word == "ROLLBACK" and second != "TO"):
             commits = word != "ROLLBACK" and self._how != "" and self._has_written
             self._how = ""
             return commits
-        elif word in _WRITES or (word == "WITH" and _writes(sql)):
-            self._write()
+        elif word in _WRITES or (word == "WITH" and _WRITES_WITHIN.search(sql)):
+            self.ways[self._how or ALONE] = None
+            self.upgrades += self._how == DEFERRED and self._has_read and not self._has_written
+            self._has_written = True
             return self._how == ""
         elif word in _READS:
             self._has_read = True
         return False
-
-    def _begin(self, how: str) -> None:
-        self._how, self._has_read, self._has_written = how, False, False
-
-    def _write(self) -> None:
-        self.ways[self._how or ALONE] = None
-        self.upgrades += self._how == DEFERRED and self._has_read and not self._has_written
-        self._has_written = True
-
-
-def _writes(sql: str) -> bool:
-    """Return whether a statement that begins with WITH writes, as far as its words say it."""
-    return any(re.search(rf"\b{word}\b", sql, re.IGNORECASE) for word in _WRITES)
 
 
 # The connections of a process, and what is seen of each.
@@ -115,8 +102,13 @@ class Seen:
         self.begins = Begins()
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Ask what it runs with."""
-        self.isolation = _isolation(connection)
+        """Ask what it runs with, and who begins transactions: autocommit, Python (and how), or its user."""
+        autocommit = getattr(connection, "autocommit", -1)
+        self.isolation = (
+            f"autocommit={autocommit}"
+            if isinstance(autocommit, bool)
+            else f"isolation_level={connection.isolation_level!r}"
+        )
         # The main database comes first; the PRAGMA as a table would begin to read.
         self.file = _first_row(connection, "PRAGMA database_list")[2] or ""
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
@@ -173,16 +165,16 @@ class FileWatch:
 
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the file; where they differ, all answers."""
-        own = [traits for traits in self._traits() if traits["database"] == HERE]
+        here = [traits for traits in self._traits() if traits["database"] == HERE]
         # A commit is a writer's: what those run with that only read says nothing of it.
-        own = [traits for traits in own if traits["writes_begin"]] or own
-        names = ("journal_mode", "synchronous", "busy_timeout") if own else ()
-        return {name: " / ".join(dict.fromkeys(traits[name] for traits in own)) for name in names}
+        here = [traits for traits in here if traits["writes_begin"]] or here
+        names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
+        return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
 
     def _traits(self) -> list[dict[str, str]]:
         if self._has_keys is None:
             self._has_keys = False  # nobody is watched any more
-            self._has_keys = declares_keys(self._file)
+            self._has_keys = _declares_keys(self._file)
         return [one.traits(self._file, self._has_keys) for one in self._seen if one.answers]
 
 
@@ -222,15 +214,7 @@ def _next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, A
 
 def _has_returned(_: FrameType, event: str, arg: Any) -> bool:
     """Return whether a method of a connection or a cursor has returned."""
-    return event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _OWN)
-
-
-def _isolation(connection: sqlite3.Connection) -> str:
-    """Return who begins transactions: autocommit, Python (and how), or whoever writes BEGIN."""
-    autocommit = getattr(connection, "autocommit", -1)
-    if autocommit is True or autocommit is False:
-        return f"autocommit={autocommit}"
-    return f"isolation_level={connection.isolation_level!r}"
+    return event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _LIBRARY)
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
@@ -250,7 +234,7 @@ def database_of(name: str, file: str) -> str:
         return name
 
 
-def declares_keys(file: str) -> bool:
+def _declares_keys(file: str) -> bool:
     """Return whether tables of a database declare foreign keys; False where it can't be read."""
     try:
         with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as connection:
@@ -268,8 +252,8 @@ def protect(original: str) -> None:
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event == "sqlite3.connect" and _is_file(args[0], own):
             raise UsageError(
-                f"the app opens the original, {original}: let it open the path that it is given, which "
-                "SQLSTRESS_DATABASE has too"
+                f"the app opens the original database, {original}. Open the path that the app gets "
+                "instead, which is also in SQLSTRESS_DATABASE"
             )
 
     sys.addaudithook(hook)

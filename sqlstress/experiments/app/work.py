@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.app import apart
-from sqlstress.experiments.app.topics import CONNECTION, HERE, SESSION
+from sqlstress.experiments.app import CONNECTION, HERE, SESSION, user_file
 from sqlstress.report import Check
 from sqlstress.user_work import database
-from sqlstress.user_work.parent import OwnWork
+from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 NAME = "database that was used"
 
 
-class AppWork(OwnWork):
+class AppWork(UserWork):
     """One trial of an application."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -36,43 +35,30 @@ class AppWork(OwnWork):
             self.place.clear()
 
     def ready(self, pulse: Pulse) -> None:
-        apart.set_up(self.place, self._seed, pulse)
+        user_file.set_up(self.place, self._seed, pulse)
         self._rows_before = self.place.rows_written(pulse)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Say whether it was this database that the application worked on: else all checks hold idly."""
-        told = [one.findings.sightings for one in outcomes if one.findings]
-        seen = [
+        sightings = (one.findings.sightings for one in outcomes if one.findings)
+        used = [
             traits["database"]
-            for each in told
-            for topic, _, _, _, traits in each
+            for found in sightings
+            for topic, _, _, _, traits in found
             if topic in (CONNECTION, SESSION)
         ]
-        yield used(seen, self._rows(pulse), "psycopg" if self.case.server else "Python's sqlite3")
-
-    def _rows(self, pulse: Pulse) -> int:
-        """Return how many rows were written since the load began; 0 where nobody counts them."""
-        if self._rows_before is None:
-            return 0
-        return (self.place.rows_written(pulse) or 0) - self._rows_before
-
-
-def used(databases: Sequence[str], rows: int, library: str) -> Check:
-    """Return whether the application worked on the database of the trial.
-
-    `databases` are those of the connections that were seen, which are the library's; and so many `rows` were
-    written there.
-    """
-    if rows > 0 and databases and HERE not in databases:
-        return Check(
-            NAME, "unknown", rows, note=f"rows were written, but what was seen at the end used {databases[0]}"
-        )
-    if rows > 0:
-        return Check(NAME, "ok", rows)
-    if not databases:
-        return Check(NAME, "unknown", note=f"no connection of {library} was seen at work")
-    if HERE not in databases:
-        return Check(
-            NAME, "failed", len(databases), len(databases), (f"the app used {databases[0]} instead",)
-        )
-    return Check(NAME, "ok", len(databases))
+        # Nobody counts the rows of a file.
+        rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
+        elsewhere = bool(used) and HERE not in used
+        if rows > 0 and elsewhere:
+            note = f"rows were written, but what was seen at the end used {used[0]}"
+            yield Check(NAME, "unknown", rows, note=note)
+        elif rows > 0:
+            yield Check(NAME, "ok", rows)
+        elif not used:
+            library = "psycopg" if self.case.server else "Python's sqlite3"
+            yield Check(NAME, "unknown", note=f"no connection of {library} was seen at work")
+        elif elsewhere:
+            yield Check(NAME, "failed", len(used), len(used), (f"the app used {used[0]} instead",))
+        else:
+            yield Check(NAME, "ok", len(used))

@@ -9,65 +9,55 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings
 from sqlstress.errors import EnvironmentFailure, plainly
+from sqlstress.experiments.app import THREAD
 from sqlstress.experiments.app.errors import Errors
-from sqlstress.experiments.app.topics import THREAD
-from sqlstress.user_work.source import OwnSource
+from sqlstress.user_work.source import UserSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.server_watch import ServerWatch
     from sqlstress.experiments.app.watch import FileWatch
     from sqlstress.report.case import Case
-    from sqlstress.targets.directions import Directions
-    from sqlstress.targets.dry.store import DryPlace
+    from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.views import Directions
 
 
-class AppSource(OwnSource):
+class AppSource(UserSource):
     """Calls transactions. One that raises has failed, whatever it raises, and the next one is called."""
 
     def __init__(
-        self,
-        case: Case,
-        place: SqlPlace | DryPlace,
-        worker: int,
-        salt: int,
-        shared: tuple[Any, ...],
+        self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        transactions = case.spec.transactions
-        names = [one.name for one in transactions]
-        super().__init__(case, worker, salt, names, [one.weight for one in transactions])
+        super().__init__(case, worker, salt, {one.name: one.weight for one in case.spec.transactions})
         self._errors = Errors()
         self._folder = Path.cwd()
         self._watch: FileWatch | ServerWatch | None = None
-        self.calls: Sequence[Callable[[Any], Any]] = [_nothing] * len(names)
+        # Where nothing is stored they do nothing.
+        self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
-            self.calls = self._loaded(names, place.directions(), f"{case.seed}:{salt}:{worker}")
+            self.calls = self._loaded(place.directions(), f"{case.seed}:{salt}:{worker}")
 
-    def _loaded(self, names: Sequence[str], directions: Directions, seed: str) -> list[Callable[[Any], Any]]:
+    def _loaded(self, directions: Directions, seed: str) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
-        from sqlstress.experiments.app.declared import called, declared
-        from sqlstress.experiments.app.leftovers import end_forks_with_us
         from sqlstress.experiments.app.server_watch import ServerWatch
-        from sqlstress.experiments.app.watch import FileWatch, protect
-        from sqlstress.user_work.loading import prepare_process
+        from sqlstress.experiments.app.user_file import called, declared, prepare
+        from sqlstress.experiments.app.watch import FileWatch
 
         spec, address = self.case.spec, directions.address
         self._errors = Errors(directions.hidden)
-        end_forks_with_us()
-        prepare_process(directions, seed)
-        protect(spec.data.database)
+        prepare(directions, spec.data.database, seed)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address)
         found = declared(spec.file)
-        if list(found.transactions) != list(names):
-            raise EnvironmentFailure(f"{spec.file} changed while it was measured: measure again.")
+        if tuple(found.transactions) != self.kinds:
+            raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         given: Any = address
         try:
             if found.connect:
                 given = called(found.connect, address)()
         except (Exception, SystemExit) as error:
-            told = directions.hidden(plainly(error))[:300]
-            raise EnvironmentFailure(f"{spec.file}: its connect failed: {told}.") from error
+            problem = directions.hidden(plainly(error))[:300]
+            raise EnvironmentFailure(f"{spec.file}: connect failed: {problem}.") from error
         return [_guarded(called(function, given)) for function in found.transactions.values()]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
@@ -81,34 +71,24 @@ class AppSource(OwnSource):
         # The user's code may have gone elsewhere, and our paths are relative.
         os.chdir(self._folder)
         if self._watch:
-            self.seen.sightings = [*self._watch.sightings(), *self._errors.sightings(), *self._lasting()]
+            from sqlstress.experiments.app.user_file import lasting
+
+            self.seen.sightings = [
+                *self._watch.sightings(),
+                *self._errors.sightings(),
+                *((THREAD, name, 1, "", {}) for name in lasting()),
+            ]
             self.seen.effective = self._watch.effective()
         return self.seen
 
-    def _lasting(self) -> list[tuple[str, str, int, str, dict[str, str]]]:
-        """Return what is known of threads that would keep this process, as the fields of Sightings."""
-        from sqlstress.experiments.app.leftovers import lasting, leave_without_them
-
-        if names := lasting():
-            leave_without_them()
-        return [(THREAD, name, 1, "", {}) for name in names]
-
-    def close(self) -> None:
-        """The user's connections end with this process."""
-
 
 def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
-    from sqlstress.experiments.app.leftovers import is_fork, leave
+    from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
         try:
             call()
         finally:
-            if is_fork():
-                leave()
+            leave_if_forked()
 
     return guarded
-
-
-def _nothing(_: Any) -> None:
-    """Stand for a transaction where nothing is stored."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.errors import said
-from sqlstress.experiments.crash.records import PUT, TABLES, Entry, Records
-from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, WHOLE
+from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, WHOLE
+from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
 from sqlstress.report.results import Tally
 from sqlstress.targets.sqlite import files, walindex
@@ -82,43 +82,34 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
             tally.checked += 1
             if record not in own or not records.is_possible(entry):
                 tally.problem(f"the log of file {number} has a transaction that nobody made: {entry!s:.120}")
-            elif wrong := list(_wrong(records, entry, left)):
-                tally.problem(_describe(records, entry, wrong))
+            elif wrong := _wrong(records, entry, left):
+                tally.problem(wrong)
         for key in left:
             tally.problem(f"there is a row with the key {key!r:.40} that nobody wrote")
     return tally.check()
 
 
-def _wrong(records: Records, entry: Entry, left: dict[Any, Any]) -> Iterator[tuple[int, Any]]:
-    """Yield (place, value) of each row that is not as a transaction wrote it; takes the rows from `left`."""
-    for place, (key, value) in enumerate(records.rows(entry)):
-        found = left.pop(key, None)
-        if found != value:
-            yield place, found
-
-
-def _describe(records: Records, entry: Entry, wrong: Sequence[tuple[int, Any]]) -> str:
+def _wrong(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
+    """Say which rows of a record are not as a transaction wrote them, if any; takes its rows from `left`."""
+    rows = [(place, value, left.pop(key, None)) for place, (key, value) in enumerate(records.rows(entry))]
+    wrong = [(place, found) for place, value, found in rows if found != value]
+    if not wrong:
+        return ""
     place, value = wrong[0]
-    return (
-        f"record {entry.record}: {len(wrong)} of its {records.width} rows are not as {_named(entry)} left "
-        f"them: row {place + 1} {_found(records, value)}"
-    )
-
-
-def _found(records: Records, value: Any) -> str:
+    made = None if value is None else records.writer_of(value)
     if value is None:
-        return "is gone"
-    made = records.writer_of(value)
-    if made is None:
-        return "holds a value that nobody wrote"
-    writer, number = made
-    return f"holds what transaction {number} of writer {writer} wrote" if writer else "is as it was created"
-
-
-def _named(entry: Entry) -> str:
-    if not entry.writer:
-        return "its creation"
-    return f"transaction {entry.number} of writer {entry.writer}, the last one in the log,"
+        holds = "is gone"
+    elif made is None:
+        holds = "holds a value that nobody wrote"
+    elif made[0] == 0:
+        holds = "is as it was created"
+    else:
+        holds = f"holds what transaction {made[1]} of writer {made[0]} wrote"
+    last = f"transaction {entry.number} of writer {entry.writer}, the last one in the log,"
+    return (
+        f"record {entry.record}: {len(wrong)} of its {records.width} rows are not as "
+        f"{last if entry.writer else 'its creation'} left them: row {place + 1} {holds}"
+    )
 
 
 EXAMINER = 0
@@ -188,7 +179,10 @@ class Database:
             try:
                 contents, complaints = self._read(path)
             except Exception as error:
-                if self._is_ours(error):
+                code = load_driver(self.case.driver).result_code(error)
+                # Of this machine or this program, not of the file; what a binding can't make text of has no
+                # code.
+                if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # What can't be read is asked about once more: for the page.
                 complaints = integrity(self.case, path, "integrity_check", _nothing) or [said(error)]
@@ -204,18 +198,10 @@ class Database:
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0, None)
         self._held.append(connection)
-        waiting = waiting_of(self.case, EXAMINER)
-        contents, defined, complaints = waiting.retried(read, driver.result_code, connection.rollback)(
-            connection
-        )
+        retried = waiting_of(self.case, EXAMINER).retried(read, driver.result_code, connection.rollback)
+        contents, defined, complaints = retried(connection)
         changed = [f"its schema {text}" for text in schema_complaints(self.schema, defined)]
         return contents, complaints + changed
-
-    def _is_ours(self, error: Exception) -> bool:
-        """Say whether an error is about this machine or this program; else it is about the file."""
-        code = load_driver(self.case.driver).result_code(error)
-        # What a binding can't make text of has no code.
-        return codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS
 
     def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
         """Say whether the files held what their writers were told; `told` are those of the last round."""

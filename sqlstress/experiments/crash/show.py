@@ -9,7 +9,7 @@ from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
-from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
+from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict
@@ -79,22 +79,15 @@ def _row(kills: Kills) -> tuple[str, ...]:
         kills.lost,
         kills.torn,
     )
-    return (*map(_cell, counts), _integrity(kills))
-
-
-def _cell(count: int) -> str:
-    return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
-
-
-def _integrity(kills: Kills) -> str:
     statuses = {check.status for check in kills.verdict.checks if check.name == INTEGRITY}
-    return FAILED if "failed" in statuses else "ok" if statuses else MISSING
+    integrity = FAILED if "failed" in statuses else "ok" if statuses else MISSING
+    return (*(whole(count) if abs(count) < 10_000_000 else f"{count:.0e}" for count in counts), integrity)
 
 
 _MEANINGS = {
-    "finished": "finished: transactions under way at the kill that were there afterwards",
-    "undone": "undone: those that were not",
-    "recovered files": "recovered: WALs and hot journals left to the next process that opens the files",
+    "finished": "finished: transactions in progress at the kill that were there afterwards",
+    "undone": "undone: transactions in progress that were not",
+    "recovered files": "recovered: WALs and hot journals left for the next process to recover",
 }
 """Column → what it is."""
 
@@ -104,11 +97,13 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
     meanings = [text for name, text in _MEANINGS.items() if name in table.headers]
     told = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
-        told.append(f"in {plural(kills.alone, 'round')} one writer died before the others, who had to go on")
+        told.append(
+            f"in {plural(kills.alone, 'round')} one writer died before the others, which had to continue"
+        )
     if kills.opening:
-        told.append(f"{plural(kills.opening, 'kill')} struck a writer that opened or recovered the files")
+        told.append(f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files")
     if kills.checkpoints:
-        told.append(f"{plural(kills.checkpoints, 'checkpoint')} were cut off")
+        told.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
     yield ". ".join("; ".join(part) for part in (meanings, told) if part)
 
 

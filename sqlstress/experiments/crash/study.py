@@ -3,29 +3,97 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
+from sqlstress.analysis.wording import size
 from sqlstress.engine.failure import kept_reason
+from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.ordered import Ledger, shared_words
+from sqlstress.engine.pool import TICK_S, Ended, Pool
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
-from sqlstress.engine.victims import Victims
-from sqlstress.errors import EnvironmentFailure
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.crash.database import Database, Remains, Told
-from sqlstress.experiments.crash.records import MOST_WRITERS
-from sqlstress.experiments.crash.spec import SURVIVORS, Extra, Kills
-from sqlstress.report import Check, Report, Verdict
+from sqlstress.experiments.crash.experiment import SURVIVORS, Extra, Kills
+from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
+from sqlstress.report import Report, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally, added
+from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
+from sqlstress.system.processes import SPAWNING, Starter, wait_some
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
-# One round of a crash test: writers begin, are killed as was drawn, and the files are examined.
+# Writers that are killed at a moment of our choosing: what the parent does to them, and what it sees.
+
+
+LOOK_S = 0.001
+END_S = 30.0
+
+
+class Victims(Pool):
+    """The writers of one round, who have the numbers from 1 on."""
+
+    def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
+        """`before` is the number of writers that the database has had."""
+        words = shared_words(case.concurrency)
+        super().__init__(case, place, before, (words,), starter=starter)
+        self.before = before
+        self.ledgers = {number: Ledger(words, number) for number in range(1, case.concurrency + 1)}
+        self.alive = set(self.ledgers)
+
+    def begin(self) -> None:
+        """Let everybody open the files and write."""
+        now = time.perf_counter_ns()
+        self.go(Window(now, now, FOREVER_NS))
+
+    def acknowledged(self) -> int:
+        """Return how many transactions the living were told are done."""
+        return sum(self.ledgers[number].acknowledged() for number in self.alive)
+
+    def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
+        """Wait until the living have been told of more transactions; return whether they were."""
+        return self._until(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
+
+    def let_write(self, seconds: float, pulse: Pulse) -> None:
+        """Wait; less when a writer ends by itself."""
+        self._until(lambda: False, seconds, min(seconds, TICK_S), pulse)
+
+    def _until(self, condition: Callable[[], bool], timeout_s: float, look_s: float, pulse: Pulse) -> bool:
+        end = time.monotonic() + timeout_s
+        while not condition():
+            left = end - time.monotonic()
+            if left <= 0 or wait_some(self._living_pipes(), min(left, look_s)):
+                return condition()
+            pulse()
+        return True
+
+    def kill(self, numbers: Collection[int]) -> None:
+        """Kill writers, one right after the other, and wait until they are gone."""
+        struck = [self._processes[number - 1] for number in numbers]
+        for process in struck:
+            process.kill()
+        self.alive.difference_update(numbers)
+        for process in struck:
+            process.join(END_S)
+            if process.exitcode is None:
+                raise EnvironmentFailure(
+                    f"process {process.pid} was killed but has not ended. Check that its disk responds."
+                )
+
+    def fallen(self) -> Ended | None:
+        """Return a writer who has ended by itself; None when there is none."""
+        messages = map(self._receive, wait_some(self._living_pipes(), 0.0))
+        return next((message for message in messages if isinstance(message, Ended)), None)
+
+    def _living_pipes(self) -> list[Pipe]:
+        return [pipe for pipe, number in self._pipes.items() if number in self.alive]
 
 
 GOES_ON_S = 30.0
@@ -57,8 +125,11 @@ class Round:
         if not strike.held:
             self._database.release()
         victims.begin()
-        if not strike.opening:
-            self._await_first()
+        # Wait for the first transaction; who examined the files does not stand in its way for long.
+        if not strike.opening and not victims.await_more(0, HELD_S, self._pulse):
+            self._database.release()
+            if not victims.await_more(0, GOES_ON_S, self._pulse):
+                self._look_for_fallen(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
         victims.let_write(strike.after_s, self._pulse)
         if strike.alone:
             self._kill_one(strike.order[0])
@@ -67,13 +138,6 @@ class Round:
         victims.kill(sorted(victims.alive, key=strike.order.index))
         self._told = self._acknowledged_now()
         self._remains = self._database.remains()
-
-    def _await_first(self) -> None:
-        """Wait for the first transaction; who examined the files does not stand in its way for long."""
-        if not self._victims.await_more(0, HELD_S, self._pulse):
-            self._database.release()
-            if not self._victims.await_more(0, GOES_ON_S, self._pulse):
-                self._look_for_fallen(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
 
     def _kill_one(self, victim: int) -> None:
         """Kill one writer, examine the files while the others go on, and see that they do."""
@@ -85,18 +149,15 @@ class Round:
         self._database.release()
         told = {writer: Told(least[writer].least, most[writer].most) for writer in least}
         self.verdicts.append(self._database.judge(examined, told))
-        self.verdicts.append(self._survival(self._victims.await_more(before, GOES_ON_S, self._pulse), victim))
-        self._victims.let_write(self._strike.then_s, self._pulse)
-
-    def _survival(self, went_on: bool, victim: int) -> Verdict:
-        tally = Tally(SURVIVORS)
-        tally.checked += 1
-        if not went_on:
+        survival = Tally(SURVIVORS)
+        survival.checked += 1
+        if not self._victims.await_more(before, GOES_ON_S, self._pulse):
             reason = self._look_for_fallen() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
-            tally.problem(
+            survival.problem(
                 f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}"
             )
-        return Verdict((tally.check(),))
+        self.verdicts.append(Verdict((survival.check(),)))
+        self._victims.let_write(self._strike.then_s, self._pulse)
 
     def _look_for_fallen(self, otherwise: str | None = None) -> str | None:
         """Look whether a writer has ended by itself; return why, the first of them, or else `otherwise`."""
@@ -168,11 +229,6 @@ class Strike(NamedTuple):
     held: bool
     """Whether who examined the files still has them open when the writers begin."""
 
-    @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Those who are killed at one moment."""
-        return (self.order[:1], self.order[1:]) if self.alone else (self.order,)
-
 
 def draw(seed: int, number: int, writers: int) -> Strike:
     """Draw how so many writers are killed in a round."""
@@ -242,10 +298,17 @@ class KillStudy:
                     # They start while the files are examined.
                     victims = self._start(number + 1, runner, database.place, running)
                 current.examine()
-                self._take(current, time.perf_counter() - begun)
+                kills = current.added_to(self.kills)
+                verdict = _sum(kills, current.verdicts)
+                self.kills = replace(kills, verdict=verdict, seconds=time.perf_counter() - begun)
                 runner.observer.progress(how_far(self.kills))
                 yield
-                self._go_on_after(current, runner, database)
+                if any(one.status == "failed" for one in current.verdicts):
+                    if runner.keep:
+                        database.set_aside(f"round-{self.kills.rounds}")
+                    self._create(database)
+                elif current.fallen:
+                    raise EnvironmentFailure(current.fallen)
 
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
         """Start the writers of a round; they open nothing before they are told to begin."""
@@ -259,41 +322,34 @@ class KillStudy:
         effective = database.create()
         self.kills = replace(self.kills, effective=effective, databases=self.kills.databases + 1)
 
-    def _take(self, done: Round, seconds: float) -> None:
-        """Enter what a round has found."""
-        kills = done.added_to(self.kills)
-        verdict = _sum([kills.verdict, *(_in_round(kills.rounds, one) for one in done.verdicts)])
-        self.kills = replace(kills, verdict=verdict, seconds=seconds)
 
-    def _go_on_after(self, done: Round, runner: TrialRunner, database: Database) -> None:
-        if any(one.status == "failed" for one in done.verdicts):
-            if runner.keep:
-                database.set_aside(f"round-{self.kills.rounds}")
-            self._create(database)
-        elif done.fallen:
-            raise EnvironmentFailure(done.fallen)
+LARGEST = 64 << 20
+"""Bytes of all records: they are read again after every kill."""
 
 
 def study_of(cases: Sequence[Case], extra: Extra) -> KillStudy:
-    """Return the study that options ask for."""
-    return KillStudy(Kills(cases[0], extra.rounds))
+    """Return the study that options ask for. Raises UsageError for more than can be read after every kill."""
+    (case,) = cases
+    needed = RECORDS * case.spec.batch * case.spec.value_size * case.buckets
+    if needed > LARGEST:
+        raise UsageError(
+            f"each kill would read {size(needed)} of rows, and the limit is {size(LARGEST)}. Lower "
+            "--batch, --value-size or --buckets."
+        )
+    return KillStudy(Kills(case, extra.rounds))
 
 
-def _in_round(number: int, verdict: Verdict) -> Verdict:
-    """Return a verdict whose counter-examples say in which round they were found."""
-    checks = (
-        replace(check, counterexamples=tuple(f"round {number}: {text}" for text in check.counterexamples))
-        for check in verdict.checks
-    )
-    return replace(verdict, checks=tuple(checks))
+def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of all rounds, in which every check stands once, with those of the last round.
 
-
-def _sum(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return verdicts as one, in which every check stands once."""
-    checks: dict[str, Check] = {}
-    seconds = 0.0
+    Its counter-examples say in which round they were found.
+    """
+    checks = {check.name: check for check in kills.verdict.checks}
+    seconds = kills.verdict.seconds
     for verdict in verdicts:
         seconds += verdict.seconds
         for check in verdict.checks:
-            checks[check.name] = added(checks[check.name], check) if check.name in checks else check
+            texts = tuple(f"round {kills.rounds}: {text}" for text in check.counterexamples)
+            found = replace(check, counterexamples=texts)
+            checks[check.name] = added(checks[check.name], found) if check.name in checks else found
     return Verdict(tuple(checks.values()), seconds)

@@ -26,18 +26,20 @@ WORDS = {"run": "tx", "cycle": "cycle"}
 class Cycling:
     """The experiment with cycles: insert rows, delete all of them, insert rows again."""
 
-    cycles: int = option(whole(1, 100_000), 100, LOAD, "Cycles: insert rows, delete all, insert rows.")
-    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows of each insertion, a statement each.")
+    cycles: int = option(
+        whole(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
+    )
+    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
     """What one transaction holds: none of ours (each statement is its own), a cycle, or the whole run."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",
         LOAD,
-        "When a run is given up; the cycles done by then are shown.",
+        "Stop a run after this time. The report shows the completed cycles.",
         name="timeout",
         metavar="TIME",
-        meaning="After which time of work a run is given up, in seconds; None: never.",
+        meaning="Time of work after which a run stops, in seconds; None: never.",
         unsaid=None,
     )
 
@@ -50,15 +52,15 @@ class Extra:
         choices(*SETTINGS),
         ",".join(PUBLISHED),
         SWEEP,
-        "Journal delete or wal; tx: in one transaction; off: without checkpoints; also wal-off, and for a "
-        "transaction each cycle delete-cycle, wal-cycle and wal-cycle-off.",
+        f"Settings to measure: a list of {', '.join(SETTINGS)}. In these names, tx means one transaction for "
+        "the run, cycle one for each cycle, and off no automatic checkpoints.",
         metavar="LIST",
     )
     transaction: str = option(
         choice("cycle", "run"),
         "run",
         LOAD,
-        "What the one transaction of the settings with tx holds: the whole run, or a cycle.",
+        "What one transaction of the tx settings covers: the whole run, or a cycle.",
         metavar="WHAT",
     )
 
@@ -71,37 +73,32 @@ CyclesRequest = Request[Cycling, Extra]
 def cases(request: CyclesRequest) -> Iterator[Case]:
     """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
     _check_together(request)
-    for name in dict.fromkeys(_named(request, name) for name in request.extra.settings):
+    # With --transaction, tx stands for either of the words that a setting is shown by.
+    tx = WORDS[request.extra.transaction]
+    for name in dict.fromkeys(name.replace("-tx", f"-{tx}") for name in request.extra.settings):
+        journal, *rest = name.split("-")
+        frames = request.settings.wal_autocheckpoint if journal == "wal" else None
+        settings = request.with_settings(
+            journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
+        )
+        held = next((what for what, word in WORDS.items() if word in rest), "none")
+        case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
         for concurrency in request.some("concurrency"):
-            yield _case(request, name, concurrency)
+            yield replace(case, concurrency=concurrency)
 
 
 def _check_together(request: CyclesRequest) -> None:
     names = request.extra.settings
     if "transaction" in request.given and not any("-tx" in name for name in names):
-        raise UsageError("--transaction is for settings in one transaction: add one with tx to --settings.")
+        raise UsageError("--transaction needs a setting with tx. Add one to --settings.")
     if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
-        raise UsageError("--wal-autocheckpoint is for the settings wal and wal-tx: add one of them.")
+        raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
     check_locking(request)
     if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
         raise UsageError(
-            "PRAGMA locking_mode=exclusive hides the WAL's index, in which checkpoints are seen: "
-            "use it with --settings delete,delete-tx only."
+            "PRAGMA locking_mode=exclusive hides the WAL index, so checkpoints cannot be counted. Use it "
+            "with --settings delete,delete-tx only."
         )
-
-
-def _named(request: CyclesRequest, name: str) -> str:
-    """Return a setting by the name that it is shown by: with --transaction, tx stands for either."""
-    return name.replace("-tx", f"-{WORDS[request.extra.transaction]}")
-
-
-def _case(request: CyclesRequest, name: str, concurrency: int) -> Case:
-    journal, *rest = name.split("-")
-    frames = request.settings.wal_autocheckpoint if journal == "wal" else None
-    settings = request.with_settings(journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames)
-    held = next((what for what, word in WORDS.items() if word in rest), "none")
-    cycling = replace(request.spec, transaction=held)
-    return replace(request.case, concurrency=concurrency, settings=settings, spec=cycling)
 
 
 def setting_of(case: Case) -> str:
@@ -134,13 +131,16 @@ CYCLES = Experiment(
     key="cycling",
     command=CommandLine(
         name="cycles",
-        summary="Insert, delete all, insert again: each cycle's time, by setting.",
+        summary="Insert, delete all, insert again: the time of each cycle.",
         help=(
             "Measure cycles of inserting rows, deleting all of them and inserting again, under five "
             "settings.\n\n"
-            "The settings: rollback journal (delete) or WAL, row by row or in one transaction (tx), and "
-            "WAL without automatic checkpoints (off). Each cycle is timed, and watched for checkpoints."
+            "The settings are: rollback journal (delete) or WAL; each row or the whole run in one "
+            "transaction "
+            "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
+            "each cycle."
         ),
+        main_options=("settings", "concurrency", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
     ),
     options=(
@@ -154,7 +154,7 @@ CYCLES = Experiment(
         otherwise(
             "wal-autocheckpoint",
             parse=whole(1, 10**9),
-            help="PRAGMA wal_autocheckpoint of the settings wal and wal-tx.",
+            help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
         *common("driver", "verify", "max-failed", "seed"),

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
 
+STATEMENTS = "statements"
+"""Series: ns in the inserts and deletes of each cycle."""
+BEGIN_AND_COMMIT = "BEGIN and COMMIT"
+"""Series: ns in those of transactions, in the cycle in which they fell."""
+
 
 class Move(NamedTuple):
     """One statement."""
@@ -61,9 +66,3 @@ def committed(cycling: Cycling, worker: int, salt: int, done: int) -> list[str]:
         elif kind == COMMIT:
             durable = rows.copy()
     return rows if cycling.transaction == "none" else durable
-
-
-STATEMENTS = "statements"
-"""Of the experiment with cycles: ns in the inserts and deletes of each cycle."""
-BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""ns in those of transactions, in the cycle in which they fell."""

@@ -6,6 +6,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
 from sqlstress.statistics.compare import Ratio
 
+_FAST = Finding("settings-took", settings=("wal-tx",), total_ns=2e9, in_all=True, closing_ns=3e6)
+
 PHRASES = {
     "timeout": Phrase(
         "TIMEOUT at {where}[ after {limit_ns:duration}]: {reason}.",
@@ -14,20 +16,20 @@ PHRASES = {
         reason="2 of 5 cycles were done",
     ),
     "took-least": Phrase(
-        "Took least: {least}; most: {most}, {times:times} as much.",
-        least=Finding("settings-took", settings=("wal-tx",), total_ns=2e9, in_all=True, closing_ns=3e6),
+        "Least time: {least}; most: {most}, {times:times} as long.",
+        least=_FAST,
         most=Finding("settings-took", settings=("delete",), total_ns=2e10),
         times=10.0,
     ),
     "fastest": Phrase(
         "Fastest: {fastest}[; slowest: {slowest}].",
-        fastest=Finding("settings-took", settings=("wal-tx",), total_ns=2e9, in_all=True, closing_ns=3e6),
+        fastest=_FAST,
         slowest=Finding("settings-took", settings=("delete",), total_ns=2e10, ratio=Ratio(10, 9, 11, 5)),
     ),
     "settings-took": Phrase(
-        "{settings}, {about?about |}{total_ns:duration}{in_all? in all|}"
-        "[, and {closing_ns:duration} for the closing checkpoint][, {ratio:compared as much}]"
-        "{equal?, which are about equal|}{unclear?, which can't be told apart|}",
+        "{settings}, {about?about |}{total_ns:duration}{in_all? in all|}[, plus {closing_ns:duration} for "
+        "the closing checkpoint][, {ratio:compared as long}]{equal? (about equal)|}{unclear? (cannot tell "
+        "which is fastest)|}",
         settings=("wal-tx", "wal-tx-off"),
         about=True,
         total_ns=2e9,
@@ -38,8 +40,8 @@ PHRASES = {
         unclear=True,
     ),
     "beyond-the-sum": Phrase(
-        "What the sum of the statements leaves out of the total is BEGIN and COMMIT: {bounds}. Row by row "
-        "they are inside each statement, and the sum is the total.",
+        "The total includes BEGIN and COMMIT, but the sum of the statements does not: {bounds}. Row by "
+        "row, BEGIN and COMMIT are part of each statement, and the sum is the total.",
         bounds=(
             Finding(
                 "bounds-took", where="wal-tx", bounds_ns=1e8, total_ns=2e9, share=0.05, one=True, commits=None
@@ -57,10 +59,9 @@ PHRASES = {
         commits=200.0,
     ),
     "checkpoints-off": Phrase(
-        "Without checkpoints ({where}): {off_ns:duration}, against {on_ns:duration} in {other}"
-        "[, {ratio:compared as much}]{unclear?, which can't be told apart|}."
-        "[ It could change nothing but the noise: the WAL never had the {frames} frames at which one is "
-        "due.]",
+        "Without checkpoints ({where}): {off_ns:duration}; with them ({other}): {on_ns:duration}[, "
+        "{ratio:compared as long}]{unclear? (cannot tell which is faster)|}.[ No effect expected: the WAL "
+        "never reached {frames} frames.]",
         where="wal-off",
         off_ns=2e9,
         other="wal",
@@ -70,11 +71,11 @@ PHRASES = {
         frames=1000,
     ),
     "checkpoint": Phrase(
-        "{where}: with {commits:plural commit} a cycle[ of each of {together} processes in step], a frame "
-        "each, the checkpoint at {frames} frames was due in cycle {due}, and {seen}. The spike, the slowest "
-        "cycle but for the first, is cycle {spike}[ of process {process}] ({spike_ns:duration}; median "
-        "{median_ns:duration}): {is_it?the checkpoint|no checkpoint}"
-        "[ (cycle {first} was slower than {slower:percent} of the cycles)].",
+        "{where}: with {commits:plural commit} per cycle[ of each of {together} processes in step], one "
+        "frame each, the checkpoint at {frames} frames was due in cycle {due}. {seen:capital}. The "
+        "slowest cycle except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
+        "{median_ns:duration}): {is_it?the checkpoint|no checkpoint}[ (cycle {first} was slower than "
+        "{slower:percent} of the cycles)].",
         where="wal",
         commits=21,
         together=None,
@@ -91,8 +92,9 @@ PHRASES = {
     ),
     "checkpoint-unseen": Phrase("none was seen"),
     "checkpoint-seen": Phrase(
-        "it was seen {there?there|}[in cycle {cycle}][ of process {process}][ ({cycle_ns:duration})]"
-        "{early?: commits wrote more than a frame|}[, then in {later}][ and {more} later ones]",
+        "it was seen {there?there|}[in cycle {cycle}][ of process {process}][ "
+        "({cycle_ns:duration})]{early?: commits wrote more than one frame|}[, then in {later}][ and "
+        "{more} later ones]",
         there=False,
         cycle=40,
         process=2,

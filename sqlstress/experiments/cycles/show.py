@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import log
 
 from sqlstress.analysis.advice import partial_proofs
-from sqlstress.analysis.comparison import Compared, Part
+from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import disturbed
-from sqlstress.experiments.cycles.cycle_findings import Times, called, cycles, rates, times_of, total_ns
+from sqlstress.experiments.cycles.cycle_findings import (
+    LONGEST_NAME,
+    Times,
+    called,
+    cycles,
+    rates,
+    times_of,
+    total_ns,
+)
 from sqlstress.experiments.cycles.experiment import Cycling, setting_of
-from sqlstress.report import Run, Trial
+from sqlstress.report import Run
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
-    MISSING,
     VERIFIED,
     Block,
     Column,
@@ -25,31 +31,17 @@ from sqlstress.show.blocks import (
     Picture,
     Table,
     ms_cell,
-    spread_cell,
     table_of,
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.case_table import (
-    FAILED,
-    FAIRNESS,
-    PROCESSES,
-    RATIO,
-    SPREAD,
-    Measure,
-    compared_rate,
-    of_run,
-    spread_legend,
-)
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, bar_name, colour, line, name
 from sqlstress.show.shown import Shown
-from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
 # The tables of the experiment with cycles: a row for each setting, and one for its processes.
 
 
-TIMEOUT = "TIMEOUT"
 LEAVING = ("median ms", "first ms", "closing checkpoint ms")
 """What leaves first where the spread of the totals makes the table too wide."""
 
@@ -61,15 +53,10 @@ class Row(case_table.Row):
     times: Times | None
 
 
-def settings_table(rows: Sequence[Row]) -> Table:
-    """Return the table of the settings."""
-    several = any(row.run.case.concurrency > 1 for row in rows)
-    return table_of(rows, FIGURES if several else FIGURES[:1] + FIGURES[2:], LEAVING)
-
-
-def processes_table(rows: Sequence[Row]) -> Table:
-    """Return how even the processes were, of runs with several."""
-    return table_of(rows, OF_PROCESSES)
+def rows_of(group: Group) -> list[Row]:
+    """Return a row for each run of a group."""
+    shown = [(run, run.shown()) for run in group.runs]
+    return [Row(run, trial, times_of(run.case, trial) if trial else None) for run, trial in shown]
 
 
 def _ms(figure: Callable[[Times], float | None]) -> Callable[[Row], str | None]:
@@ -80,30 +67,29 @@ def _done(row: Row) -> str | None:
     """Return how many cycles were done, of a run that was given up."""
     if row.trial is None or row.trial.outcome == "done":
         return None
-    return whole_cell(min(len(one.cycles) for one in row.times.processes) if row.times else 0)
+    return whole_cell(min(len(process.cycles) for process in row.times.processes) if row.times else 0)
 
 
 def _total(row: Row) -> str | None:
     if row.trial is None:
-        return FAILED
+        return case_table.FAILED
     if row.trial.outcome != "done":
-        return TIMEOUT
-    total = ms_cell(total_ns(row.run.case, row.trial))
-    off = spread_cell(spread([*rates(row.run).values()]))
-    return f"{'~' * disturbed(row.run)}{total or MISSING}{off}"
+        return "TIMEOUT"
+    return case_table.marked_cell(row.run, ms_cell(total_ns(row.run.case, row.trial)), rates(row.run))
 
 
-def _slowest(times: Times) -> float | None:
-    return times.slowest[0] if times.slowest else None
+def _slowest_ms(times: Times | None) -> str | None:
+    return ms_cell(times.slowest[0]) if times and times.slowest else None
 
 
-def _which(row: Row) -> str | None:
-    return whole_cell(row.times.slowest[1]) if row.times and row.times.slowest else None
+def _slowest_cycle(times: Times | None) -> str | None:
+    return whole_cell(times.slowest[1]) if times and times.slowest else None
 
 
+SETTING: Figure[Row] = Figure(
+    Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
+)
 FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:24]),
-    PROCESSES,
     Figure(Column("cycles done", ("cycles", "done")), _done),
     Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
     Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
@@ -111,22 +97,22 @@ FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("closing checkpoint ms", ("closing", "ckpt ms")), _ms(lambda times: times.closing)),
     Figure(Column("first ms", ("first", "ms")), _ms(lambda times: times.first)),
     Figure(Column("median ms", ("median", "ms")), _ms(lambda times: times.median)),
-    Figure(Column("slowest ms", ("slow-", "est ms")), _ms(_slowest)),
-    Figure(Column("slowest cycle", ("in", "cycle")), _which),
+    Figure(Column("slowest ms", ("slow-", "est ms")), lambda row: _slowest_ms(row.times)),
+    Figure(Column("slowest cycle", ("in", "cycle")), lambda row: _slowest_cycle(row.times)),
     VERIFIED,
 )
-
-
-def _of_each(choose: Callable[[Sequence[int]], int]) -> Callable[[Row], str | None]:
-    return _ms(lambda times: choose([one.total for one in times.processes]))
-
-
 OF_PROCESSES: tuple[Figure[Row], ...] = (
-    FIGURES[0],
-    FIGURES[1],
-    Figure(Column("fastest process's total ms", ("fastest pro-", "cess total ms")), _of_each(min)),
-    Figure(Column("slowest process's total ms", ("slowest pro-", "cess total ms")), _of_each(max)),
-    FAIRNESS,
+    SETTING,
+    case_table.PROCESSES,
+    Figure(
+        Column("fastest process's total ms", ("fastest pro-", "cess total ms")),
+        _ms(lambda times: min(process.total for process in times.processes)),
+    ),
+    Figure(
+        Column("slowest process's total ms", ("slowest pro-", "cess total ms")),
+        _ms(lambda times: max(process.total for process in times.processes)),
+    ),
+    case_table.FAIRNESS,
 )
 
 
@@ -140,31 +126,30 @@ LEAST_RANGE = 10.0
 MARK = "^"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One series."""
-
-    name: str
-    values: tuple[int, ...]
-    """One a cycle, in ns; one or more."""
-    marked: frozenset[int] = frozenset()
-    """Cycles, counted from 1, in which a checkpoint was seen."""
+Series = tuple[str, Sequence[int], Collection[int]]
+"""Name; a time of each cycle, in ns, one or more; the cycles, from 1, in which a checkpoint was seen."""
 
 
-def picture(lines: Sequence[Line]) -> Iterator[str]:
+def picture(lines: Sequence[Series]) -> Iterator[str]:
     """Yield each series as a line with its range in ms, its marks below it, and what all of it means."""
-    ranges = [f"{ms_cell(min(line.values))}-{ms_cell(max(line.values))}" for line in lines]
-    names = max(len(line.name) for line in lines)
+    ranges = [f"{ms_cell(min(values))}-{ms_cell(max(values))}" for _, values, _ in lines]
+    names = max(len(label) for label, _, _ in lines)
     room = WIDTH - names - max(map(len, ranges)) - 4
-    longest = max(len(line.values) for line in lines)
+    longest = max(len(values) for _, values, _ in lines)
     each = -(-longest // room)
-    for one, shown in zip(lines, ranges, strict=True):
-        drawn = bars([max(part) for part in _parts(one.values, each)])
-        yield f"{one.name:<{names}}  {drawn:<{-(-longest // each)}}  {shown}"
-        if one.marked:
-            yield f"{'':<{names}}  {_marks(one, each)}"
+    for (label, values, marked), shown in zip(lines, ranges, strict=True):
+        starts = range(0, len(values), each)
+        drawn = bars([max(values[start : start + each]) for start in starts])
+        yield f"{label:<{names}}  {drawn:<{-(-longest // each)}}  {shown}"
+        if marked:
+            columns = {(cycle - 1) // each for cycle in marked}
+            marks = "".join(MARK if column in columns else " " for column in range(len(starts)))
+            yield f"{'':<{names}}  {marks}"
     yield ""
-    yield from _explained(each, any(line.marked for line in lines))
+    column = "a cycle" if each == 1 else f"the slowest of {each:,} cycles"
+    yield f"Column: {column}, in ms; each line has its own log scale."
+    if any(marked for _, _, marked in lines):
+        yield f"{MARK}: a checkpoint was seen."
 
 
 def bars(values: Sequence[int]) -> str:
@@ -175,95 +160,28 @@ def bars(values: Sequence[int]) -> str:
     return "".join(LEVELS[min(len(LEVELS) - 1, int(step * len(LEVELS)))] for step in steps)
 
 
-def _parts(values: Sequence[int], each: int) -> Iterator[Sequence[int]]:
-    for start in range(0, len(values), each):
-        yield values[start : start + each]
-
-
-def _marks(line: Line, each: int) -> str:
-    columns = {(cycle - 1) // each for cycle in line.marked}
-    return "".join(MARK if column in columns else " " for column in range(-(-len(line.values) // each)))
-
-
-def _explained(each: int, marked: bool) -> Iterator[str]:
-    column = "a cycle" if each == 1 else f"the slowest of {each:,} cycles"
-    yield f"A column: {column}, in ms; a logarithmic scale for each line."
-    if marked:
-        yield f"{MARK}: a checkpoint was seen."
-
-
 # Plots of the cycles: the time of each, in one report or several, and where a checkpoint was seen.
 
 
-TIME_AXES = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
-"""Of the time of each cycle."""
-
-
-def plots(group: Group) -> Iterator[Plot]:
-    """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
-    data: list[Plain] = []
-    for number, (run, trial) in enumerate(group.measured()):
-        times = times_of(run.case, trial)
-        if not times:
-            continue
-        label, pace = name(called(run.case)), [ns / NS_PER_MS for ns in times.pace]
-        hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
-        trace = line(label, list(range(1, len(pace) + 1)), pace, number, hover)
-        data.append({**trace, "mode": "lines", "line": {**trace["line"], "width": 1.6}, "legendgroup": label})
-        seen = {cycle for process in times.processes for cycle in process.checkpoints}
-        marked = sorted(cycle for cycle in seen if 1 <= cycle <= len(pace))
-        if marked:
-            data.append(_mark_line(label, marked, pace, number))
-    if data:
-        note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
-        yield Plot("Each cycle", note, (View("", data, {**TIME_AXES, **apart(data)}),), wide=True)
-
-
-def _mark_line(label: str, cycles: list[int], pace: list[float], number: int) -> Plain:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": f"{label}: checkpoint",
-        "legendgroup": label,
-        "showlegend": False,
-        "x": cycles,
-        "y": [pace[cycle - 1] for cycle in cycles],
-        "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
-        "hovertemplate": f"{label}, cycle %{{x}}: %{{y:.3g}} ms, with a checkpoint",
-    }
-
-
-def each_cycle(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator[Plot]:
-    """Yield the time of each cycle, setting by setting, of the reports that know it."""
-    views = []
-    for row in range(len(compared.table.keys)):
-        data = [
-            trace
-            for place, part in enumerate(compared.table.parts)
-            if (trace := _cycles(compared, part, row, place, names[place]))
-        ]
-        if data:
-            views.append(View(name(bar_name(compared, row, bars)), data, {**TIME_AXES, **apart(data)}))
-    if views:
-        note = "The slowest process's time of each cycle, of the reports that have it."
-        yield Plot("Each cycle", note, tuple(views), wide=True)
-
-
-def _cycles(compared: Compared, part: Part, row: int, place: int, shown: str) -> Plain | None:
-    trial, run = compared.trial(row, place), part.runs[row]
-    times = times_of(run.case, trial) if run and trial else None
-    if times is None:
-        return None
+def _pace(label: str, times: Times, number: int) -> Plain:
     pace = [ns / NS_PER_MS for ns in times.pace]
-    hover = f"{shown}, cycle %{{x}}: %{{y:.3g}} ms"
-    trace = line(shown, list(range(1, len(pace) + 1)), pace, place, hover)
+    hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
+    trace = line(label, range(1, len(pace) + 1), pace, number, hover)
     return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.6}}
 
 
-def _slowest_trial(run: Run, trial: Trial) -> tuple[float, int] | None:
-    """Return the slowest cycle but for the first: its time in ns, and its number."""
-    times = times_of(run.case, trial)
-    return times.slowest[:2] if times and times.slowest else None
+def _view(label: str, data: list[Plain]) -> View:
+    axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
+    return View(label, data, {**axes, **apart(data)})
+
+
+def _each_cycle(note: str, views: list[View]) -> Iterator[Plot]:
+    if views:
+        yield Plot("Each cycle", note, tuple(views), wide=True)
+
+
+def _compared(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
+    return case_table.of_run(lambda run, trial: figure(times_of(run.case, trial)))
 
 
 class CyclesShown(Shown):
@@ -272,68 +190,99 @@ class CyclesShown(Shown):
     topics = (cycles, partial_proofs)
     measures = (
         (
-            Measure(
+            case_table.Measure(
                 "{letter} cycles/s",
                 ("{letter} {system}", "cycles/s"),
-                "cycles/s: cycles a second, all processes together, without the closing checkpoint",
-                compared_rate,
+                "cycles/s: cycles per second, all processes together, without the closing checkpoint",
+                case_table.compared_rate,
             ),
-            RATIO,
+            case_table.RATIO,
         ),
-        (SPREAD,),
+        (case_table.SPREAD,),
         (
-            Measure(
+            case_table.Measure(
                 "{letter} total ms",
                 ("{letter}", "total ms"),
-                "total: what they took",
-                of_run(lambda run, trial: ms_cell(total_ns(run.case, trial))),
+                "total: time of all cycles",
+                case_table.of_run(lambda run, trial: ms_cell(total_ns(run.case, trial))),
             ),
-            Measure(
+            case_table.Measure(
                 "{letter} slowest ms",
                 ("{letter} slow-", "est ms"),
-                "slowest: the slowest cycle but for the first",
-                of_run(
-                    lambda run, trial: (
-                        ms_cell(slowest[0]) if (slowest := _slowest_trial(run, trial)) else None
-                    )
-                ),
+                "slowest: the slowest cycle except the first",
+                _compared(_slowest_ms),
             ),
-            Measure(
-                "{letter} slowest cycle",
-                ("{letter} in", "cycle"),
-                "",
-                of_run(
-                    lambda run, trial: (
-                        whole_cell(slowest[1]) if (slowest := _slowest_trial(run, trial)) else None
-                    )
-                ),
+            case_table.Measure(
+                "{letter} slowest cycle", ("{letter} in", "cycle"), "", _compared(_slowest_cycle)
             ),
         ),
     )
 
     def what(self, group: Group) -> str:
-        works = dict.fromkeys(run.case.spec or Cycling() for run in group.runs)
+        works: list[Cycling] = [run.case.spec for run in group.runs]
+        each = dict.fromkeys(
+            f"{format_count(work.cycles)} cycles: insert {rows} rows one by one, delete all with one "
+            f"statement, insert {rows}"
+            for work in works
+            for rows in (format_count(work.rows),)
+        )
         limits = [work.timeout_s for work in works if work.timeout_s]
         limit = [f"given up after {format_duration(max(limits))}"] if limits else []
-        told = dict.fromkeys(map(_work, works))
-        return "; ".join((*told, "each process in its own table of one file", *limit))
+        return "; ".join((*each, "each process uses its own table in one file", *limit))
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        rows = [_row(run) for run in group.runs]
-        table = settings_table(rows)
+        rows = rows_of(group)
+        several = [row for row in rows if row.run.case.concurrency > 1]
+        table = table_of(rows, (SETTING, *[case_table.PROCESSES] * bool(several), *FIGURES), LEAVING)
         yield table
         yield Legend(table, partial(_legend, group))
-        if several := [row for row in rows if row.run.case.concurrency > 1 and row.times]:
-            yield processes_table(several)
-        if lines := [_line(row) for row in rows if row.times]:
-            yield Picture(tuple(picture(lines)))
+        if together := [row for row in several if row.times]:
+            yield table_of(together, OF_PROCESSES)
+        series = [(called(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times]
+        if series:
+            yield Picture(tuple(picture(series)))
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        return plots(group)
+        """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
+        data: list[Plain] = []
+        for number, (run, trial) in enumerate(group.measured()):
+            times, label = times_of(run.case, trial), name(called(run.case))
+            if times is None:
+                continue
+            trace = _pace(label, times, number)
+            data.append({**trace, "legendgroup": label})
+            if marked := sorted(cycle for cycle in times.checkpoints if 1 <= cycle <= len(trace["y"])):
+                data.append(
+                    {
+                        "type": "scatter",
+                        "mode": "markers",
+                        "name": f"{label}: checkpoint",
+                        "legendgroup": label,
+                        "showlegend": False,
+                        "x": marked,
+                        "y": [trace["y"][cycle - 1] for cycle in marked],
+                        "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
+                        "hovertemplate": f"{label}, cycle %{{x}}: %{{y:.3g}} ms, with a checkpoint",
+                    }
+                )
+        note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
+        yield from _each_cycle(note, [_view("", data)] if data else [])
 
     def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
         yield from super().compared_plots(compared, names)
-        yield from each_cycle(compared, names, self)
+        views = []
+        for row in range(len(compared.table.keys)):
+            data = [
+                _pace(names[place], times, place)
+                for place, part in enumerate(compared.table.parts)
+                if (run := part.runs[row]) and (trial := compared.trial(row, place))
+                if (times := times_of(run.case, trial))
+            ]
+            if data:
+                views.append(_view(name(bar_name(compared, row, self)), data))
+        yield from _each_cycle(
+            "The slowest process's time of each cycle, of the reports that have it.", views
+        )
 
     def rate(self, run: Run) -> float | None:
         trial = run.shown()
@@ -343,44 +292,28 @@ class CyclesShown(Shown):
 
 _NAMES = {
     "tx": "one transaction over the whole run",
-    "cycle": "one transaction a cycle",
+    "cycle": "one transaction per cycle",
     "off": "no automatic checkpoints",
 }
 _MEANINGS = {
-    "statements ms": "statements: the inserts and deletes of all cycles, row by row with the commits inside "
-    "them",
-    "BEGIN, COMMIT ms": "BEGIN, COMMIT: those of the transactions, apart",
-    "total ms": "total: all of it, without the closing checkpoint",
-    "slowest ms": "slowest: but for the first",
+    "statements ms": "statements: the inserts and deletes of all cycles, including commits if each row has "
+    "its own",
+    "BEGIN, COMMIT ms": "BEGIN, COMMIT: time of these, counted separately",
+    "total ms": "total: all of this, without the closing checkpoint",
+    "slowest ms": "slowest: the slowest cycle except the first",
 }
 """Column → what it is."""
-
-
-def _work(work: Cycling) -> str:
-    rows, times = format_count(work.rows), format_count(work.cycles)
-    return f"{times} cycles: insert {rows} rows one by one, delete all with one statement, insert {rows}"
-
-
-def _row(run: Run) -> Row:
-    trial = run.shown()
-    return Row(run, trial, times_of(run.case, trial) if trial else None)
-
-
-def _line(row: Row) -> Line:
-    assert row.times
-    checkpoints = [cycle for process in row.times.processes for cycle in process.checkpoints]
-    return Line(called(row.run.case), row.times.pace, frozenset(checkpoints))
 
 
 def _legend(group: Group, table: Table) -> Iterator[str]:
     parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
     yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
     if any(part.isdecimal() for part in parts):
-        yield "a number: the frames after which a commit checkpoints"
+        yield "a number: WAL frames that trigger a checkpoint"
     yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     if "cycle" in parts:
-        yield "a cycle's time: with the BEGIN and COMMIT of its own"
+        yield "the time of a cycle includes its BEGIN and COMMIT"
     if any(run.case.concurrency > 1 for run in group.runs):
-        yield "of several processes the means, the slowest first cycle, the slowest cycle of all"
-    yield from spread_legend(group, "total")
+        yield "with several processes: means, but for first and slowest the slowest of all processes"
+    yield from case_table.spread_legend(group, "total")
     yield from verified_legend(group, "each table holds what the last acknowledged commit left")

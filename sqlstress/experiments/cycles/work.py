@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlstress.engine import ordered
+from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.cycles import looks
 from sqlstress.experiments.cycles.moves import committed, definition, table
+from sqlstress.experiments.cycles.worker import is_watched, words_of_looks
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.sqlite.place import SqlitePlace
-
-WATCHER = "cycle watcher"
 
 
 class CyclesWork(ProvenWork):
@@ -28,14 +26,13 @@ class CyclesWork(ProvenWork):
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
         self.salt = salt
-        self._words = ordered.shared_words(case.concurrency)
-        self.shared = (self._words, looks.shared_words(case.concurrency))
-        self.companions = (WATCHER,) if looks.is_watched(place) else ()
+        self._words = shared_words(case.concurrency)
+        self.shared = (self._words, words_of_looks(case.concurrency))
+        self.companions = ("cycle watcher",) if is_watched(place) else ()
 
     def create(self, pulse: Pulse) -> None:
         """Create a table for each worker. Nobody stays connected: the first cycle finds no WAL."""
-        workers = range(1, self.case.concurrency + 1)
-        self.place.create_tables(map(definition, workers), pulse)
+        self.place.create_tables(map(definition, range(1, self.case.concurrency + 1)), pulse)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether each table holds what its worker's last acknowledged commit left, and nothing else."""
@@ -47,19 +44,16 @@ class CyclesWork(ProvenWork):
         with self.place.opened() as connection:
             for outcome in outcomes:
                 pulse()
-                name = table(outcome.worker)
-                found = connection.rows(f"SELECT id, value FROM {name} ORDER BY id")
-                check_table(tally, name, found, self._allowed(outcome))
+                worker, name = outcome.worker, table(outcome.worker)
+                done = Ledger(self._words, worker).acknowledged()
+                # Of a worker that died, a step more may have been done.
+                allowed = [
+                    committed(self.case.spec, worker, self.salt, done + more)
+                    for more in range(1 + outcome.died)
+                ]
+                rows = connection.rows(f"SELECT id, value FROM {name} ORDER BY id")
+                check_table(tally, name, rows, allowed)
         return tally.check()
-
-    def _allowed(self, outcome: Outcome) -> list[list[str]]:
-        """Return what a worker's table may hold: of one that died, a step more may have been done."""
-        done = ordered.Ledger(self._words, outcome.worker).acknowledged()
-        assert self.case.spec
-        cycling = self.case.spec
-        return [
-            committed(cycling, outcome.worker, self.salt, done + more) for more in range(1 + outcome.died)
-        ]
 
 
 def check_table(
@@ -83,7 +77,7 @@ def check_table(
     for value in foreign.elements():
         tally.problem(f"{name} holds the row {value!r:.80}, which it must not hold")
     if not lacking and not foreign:
-        for (own, value), (right, expected) in zip(found, enumerate(state, 1), strict=True):
-            if (own, value) != (right, expected):
-                what = f"{value!r} with id {own}; it must be {expected!r} with id {right}"
+        for (row_id, value), (right, expected) in zip(found, enumerate(state, 1), strict=True):
+            if (row_id, value) != (right, expected):
+                what = f"{value!r} with id {row_id}; it must be {expected!r} with id {right}"
                 tally.problem(f"row {right} of {name} is {what}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.cycles.looks import Asking, is_watched
 from sqlstress.experiments.cycles.moves import (
     BEGIN,
     BEGIN_AND_COMMIT,
@@ -23,12 +22,13 @@ from sqlstress.experiments.cycles.moves import (
     table,
 )
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry.store import DryPlace
+    from sqlstress.targets.dry import DryPlace
+    from sqlstress.targets.place import Place
     from sqlstress.targets.sqlite.connections import Client
-    from sqlstress.targets.sqlite.drivers import Connection
     from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.targets.views import Operation
 
@@ -48,137 +48,139 @@ class CyclesSource(OrderedSource):
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         words, looks = shared
-        self._client = place.client(worker) if place.stores else None
-        super().__init__(words, worker, self._client, iter(()))
-        self._clock = clock
-        assert case.spec
-        self._cycling = case.spec
-        self._made = Steps(case, worker, salt, self._client)
+        client = place.client(worker) if place.stores else None
+        super().__init__(words, worker, client, iter(()))
+        self._cycling, self._worker, self._salt, self._clock = case.spec, worker, salt, clock
+        self._calls = calls_of(client, table(worker)) if client else [lambda _: None] * len(KINDS)
         self._asking = Asking(looks, worker) if is_watched(place) else None
-        self._times = CycleTimes()
+        self._sums = [0] * len(KINDS)
+        """ns in the steps of each kind, of this cycle."""
+        self._statements: list[int] = []
+        self._bounds: list[int] = []
         self._stretches = self._stretch_by_stretch()
         self._until_ns: float | None = None
 
     def _stretch_by_stretch(self) -> Iterator[Iterator[Step]]:
         """Yield the steps of each cycle, then the closing one; the next is asked for when those were done."""
         for cycle in range(1, self._cycling.cycles + 1):
-            yield self._made.of_cycle(cycle)
-            self._times.end_cycle()
+            yield self._steps_of(cycle)
+            self._statements.append(self._sums[INSERT] + self._sums[DELETE])
+            self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
+            self._sums = [0] * len(KINDS)
             if self._asking:
                 self._asking.wait(cycle)
         if self._asking and self._asking.is_last():
-            yield self._made.closing()
+            yield iter((Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
+
+    def _steps_of(self, cycle: int) -> Iterator[Step]:
+        left_over = self._cycling.rows if cycle > 1 else 0
+        rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
+        for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
+            yield Step(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
 
     def next_chunk(self, size: int) -> Chunk | None:
-        if self._is_late():
-            self.seen.outcome = TIMEOUT
-            self.seen.note = f"{self._times.cycles} of {self._cycling.cycles} cycles were done"
-            return None
+        if self._cycling.timeout_s is not None:
+            now = self._clock()
+            # Its time begins with its first chunk.
+            self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
+            if now >= self._until_ns:
+                self.seen.outcome = TIMEOUT
+                self.seen.note = f"{len(self._statements)} of {self._cycling.cycles} cycles were done"
+                return None
         chunk = super().next_chunk(size)
         while chunk is None and (stretch := next(self._stretches, None)):
             self._steps = stretch
             chunk = super().next_chunk(size)
         return chunk
 
-    def _is_late(self) -> bool:
-        """Return whether the time is up, which begins when this is first asked."""
-        if self._cycling.timeout_s is None:
-            return False
-        now = self._clock()
-        self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
-        return now >= self._until_ns
-
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         super().settle(chunk, done, results, stamps)
-        self._times.add(chunk.kinds[:done], stamps)
+        for kind, begin, end in zip(chunk.kinds[:done], *stamps, strict=True):
+            self._sums[kind] += end - begin
 
     def findings(self) -> Findings:
-        self.seen.effective = self._client.effective() if self._client else {}
-        self.seen.series = self._times.series()
-        return self.seen
-
-    def close(self) -> None:
-        if self._client:
-            self._client.close()
+        figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
+        self.seen.series = [(name, "ns", values) for name, values in figures if any(values)]
+        return super().findings()
 
 
-class Steps:
-    """Makes the steps of one worker, who has a connection and a table of its own."""
-
-    def __init__(self, case: Case, worker: int, salt: int, client: Client | None) -> None:
-        """Without a client the steps do nothing."""
-        self._worker, self._salt = worker, salt
-        self._cycling = case.spec
-        self._calls = _prepared(client, table(worker)) if client else [_nothing] * len(KINDS)
-
-    def of_cycle(self, cycle: int) -> Iterator[Step]:
-        """Yield the steps of a cycle, counted from 1."""
-        left_over = self._cycling.rows if cycle > 1 else 0
-        rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
-        for kind, value in moves_of(self._cycling, cycle, self._worker, self._salt):
-            yield Step(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
-
-    def closing(self) -> Iterator[Step]:
-        """Yield the step after the last cycle."""
-        yield Step(CHECKPOINT, self._calls[CHECKPOINT], (), 0)
-
-
-def _prepared(client: Client, name: str) -> list[Operation]:
-    """Return the call of each kind of step. It waits for its turn where it begins to write."""
+def calls_of(client: Client, name: str) -> list[Operation]:
+    """Return the call of each kind of move on a table. It waits for its turn where it begins to write."""
     connection = client.connect(0)
-    calls: list[Operation] = [
-        connection.writer(sql)
-        for sql in (
-            "BEGIN IMMEDIATE",
-            f"INSERT INTO {name} (value) VALUES (?)",
-            f"DELETE FROM {name}",
-            "COMMIT",
-        )
-    ]
+    statements = (
+        "BEGIN IMMEDIATE",
+        f"INSERT INTO {name} (value) VALUES (?)",
+        f"DELETE FROM {name}",
+        "COMMIT",
+    )
+    calls: list[Operation] = [connection.writer(sql) for sql in statements]
     if client.waits_outside:
         # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
         calls = [client.retried(call, lambda: None) for call in calls]
-    return [*calls, lambda _: _checkpoint(connection)]
+
+    def checkpoint(_: object) -> None:
+        # Closing the connection would do it too, but nobody could see that it was kept from its end.
+        ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise EnvironmentFailure(
+                "the final checkpoint timed out waiting for a lock. Close other programs that read the "
+                "database."
+            )
+
+    return [*calls, checkpoint]
 
 
-def _checkpoint(connection: Connection) -> None:
-    # Closing the connection would do it too, but nobody could see that it was kept from its end.
-    ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    if busy:
-        raise EnvironmentFailure(
-            "the closing checkpoint met a lock that stayed taken: end what else reads the database."
-        )
+# A look at the WAL at the end of each cycle: the worker asks for it, and waits until it was taken.
+#
+# The worker can't look itself: on POSIX, closing one of the database's files would drop its locks. So a
+# process beside it looks, and what it sees belongs to that cycle exactly, since nothing is written
+# meanwhile. Each worker has a line of shared 64-bit words: the cycle for which it asks, the cycle for
+# which a look was taken, and whether it has done all its cycles.
 
 
-def _nothing(params: object) -> None:
-    """Stand for a call where nothing is stored."""
+_WORDS = 8
+ASKED, TAKEN, FINISHED = range(3)
+POLL_S = 100e-6
+PATIENCE_S = 2.0
+"""A worker that waited so long asks no more: who looks has died, and the trial says so."""
 
 
-class CycleTimes:
-    """Adds up the steps of a cycle until it ends."""
+def is_watched(place: Place) -> bool:
+    """Return whether there is a WAL to look at."""
+    return place.stores and place.case.settings.journal_mode == "wal"
 
-    def __init__(self) -> None:
-        self._statements: list[int] = []
-        self._bounds: list[int] = []
-        self._sums = dict.fromkeys(range(256), 0)
 
-    def add(self, kinds: Sequence[int], stamps: Stamps) -> None:
-        """Count steps that were done."""
-        for kind, begin, end in zip(kinds, *stamps, strict=True):
-            self._sums[kind] += end - begin
+def words_of_looks(workers: int) -> Any:
+    """Return the shared words of so many workers."""
+    return shared_array("q", _WORDS * workers)
 
-    def end_cycle(self) -> None:
-        """Say that the steps so far were a cycle."""
-        self._statements.append(self._sums[INSERT] + self._sums[DELETE])
-        self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
-        self._sums = dict.fromkeys(range(256), 0)
 
-    @property
-    def cycles(self) -> int:
-        """The cycles that have ended."""
-        return len(self._statements)
+def lines_of(words: Any) -> list[Any]:
+    """Return each worker's own words."""
+    view = memoryview(words).cast("B").cast("q")
+    return [view[start : start + _WORDS] for start in range(0, len(view), _WORDS)]
 
-    def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return name, unit and values, one a cycle; BEGIN and COMMIT only where there are any of ours."""
-        figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
-        return [(name, "ns", values) for name, values in figures if any(values)]
+
+class Asking:
+    """A worker's side; `watcher` has the other one."""
+
+    def __init__(self, words: Any, worker: int) -> None:
+        """`worker` counts from 1."""
+        self._lines = lines_of(words)
+        self._line = self._lines[worker - 1]
+        self._answered = True
+
+    def wait(self, cycle: int) -> None:
+        """Ask for the look at the end of a cycle (from 1), and wait until it was taken."""
+        if not self._answered:
+            return
+        self._line[ASKED] = cycle
+        until = time.perf_counter() + PATIENCE_S
+        while self._line[TAKEN] < cycle and self._answered:
+            time.sleep(POLL_S)
+            self._answered = time.perf_counter() < until
+
+    def is_last(self) -> bool:
+        """Say that all cycles are done; return whether every worker has said so."""
+        self._line[FINISHED] = 1
+        return all(line[FINISHED] for line in self._lines)

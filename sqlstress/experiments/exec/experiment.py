@@ -12,33 +12,15 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.exec.template import parsed
-from sqlstress.options.option import LOAD, REST, SWEEP, chosen, either, option, options_of
-from sqlstress.options.parsing import choice, duration, shown, switch
+from sqlstress.options.option import LOAD, REST, SWEEP, chosen, option, options_of
+from sqlstress.options.parsing import choice, duration, either, shown, switch
 from sqlstress.plan import AT_A_RATE, Request, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import takes
-from sqlstress.user_work import options as own_data
-from sqlstress.user_work.options import (
-    BEHAVIOUR,
-    COMPANIONS,
-    ITS_OWN,
-    NOWHERE,
-    SEED,
-    WHERE,
-    Data,
-    DataOptions,
-    Where,
-    check_together,
-    drivers,
-    name,
-    on_target,
-    settings_of,
-)
+from sqlstress.target import for_programs, takes
+from sqlstress.user_work import options
+from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of
-
-# What a case of the experiment with commands says beside what all cases say.
-
 
 NOTHING = "does nothing"
 MOST_WORDS = 1000
@@ -50,9 +32,9 @@ def words(value: Any) -> tuple[str, ...]:
     """Read a program and its words."""
     found = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(one, str) and "\0" not in one for one in found):
-        raise ValueError(f"{shown(value)} is not a list of words: the program, and each of its words")
+        raise ValueError(f"{shown(value)} is not a list of texts: the program and its arguments")
     if len(found) > MOST_WORDS or sum(len(one.encode(errors="replace")) for one in found) > MOST_BYTES:
-        raise ValueError(f"that are more than {MOST_WORDS:,} words, or {MOST_BYTES:,} bytes")
+        raise ValueError(f"the command has more than {MOST_WORDS:,} words or {MOST_BYTES:,} bytes")
     return found
 
 
@@ -66,28 +48,29 @@ class Command:
         words,
         (),
         LOAD,
-        "The program and its words, behind --: {n}, {worker}, {db} and {random:1:1000} stand for values, {{ "
-        "for a brace.",
+        "The program and its arguments, after --. {n}, {worker}, {db} and {random:1:1000} are replaced by "
+        "values. Write {{ for a brace.",
         metavar="COMMAND...",
         argument=REST,
-        meaning="The program and its words, with what stands for values; none: one that does nothing.",
+        meaning="The program and its arguments, with placeholders; empty: a command that does nothing.",
     )
     stdin: str | None = option(
-        name,
+        options.name,
         None,
         LOAD,
-        "What each command reads as its standard input, from the beginning; nothing if not given.",
+        "File for the standard input of each command. Default: empty input.",
         metavar="FILE",
-        meaning="The file that each command reads as its standard input; None: nothing.",
+        meaning="File for the standard input of each command; None: empty input.",
     )
     timeout_s: float = option(
         duration(0.01),
         "10s",
         LOAD,
-        "How long a command may take: then it is ended, with all that it started, and has failed.",
+        "Time limit of a command. A command that exceeds it is killed, with its children, and counts as "
+        "failed.",
         name="timeout",
         metavar="TIME",
-        meaning="How long a command may take before it is ended, in seconds.",
+        meaning="Time limit of a command, in seconds.",
     )
 
     @property
@@ -105,7 +88,7 @@ class Extra(DataOptions):
         switch,
         None,
         SWEEP,
-        "Leave out the command that does nothing, which shows what starting a process costs.",
+        "Do not measure the empty command, which shows the cost of starting a process.",
         flag=True,
     )
     where: Where = NOWHERE
@@ -125,43 +108,43 @@ def cases(request: ExecRequest) -> Iterator[Case]:
     Raises UsageError.
     """
     _check(request.spec)
-    firsts = [_first(request, driver) for driver in drivers(request, request.extra.where)]
+    drivers = options.drivers(request, request.extra.where.target, for_programs())
+    firsts = [_first(request, driver) for driver in drivers]
     for concurrency in request.some("concurrency"):
         for first in firsts:
-            for own_case in at_rates(request, replace(first, concurrency=concurrency)):
-                yield own_case
+            for case in at_rates(request, replace(first, concurrency=concurrency)):
+                yield case
                 # It comes near no database: once is enough.
                 if first is firsts[0] and not request.extra.alone:
-                    yield replace(own_case, spec=replace(first.spec, command=(), stdin=None))
+                    yield replace(case, spec=replace(first.spec, command=(), stdin=None))
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    data = own_data.read(request.extra, dialect_of(driver))
-    settings = replace(settings_of(request, data), synchronous=None)
-    case = replace(check_together(request, data), spec=replace(request.spec, data=data), settings=settings)
+    data = options.read(request.extra, dialect_of(driver))
+    settings = replace(options.settings_of(request, data), synchronous=None)
+    case = options.check_together(request, data)
+    case = replace(case, spec=replace(request.spec, data=data), settings=settings)
     if case.ops is not None:
         case = replace(case, warmup_s=0.0)
-    return on_target(request, case, driver, request.extra.where)
+    return options.on_target(request, case, driver, request.extra.where)
 
 
 def _check(spec: Command) -> None:
     """Raise UsageError for a command that can't be started."""
     if not spec.command or not spec.command[0]:
-        raise UsageError("no command is given: sqlstress exec [OPTIONS] -- PROGRAM WORD...")
+        raise UsageError("no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...")
     (first, *_), program = parsed(spec.command), spec.command[0]
+    hint = " Write its arguments as separate words." if " " in program.strip() else ""
     if not all(isinstance(part, str) for part in first):
-        hint = " Write its words apart, not as one." if " " in program.strip() else ""
-        raise UsageError(f"{program!r:.200} is to be one program: nothing in it can stand for a value.{hint}")
+        raise UsageError(f"the program {program!r:.200} must not contain placeholders.{hint}")
     if not shutil.which(program):
-        hint = " Write its words apart, not as one." if " " in program.strip() else ""
-        raise UsageError(f"there is no program {program!r:.200} that can be run.{hint}")
+        raise UsageError(f"no such program: {program!r:.200}.{hint}")
     if spec.stdin is not None and not Path(spec.stdin).is_file():
-        raise UsageError(f"--stdin {spec.stdin!r:.200}: there is no such file.")
+        raise UsageError(f"--stdin: no such file: {spec.stdin!r:.200}.")
 
 
-def traits(case: Case) -> dict[str, str]:
-    """Return a case in words, by option."""
+def _traits(case: Case) -> dict[str, str]:
     spec, settings = case.spec, case.settings
     there = {"isolation": case.server.isolation} if case.server else {}
     if takes(case.driver, "journal-mode"):
@@ -177,59 +160,56 @@ def traits(case: Case) -> dict[str, str]:
     }
 
 
-def _same_work(case: Case) -> Case:
-    return replace(case, spec=replace(case.spec, timeout_s=0.0))
-
-
 EXEC = Experiment(
     name="exec",
     spec=Command,
     key="exec",
     command=CommandLine(
         name="exec",
-        summary="Any command, N at once on a copy of your database.",
+        summary="Any command, N at once, on a copy of your database.",
         help=(
-            "Run a command over and over, N at once, each a fresh process, on one database.\n\n"
-            "Each trial gets a copy of --database, or what --setup makes: {db} in a word is where it lies, "
-            "and so is the variable SQLSTRESS_DB. What must hold of it (--check) is looked at before, "
-            "during and after. A command that does nothing is measured in turns with it."
+            "Run a command repeatedly, N at once, each in a new process, on one database.\n\n"
+            "Each trial uses a copy of --database, or the database that --setup makes. {db} and the "
+            "variable SQLSTRESS_DATABASE hold its path. --check tests the data before, during and after "
+            "the load. An empty command is measured in turns with yours."
         ),
+        main_options=("setup", "check", "database", "concurrency", "ops", "timeout", "output"),
         example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     ),
     options=(
         otherwise("concurrency", default="1,2,4,8"),
         otherwise("duration", default="1s"),
         *common("warmup"),
-        otherwise("ops", help="Commands for each worker, instead of a window."),
+        otherwise("ops", help="Commands per process. Replaces --duration."),
         *common(*AT_A_RATE, "repeat"),
         *chosen(options_of(Extra), "alone"),
-        *WHERE,
-        *own_data.DATA,
+        *options.WHERE,
+        *options.DATA,
         *chosen(options_of(Command), "command", "stdin", "timeout"),
         otherwise(
             "journal-mode",
             parse=choice(*_KEPT_MODES),
-            help=f"PRAGMA journal_mode of the database: {either(_KEPT_MODES)}, which it keeps. Other "
-            "settings are those of the commands.",
+            help=f"PRAGMA journal_mode of the database: {either(_KEPT_MODES)}. Your commands choose the "
+            "other settings.",
         ),
         otherwise("page-size", help="PRAGMA page_size of the database."),
-        *own_data.CHECKS,
+        *options.CHECKS,
         *common("verify"),
         otherwise(
             "max-failed",
-            help="Share of the commands that may fail: exit with another code than 0, or take too long; "
-            "more exits 1.",
+            help="Share of commands that may fail (a non-zero exit code, or a time-out). Exits 1 if more "
+            "fail.",
         ),
-        *SEED,
+        *options.SEED,
     ),
     by_itself={"alone": True},
     extra=Extra,
-    without=ITS_OWN,
+    without=options.ITS_OWN,
     cases=cases,
-    alike=Alike(traits=traits, same_work=_same_work),
+    alike=Alike(traits=_traits, same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=0.0))),
     words=Words(unit="command"),
     behaviour=replace(
-        BEHAVIOUR,
+        options.BEHAVIOUR,
         connects=False,
         sets=False,
         starts_programs=True,
@@ -239,5 +219,5 @@ EXEC = Experiment(
     work="sqlstress.experiments.exec.work:ExecWork",
     worker="sqlstress.experiments.exec.worker:ExecSource",
     shown="sqlstress.experiments.exec.show:ExecShown",
-    companions=COMPANIONS,
+    companions=options.COMPANIONS,
 )

@@ -31,11 +31,16 @@ class Given(NamedTuple):
 
 Part = str | Callable[[Given], str]
 Word = tuple[Part, ...]
+_VALUES: dict[str, Callable[[Given], str]] = {
+    "n": lambda given: str(given.n),
+    "worker": lambda given: str(given.worker),
+    "db": lambda given: given.db,
+}
 
 
 def parsed(words: Sequence[str]) -> tuple[Word, ...]:
     """Return words, each in its parts. Raises UsageError for what stands for nothing that is known."""
-    return tuple(tuple(_parts(word)) for word in words)
+    return tuple(map(_parts, words))
 
 
 def filled(words: Sequence[Word], given: Given) -> list[str]:
@@ -43,31 +48,23 @@ def filled(words: Sequence[Word], given: Given) -> list[str]:
     return ["".join(part if isinstance(part, str) else part(given) for part in word) for word in words]
 
 
-def _parts(word: str) -> list[Part]:
+def _parts(word: str) -> Word:
     parts: list[Part] = []
     end = 0
-    for found in _PIECE.finditer(word):
-        parts.append(word[end : found.start()])
-        parts.append(_part(found[0], found[1]))
-        end = found.end()
-    return [part for part in (*parts, word[end:]) if part != ""]
+    for piece in _PIECE.finditer(word):
+        parts += [word[end : piece.start()], _part(piece[0], piece[1] or "")]
+        end = piece.end()
+    return tuple(part for part in (*parts, word[end:]) if part != "")
 
 
-def _part(text: str, name: str | None) -> Part:
+def _part(text: str, name: str) -> Part:
     if text in ("{{", "}}"):
         return text[0]
     if name in _VALUES:
         return _VALUES[name]
-    if found := _RANDOM.fullmatch(name or ""):
-        least, most = int(found[1]), int(found[2])
+    if bounds := _RANDOM.fullmatch(name):
+        least, most = int(bounds[1]), int(bounds[2])
         if least > most:
             raise UsageError(f"{text} runs backwards: write {{random:{most}:{least}}}.")
         return lambda given: str(given.random.randint(least, most))
-    raise UsageError(f"{shown(text)} stands for nothing: there are {_KNOWN}; {{{{ is a brace.")
-
-
-_VALUES: dict[str | None, Callable[[Given], str]] = {
-    "n": lambda given: str(given.n),
-    "worker": lambda given: str(given.worker),
-    "db": lambda given: given.db,
-}
+    raise UsageError(f"unknown placeholder {shown(text)}. Use {_KNOWN}, or {{{{ for a brace.")

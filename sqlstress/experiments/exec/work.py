@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.exec.topics import ENDED, ESCAPED
+from sqlstress.experiments.exec import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
 from sqlstress.system.marked import end_marked
 from sqlstress.system.sharing import shared_array
-from sqlstress.user_work.parent import OwnWork
+from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
@@ -22,21 +22,18 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
 
 
-class ExecWork(OwnWork):
+class ExecWork(UserWork):
     """One trial. No process that a command started outlives it."""
+
+    redefines = True
+    """Commands may make tables of their own."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
-        self._place: Place = place
         self._trial = secrets.token_hex(16)
         self.shared = (*self.shared, shared_array("q", 1), self._trial)
         self._escaped = 0
         self._began = False
-
-    def prepare(self, pulse: Pulse) -> None:
-        super().prepare(pulse)
-        # Commands may make tables of their own.
-        self._created = ()
 
     def connected(self) -> None:
         self._began = True
@@ -56,6 +53,6 @@ class ExecWork(OwnWork):
 
     def _end_all(self) -> None:
         """End what the workers could not: what left its process group, or whose worker was killed."""
-        if self._place.stores and self._began:
+        if self.place.stores and self._began:
             self._escaped += end_marked(TRIAL, self._trial)
             self._began = False

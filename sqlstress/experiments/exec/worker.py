@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,31 +12,30 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec.nothing import does_nothing
+from sqlstress.experiments.exec import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.experiments.exec.template import Given, filled, parsed
-from sqlstress.experiments.exec.topics import ENDED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
 from sqlstress.system.child import when_orphaned
 from sqlstress.user_work.loading import environment
-from sqlstress.user_work.source import OwnSource
+from sqlstress.user_work.source import Kinds, UserSource
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Chunk, Findings, Stamps
     from sqlstress.report.case import Case
-    from sqlstress.targets.directions import Directions
-    from sqlstress.targets.dry.store import DryPlace
+    from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.views import Directions
 
+TRIAL = "SQLSTRESS_TRIAL"
+"""The variable in the environment of a command that has the trial to which it belongs."""
 
-# Starts commands one after the other, waits for each, and ends what takes too long or is left behind.
-#
-# A command gets a process group of its own: a signal to that reaches what it started, and Ctrl-C does not
-# reach
-# the command. Windows has no such groups: there only the command itself is ended.
+# Commands are started one after the other. Each gets a process group of its own: a signal to that reaches
+# what it started, and Ctrl-C does not reach the command. Windows has no such groups: there only the command
+# itself is ended.
 
 
 _TICK_S = 0.05
@@ -59,7 +59,7 @@ class Ended(NamedTuple):
 
 
 class Starter:
-    """Starts the commands of one worker; no two at once."""
+    """Starts the commands of one worker, waits for each, and ends what takes too long or is left behind."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -96,26 +96,20 @@ class Starter:
             _end(self._running)
 
     def close(self) -> None:
-        """Let nothing of ours stay."""
         self._closed.set()
         self._watching.join()
         os.close(self._nothing)
 
     def _started(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
-        if self._stdin is None:
-            return self._popen(words, self._nothing)
-        with Path(self._stdin).open("rb") as file:
-            return self._popen(words, file.fileno())
-
-    def _popen(self, words: Sequence[str], stdin: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            words,
-            stdin=stdin,
-            stdout=self._nothing,
-            stderr=self._error,
-            env=self._environment,
-            **cast("dict[str, Any]", _APART),
-        )
+        with Path(self._stdin).open("rb") if self._stdin else nullcontext(self._nothing) as stdin:
+            return subprocess.Popen(
+                words,
+                stdin=stdin,
+                stdout=self._nothing,
+                stderr=self._error,
+                env=self._environment,
+                **cast("dict[str, Any]", _APART),
+            )
 
     def _watch(self) -> None:
         while not self._closed.wait(_TICK_S):
@@ -144,16 +138,10 @@ def _end_group(pid: int) -> bool:
     return True
 
 
-# Hears what commands write on standard error: one pipe for all commands of a worker, read by a thread.
-#
-# Behind each command a mark is written into the pipe, with its number: what stands before it the command
-# wrote.
-# So nobody waits for what is read, and a command that writes without end fills neither a disk nor the
-# memory.
+# What commands write on standard error goes into one pipe for all commands of a worker, read by a thread. So
+# nobody waits for what is read, and a command that writes without end fills neither a disk nor the memory.
 
 
-_CODE = 8
-_OVER = 1
 _PIECE = 1 << 16
 KEPT = 2048
 """Bytes of the beginning, and of the end, of what a command writes."""
@@ -161,7 +149,7 @@ _PATIENCE_S = 5.0
 
 
 class Ear:
-    """Hears the commands of one worker."""
+    """Hears the commands of one worker: behind each, a mark is written into the pipe."""
 
     def __init__(self, heard: Callable[[str], None]) -> None:
         """`heard` is called on another thread with what each command wrote, "" where it is nothing."""
@@ -169,14 +157,14 @@ class Ear:
         self._mark = os.urandom(16)
         self._ended = self._heard_of = 0
         self._ours, self.theirs = os.pipe()
-        self._before, self._begin, self._end = b"", b"", b""
+        self._unread, self._begin, self._end = b"", b"", b""
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def ended(self) -> None:
         """Say that a command has ended."""
         self._ended += 1
-        os.write(self.theirs, self._mark + bytes(_CODE))
+        os.write(self.theirs, self._mark)
 
     def caught_up(self) -> None:
         """Wait until what has ended is heard, but not for ever: a process left behind may still write."""
@@ -185,8 +173,8 @@ class Ear:
             time.sleep(_TICK_S)
 
     def close(self) -> None:
-        """Wait until all of it is heard."""
-        os.write(self.theirs, self._mark + _OVER.to_bytes(_CODE, "little"))
+        """Wait until all of it is heard: a mark behind that of the last command says so."""
+        os.write(self.theirs, self._mark)
         self._thread.join(_PATIENCE_S)
         os.close(self.theirs)
         if not self._thread.is_alive():
@@ -195,30 +183,18 @@ class Ear:
     def _listen(self) -> None:
         with suppress(OSError):  # the worker has ended
             while piece := os.read(self._ours, _PIECE):
-                self._before += piece
-                if self._is_over():
-                    return
-
-    def _is_over(self) -> bool:
-        """Take in what has come, mark by mark; return whether the last mark was there."""
-        length = len(self._mark) + _CODE
-        while (place := self._before.find(self._mark)) >= 0:
-            if len(self._before) < place + length:
-                break
-            self._keep(self._before[:place])
-            code = int.from_bytes(self._before[place + len(self._mark) : place + length], "little")
-            self._before = self._before[place + length :]
-            if code == _OVER:
-                return True
-            self._heard((self._begin + self._end).decode(errors="replace"))
-            self._heard_of += 1
-            self._begin = self._end = b""
-        if place < 0:
-            # A mark may have come in part.
-            sure = max(0, len(self._before) - len(self._mark) + 1)
-            self._keep(self._before[:sure])
-            self._before = self._before[sure:]
-        return False
+                *texts, self._unread = (self._unread + piece).split(self._mark)
+                for text in texts:
+                    if self._heard_of == self._ended:
+                        return
+                    self._keep(text)
+                    self._heard((self._begin + self._end).decode(errors="replace"))
+                    self._heard_of += 1
+                    self._begin = self._end = b""
+                # A mark may have come in part.
+                sure = max(0, len(self._unread) - len(self._mark) + 1)
+                self._keep(self._unread[:sure])
+                self._unread = self._unread[sure:]
 
     def _keep(self, text: bytes) -> None:
         room = KEPT - len(self._begin)
@@ -226,10 +202,9 @@ class Ear:
         self._end = (self._end + text[room:])[-KEPT:]
 
 
-# What commands write on standard error, by kind: numbers and paths say nothing of the kind.
+# What is alike in messages: numbers and paths say nothing of the kind.
 
 
-MOST_KINDS = 20
 OTHERS = "other kinds"
 LONGEST = 200
 """Characters of a message that are kept."""
@@ -242,16 +217,12 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 def line_of(text: str) -> str:
     """Return the line that says what was wrong: the first one, of a traceback the exception; "" if none."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    line = _raised(lines) if _TRACEBACK in text else lines[0]
-    return _CONTROL.sub(" ", line).strip()[:LONGEST]
-
-
-def _raised(lines: Sequence[str]) -> str:
-    """Return the exception of the last traceback: what comes behind its frames, which are indented."""
-    last = max(place for place, line in enumerate(lines) if _TRACEBACK in line)
-    return next((line for line in lines[last + 1 :] if not line[0].isspace()), lines[-1])
+    tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
+    if tracebacks:
+        # It comes behind the frames of the last one, which are indented.
+        behind = lines[tracebacks[-1] + 1 :]
+        lines = [line for line in behind if not line[0].isspace()] or lines[-1:]
+    return _CONTROL.sub(" ", lines[0]).strip()[:LONGEST] if lines else ""
 
 
 def kind_of(line: str) -> str:
@@ -259,29 +230,7 @@ def kind_of(line: str) -> str:
     return _NUMBER.sub("N", _PATH.sub("PATH", line))
 
 
-class Messages:
-    """Counts messages by kind: of each the first is kept, and so many kinds."""
-
-    def __init__(self, hidden: Callable[[str], str] = str) -> None:
-        """`hidden` takes out of a text what may not be shown."""
-        self._hidden = hidden
-        self.counts: dict[str, int] = {}
-        self.examples: dict[str, str] = {}
-
-    def add(self, text: str) -> None:
-        """Count what a command wrote; nothing is not counted."""
-        line = line_of(self._hidden(text))
-        if not line:
-            return
-        kind = kind_of(line)
-        if kind not in self.counts and len(self.counts) >= MOST_KINDS:
-            kind = OTHERS
-        self.examples.setdefault(kind, line)
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-
-
-DATABASE, TRIAL = "SQLSTRESS_DB", "SQLSTRESS_TRIAL"
-"""Variables of the environment of a command: where the database is, and to which trial it belongs."""
+# The source.
 
 
 FAILED_ALIKE = 10
@@ -293,122 +242,113 @@ class Failed(Exception):
     """A command that did not exit with 0, or took too long."""
 
 
-class ExecSource(OwnSource):
-    """Runs commands, one after the other."""
+class ExecSource(UserSource):
+    """Runs commands, one after the other, and counts how they ended and what they said."""
+
+    _starter: Starter | None = None
+    _ear: Ear
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        super().__init__(case, worker, salt, ("command",), (1,))
-        self._words = parsed(case.spec.command or does_nothing())
+        super().__init__(case, worker, salt, {"command": 1})
+        self._words = parsed(case.spec.command or _does_nothing())
         self._number = worker - case.concurrency
-        self._db, self._commands = "", None
+        self._address = ""
+        self._codes, self._messages = Counter[int](), Kinds(OTHERS)
+        self._too_late = self._left_behind = 0
+        # The first is not 0 as soon as a command of any worker has worked.
+        *_, self._worked, trial = shared
+        # Where nothing is stored no command is run.
+        self.calls = (self._run if place.stores else lambda _: None,)
         if place.stores:
-            found = place.directions()
-            self._db = found.address
-            self._commands = Commands(case, found, shared[-2], shared[-1])
-        self.calls = (self._commands.run if self._commands else _nothing,)
+            self._begin(place.directions(), trial)
+
+    def _begin(self, directions: Directions, trial: str) -> None:
+        if sys.platform != "win32":
+            # Commands begin with SIGINT as in a shell: what a worker does with it would be handed on to them.
+            signal.signal(signal.SIGINT, lambda *_: None)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        self._address = directions.address
+        variables = {**environment(directions, os.environ), TRIAL: trial}
+        self._ear = Ear(lambda text: self._keep(line_of(directions.hidden(text))))
+        spec = self.case.spec
+        self._starter = Starter(variables, spec.stdin, self._ear.theirs, spec.timeout_s)
+        when_orphaned(self._starter.end)
+
+    def _keep(self, line: str) -> None:
+        if line:
+            self._messages.add(kind_of(line), line)
 
     def prepared(self, picks: Sequence[int]) -> list[list[str]]:
-        return [self._next() for _ in picks]
-
-    def _next(self) -> list[str]:
-        # Each worker has numbers of its own, so that none need be asked for.
-        self._number += self.case.concurrency
-        return filled(self._words, Given(self._number, self.worker, self._db, self.random))
+        commands = []
+        for _ in picks:
+            # Each worker has numbers of its own, so that none need be asked for.
+            self._number += self.case.concurrency
+            given = Given(self._number, self.worker, self._address, self.random)
+            commands.append(filled(self._words, given))
+        return commands
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         """Take the numbers back of commands that were not run."""
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
-    def was_busy(self, error: Exception) -> bool:
-        return isinstance(error, Failed)
-
-    def busy_counts(self) -> tuple[int, int]:
-        return 0, 0
-
-    def effective(self) -> dict[str, str]:
-        return {}
-
-    def findings(self) -> Findings:
-        if self._commands:
-            self._commands.close()
-            self.seen.sightings = self._commands.sightings()
-        return super().findings()
-
-    def close(self) -> None:
-        """Everything is closed when the findings are known."""
-
-
-class Commands:
-    """Runs commands with one environment, and counts how they ended and what they said."""
-
-    def __init__(self, case: Case, directions: Directions, worked: Any, trial: str) -> None:
-        """`worked` is not 0 as soon as a command of any worker has worked."""
-        _let_interrupts_through()
-        variables = {**environment(directions, DATABASE, os.environ), TRIAL: trial}
-        self._messages, self._codes = Messages(directions.hidden), Counter[int]()
-        self._too_late = self._left_behind = 0
-        self._worked = worked
-        self._may_all_fail = case.max_failed >= 1
-        self._ear = Ear(self._messages.add)
-        self._starter = Starter(variables, case.spec.stdin, self._ear.theirs, case.spec.timeout_s)
-        when_orphaned(self._starter.end)
-
-    def run(self, words: list[str]) -> None:
+    def _run(self, words: list[str]) -> None:
         """Run a command. Raises Failed, and EnvironmentFailure when it is clear that no command works."""
+        assert self._starter
         ended = self._starter.run(words)
         self._ear.ended()
-        self._count(ended)
-        if not (ended.code or ended.too_late):
-            self._worked[0] = 1
-        else:
-            if sum(self._codes.values()) + self._too_late == FAILED_ALIKE:
-                self._see_whether_any_works()
-            raise Failed
-
-    def _see_whether_any_works(self) -> None:
-        """Raise EnvironmentFailure if all commands by now failed alike, and not for a lock that was taken."""
-        if self._may_all_fail or self._worked[0] or self._too_late or len(self._codes) > 1:
-            return
-        (code,) = self._codes
-        self._ear.caught_up()
-        kinds = list(self._messages.examples.items())
-        if len(kinds) > 1 or any(_BUSY.search(example) for _, example in kinds):
-            return
-        words = f": {kinds[0][1].removesuffix('.')}" if kinds else ""
-        raise EnvironmentFailure(
-            f"the first {FAILED_ALIKE} commands failed alike, {_ending(code)}{words}. Mend the command, or "
-            "give --max-failed 100% where it is meant to fail"
-        )
-
-    def _count(self, ended: Ended) -> None:
         self._left_behind += ended.left_behind
         if ended.too_late:
             self._too_late += 1
         else:
             self._codes[ended.code] += 1
+            if ended.code == 0:
+                self._worked[0] = 1
+                return
+        if self._codes.total() + self._too_late == FAILED_ALIKE:
+            self._see_whether_any_works()
+        raise Failed
 
-    def sightings(self) -> list[tuple[str, str, int, str, dict[str, str]]]:
-        """Return what is known of all commands, as the fields of Sightings."""
+    def _see_whether_any_works(self) -> None:
+        """Raise EnvironmentFailure if all commands by now failed alike, and not for a lock that was taken."""
+        if self.case.max_failed >= 1 or self._worked[0] or self._too_late or len(self._codes) > 1:
+            return
+        (code,) = self._codes
+        self._ear.caught_up()
+        examples = list(self._messages.examples.values())
+        if len(examples) > 1 or any(map(_BUSY.search, examples)):
+            return
+        name = named(code)
+        ending = f"with exit code {code}" if name == str(code) else f"by {name}"
+        words = f": {examples[0].removesuffix('.')}" if examples else ""
+        raise EnvironmentFailure(
+            f"the first {FAILED_ALIKE} commands failed in the same way, {ending}{words}. Fix the command, "
+            "or use --max-failed 100% if it is meant to fail"
+        )
+
+    def was_busy(self, error: Exception) -> bool:
+        return isinstance(error, Failed)
+
+    def findings(self) -> Findings:
+        if self._starter:
+            self._starter.close()
+            self._ear.close()
         ends = ((TOO_LATE, self._too_late), (LEFT_BEHIND, self._left_behind))
-        return [
+        examples = self._messages.examples
+        self.seen.sightings = [
             *((EXIT_CODE, named(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, why, count, "", {}) for why, count in ends if count),
-            *(
-                (STDERR, kind, count, self._messages.examples[kind], {})
-                for kind, count in self._messages.counts.items()
-            ),
+            *((STDERR, kind, count, examples[kind], {}) for kind, count in self._messages.counts.items()),
         ]
-
-    def close(self) -> None:
-        """Hear the last of it."""
-        self._starter.close()
-        self._ear.close()
+        return super().findings()
 
 
-def _ending(code: int) -> str:
-    return f"with exit code {code}" if code >= 0 or sys.platform == "win32" else f"by {named(code)}"
+def _does_nothing() -> tuple[str, ...]:
+    """Return a command that does nothing: what it takes is what starting a process costs."""
+    if sys.platform == "win32":
+        return os.environ.get("COMSPEC", "cmd.exe"), "/d", "/c", "exit 0"
+    return (shutil.which("true") or "/bin/true",)
 
 
 def named(code: int) -> str:
@@ -419,14 +359,3 @@ def named(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
-
-
-def _let_interrupts_through() -> None:
-    """Let commands begin with SIGINT as in a shell: what a worker does with it would be handed on to them."""
-    if sys.platform != "win32":
-        signal.signal(signal.SIGINT, lambda *_: None)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-
-
-def _nothing(params: object) -> None:
-    """Stand for a command where nothing is stored."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
-from sqlstress.options.option import LOAD, SWEEP, chosen, either, option, options_of
-from sqlstress.options.parsing import choice, choices, switch, whole
+from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
+from sqlstress.options.parsing import choice, choices, either, switch, whole
 from sqlstress.plan import Request, check_locking
-from sqlstress.report.case import BEGINS, SETTINGS, Case, Settings, common, otherwise
-from sqlstress.targets import target_of
+from sqlstress.report.case import BEGINS, SETTINGS, Case, common, otherwise
+from sqlstress.target import stores_nothing
 
 # What a case of the experiment with primary keys says beside what all cases say.
 
@@ -31,7 +31,7 @@ class Picks:
         choices(*SCHEMAS),
         QUICK_SCHEMAS,
         SWEEP,
-        f"Schemas of the table of picks: some of {', '.join(SCHEMAS)}.",
+        f"Schemas of the table of picks: a list of {', '.join(SCHEMAS)}.",
         metavar="LIST",
         varies=True,
         meaning="Name of the schema of the table of picks.",
@@ -41,7 +41,7 @@ class Picks:
         choices(*ID_TYPES),
         ",".join(ID_TYPES),
         SWEEP,
-        "Types of identifiers.",
+        f"Types of the primary keys: a list of {', '.join(ID_TYPES)}.",
         metavar="LIST",
         varies=True,
         meaning="What identifies users, items and, where they have an id of their own, picks.",
@@ -51,15 +51,15 @@ class Picks:
         choices(*ID_MAKERS),
         "python",
         SWEEP,
-        "Where a pick's own id is made: python, or sqlite (a registered function).",
+        "Where the id of a pick is made: python, or sqlite (a registered function).",
         metavar="LIST",
         varies=True,
     )
-    users: int = option(whole(1, 10**6), 1000, LOAD, "Users, each one transaction.")
-    picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take a tenth.")
-    items: int = option(whole(1, 10**6), 10_000, LOAD, "Items to pick from.")
+    users: int = option(whole(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
+    picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")
+    items: int = option(whole(1, 10**6), 10_000, LOAD, "Number of items to pick from.")
     begin: str = option(
-        choice(*BEGINS), "deferred", LOAD, f"How a transaction begins: {either(BEGINS)}.", metavar="HOW"
+        choice(*BEGINS), "deferred", LOAD, f"BEGIN of each transaction: {either(BEGINS)}.", metavar="HOW"
     )
 
     @property
@@ -77,7 +77,7 @@ class Picks:
 class Extra:
     """Options that only say which cases there are."""
 
-    full: bool = option(switch, False, SWEEP, "All schemas, for all types of identifiers.", flag=True)
+    full: bool = option(switch, False, SWEEP, "Measure all schemas.", flag=True)
 
 
 MOST_ROWS = 10_000_000
@@ -91,50 +91,43 @@ KeysRequest = Request[Picks, Extra]
 
 def cases(request: KeysRequest) -> Iterator[Case]:
     """Yield the cases, schemas outside, types inside. Raises UsageError."""
-    schemas = _schemas(request)
-    _check_together(request)
-    case = replace(request.case, settings=_settings(request))
+    schemas = SCHEMAS if request.extra.full else request.some("schema")
+    _check_together(request, schemas)
+    settings = request.settings
+    if "foreign_keys" not in dict(settings.pragmas):
+        settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
     for schema, concurrency in product(schemas, request.some("concurrency")):
         of_schema = replace(request.spec, schema=schema)
         # Where picks have no id of their own, nobody makes it.
         makers = request.some("made-by") if of_schema.own_id else ("python",)
         for made_by, id_type in product(makers, request.some("id-type")):
             picks = replace(of_schema, id_type=id_type, made_by=made_by)
-            yield replace(case, concurrency=concurrency, spec=picks)
+            yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
 
-def _schemas(request: KeysRequest) -> tuple[str, ...]:
+def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
     if request.extra.full and "schema" in request.given:
-        raise UsageError("--full is every schema: leave out --full or --schema.")
-    schemas = SCHEMAS if request.extra.full else request.some("schema")
-    if "sqlite" in request.some("made-by") and not any(Picks(schema, "").own_id for schema in schemas):
-        raise UsageError("--made-by sqlite needs a --schema whose picks have an id of their own.")
-    return schemas
-
-
-def _check_together(request: KeysRequest) -> None:
+        raise UsageError("--full measures every schema. Leave out --full or --schema.")
+    if "sqlite" in request.some("made-by"):
+        if not any(Picks(schema, "").own_id for schema in schemas):
+            raise UsageError(
+                "--made-by sqlite needs a --schema whose picks have an id: id-rowid or id-norowid.",
+            )
+        if stores_nothing(request.case.driver):
+            raise UsageError(
+                "--made-by sqlite needs a database. Choose another --driver; dry stores nothing.",
+            )
     load = request.spec
     if load.most_picks > load.items:
         raise UsageError(
-            f"--picks {load.picks} is up to {load.most_picks:,} distinct items of the {load.items:,} that "
-            "there are. Lower --picks or raise --items."
+            f"--picks {load.picks} needs up to {load.most_picks:,} distinct items, and --items is "
+            f"{load.items:,}. Lower --picks or raise --items."
         )
     if load.users * load.picks > MOST_ROWS:
-        raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows: lower one of them.")
-    most = request.most_processes
-    if most > load.users:
-        raise UsageError(f"--users {load.users} leaves some of {most} processes without one: raise --users.")
-    if "sqlite" in request.some("made-by") and not target_of(request.case.driver).STORES:
-        raise UsageError("--made-by sqlite needs a database: the dry driver stores nothing.")
+        raise UsageError(f"--users times --picks is more than {MOST_ROWS:,} rows. Lower one of them.")
+    if (most := request.most_processes) > load.users:
+        raise UsageError(f"--users {load.users} is less than the {most} processes. Raise --users.")
     check_locking(request)
-
-
-def _settings(request: KeysRequest) -> Settings:
-    """Return the settings, with foreign keys enforced unless it is said otherwise."""
-    pragmas = request.settings.pragmas
-    if "foreign_keys" in dict(pragmas):
-        return request.settings
-    return request.with_settings(pragmas=(("foreign_keys", "on"), *pragmas))
 
 
 def _work_of(case: Case) -> str:
@@ -147,6 +140,12 @@ def _one_table(case: Case) -> Case:
     return replace(case, concurrency=1, seed=0, spec=work)
 
 
+_PICKS = options_of(Picks)
+_OTHERWISE = {
+    "synchronous": otherwise("synchronous", default="normal"),
+    "pragma": otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
+}
+
 KEYS = Experiment(
     name="keys",
     spec=Picks,
@@ -156,29 +155,21 @@ KEYS = Experiment(
         summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
         help=(
             "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
-            "Each user picks about 100 items, in one transaction. Time and space of each type of id, "
-            "schema by schema."
+            "Each user picks about 100 items in one transaction. The report shows the time and space of each "
+            "type of id, by schema."
         ),
+        main_options=("schema", "id-type", "full", "users", "concurrency", "synchronous", "output"),
         example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
     ),
     options=(
         otherwise("concurrency", default="4"),
-        *chosen(options_of(Picks), "schema"),
+        *chosen(_PICKS, "schema"),
         *chosen(options_of(Extra)),
-        *chosen(options_of(Picks), "id-type", "made-by"),
+        *chosen(_PICKS, "id-type", "made-by"),
         otherwise("repeat", default=5),
-        replace(options_of(Picks)["users"], default=USERS),
-        *chosen(options_of(Picks), "picks", "items", "begin"),
-        *(
-            otherwise("synchronous", default="normal")
-            if name == "synchronous"
-            else otherwise(
-                "pragma", help="Any other PRAGMA; may be repeated. foreign_keys is on unless it is given."
-            )
-            if name == "pragma"
-            else common(name)[0]
-            for name in SETTINGS
-        ),
+        replace(_PICKS["users"], default=USERS),
+        *chosen(_PICKS, "picks", "items", "begin"),
+        *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
         *common("driver", "verify", "max-failed", "seed"),
     ),
     extra=Extra,

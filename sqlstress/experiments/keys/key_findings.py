@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import geometric_mean
+from typing import Any
 
 from sqlstress.analysis.answers import doubts, is_told, leaders
 from sqlstress.analysis.finding import Finding
@@ -22,9 +23,7 @@ from sqlstress.statistics.compare import Passes
 
 
 TABLE = "picks"
-
-SpaceFigure = Callable[[Space], float | None]
-SPACE: dict[str, SpaceFigure] = {
+SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "file": lambda space: space.file_bytes,
     "bytes per row": lambda space: space.bytes_per_row(TABLE),
     "table's share": lambda space: space.table_alone(TABLE).share,
@@ -32,7 +31,8 @@ SPACE: dict[str, SpaceFigure] = {
     "table's fan-out": lambda space: space.table_alone(TABLE).fan_out,
     "indices' fan-out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""What is told of the space: sizes in bytes, shares of the file's pages from 0 to 1."""
+"""What is shown of the space: sizes in bytes, shares of the file's pages from 0 to 1."""
+BYTES_IN_MB = 1e6
 
 
 def space_figure(space: Space | None, name: str) -> float | None:
@@ -62,6 +62,22 @@ class Cell:
         known = {"time": self.seconds, "rows/s": self.rows_per_s}
         return known[name] if name in known else space_figure(self.space, name)
 
+    @property
+    def file(self) -> float:
+        """Bytes of the file; 0 where it was not measured."""
+        return self.figure("file") or 0.0
+
+
+def cell_of(run: Run) -> Cell | None:
+    """Return the figures of a run; None where they can't be believed."""
+    trial = run.shown()
+    if trial is None or run.verdict.status == "failed":
+        return None
+    seconds, rows_per_s = finite(trial.seconds), finite(trial.rows_per_s)
+    if not seconds or seconds < 0 or rows_per_s is None:
+        return None
+    return Cell(run, run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
+
 
 class Cells:
     """The cells of a group, in the order of its runs."""
@@ -70,155 +86,49 @@ class Cells:
         self.all = tuple(cell for run in group.runs if (cell := cell_of(run)))
         self._by_place = {(cell.picks, cell.processes): cell for cell in self.all}
 
-    def twin(self, of: Cell, **changes: str) -> Cell | None:
+    def twin(self, of: Cell, **changes: Any) -> Cell | None:
         """Return the cell that differs from another one in this only, such as id_type="uuid4"."""
-        return self._by_place.get((replace(of.picks, **changes), of.processes))  # type: ignore[arg-type]
-
-
-def cell_of(run: Run) -> Cell | None:
-    """Return the figures of a run; None where they can't be believed."""
-    trial = run.typical()
-    if trial is None or trial.error is not None or run.verdict.status == "failed" or run.case.spec is None:
-        return None
-    seconds, rows_per_s = finite(trial.seconds), finite(trial.rows_per_s)
-    if not seconds or seconds < 0 or rows_per_s is None:
-        return None
-    return Cell(run, run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
+        return self._by_place.get((replace(of.picks, **changes), of.processes))
 
 
 def ratio(cell: Cell | None, base: Cell | None, figure: str) -> float | None:
     """Return a cell's figure over that of another one."""
-    over, under = (one.figure(figure) if one else None for one in (cell, base))
+    if cell is None or base is None:
+        return None
+    over, under = cell.figure(figure), base.figure(figure)
     return over / under if over is not None and under else None
 
 
-# What it costs to make ids by a function inside SQLite.
-
-
-Pair = tuple[Cell, Cell]
-"""The same case, with ids made by Python and made inside SQLite."""
-
-
-def pairs_of(cells: Cells) -> list[Pair]:
-    """Return the cases that were measured both ways; but for integers, which need no function there."""
-    return [
-        (twin, cell)
-        for cell in cells.all
-        if cell.picks.made_by == "sqlite" and cell.picks.id_type != "int"
-        if (twin := cells.twin(cell, made_by="python"))
-    ]
-
-
-def made_inside(group: Group, pairs: Sequence[Pair]) -> Iterator[Finding]:
-    """Yield how long it took inside SQLite, over all cases that were measured both ways."""
-    if pairs:
-        yield Finding("made-inside", took=_took(group, pairs))
-
-
-def _took(group: Group, pairs: Sequence[Pair]) -> Finding:
-    python, inside = (_means([pair[place].run for pair in pairs]) for place in (0, 1))
-    # Less done in a second is more time.
-    found = Passes({"python": python, "inside": inside}, ERROR / group.groups).ratio("inside", "python")
-    if found is None:
-        return Finding(
-            "inside-took", times=geometric_mean(each.seconds / twin.seconds for twin, each in pairs)
-        )
-    if is_told(found):
-        return Finding("inside-compared", ratio=found)
-    return Finding("inside-unclear", ratio=found, unclear=True)
-
-
-def _means(runs: Sequence[Run]) -> dict[int, float]:
-    """Return the mean of all runs in each pass that all of them have."""
-    rates = [run.rates() for run in runs]
-    common = set.intersection(*map(set, rates))
-    return {number: geometric_mean(own[number] for own in rates) for number in common}
-
-
-# Which type of identifier to take in a schema, by what the passes tell of time and by the space of each.
-
-
-PREFERRED = ("uuid7", "ulid-monotonic", "ulid", "uuid4")
-"""Types that every process can make by itself. Of those that time and space don't tell apart the first is
-advised: it is a standard, and says when a row was made."""
-
-
-def advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
-    """Return what to take in a schema, and what it costs beside uuid4, which is there."""
-    base, numbers, chosen = by_type["uuid4"], by_type.get("int"), _chosen(by_type, tested)
-    takes_int = numbers is not None and not tested.is_less(numbers.run, chosen.run)
-    return Finding(
-        "id-type",
-        schema=schema,
-        int_cost=_cost(numbers, base, tested) if numbers and takes_int else None,
-        has_int=takes_int,
-        chosen=_type_named(chosen, base, tested),
-        unclear=tuple(
-            other.picks.id_type
-            for id_type in PREFERRED
-            if (other := by_type.get(id_type)) and other not in (chosen, base)
-            if not tested.adds_little(chosen.run, other.run)
-        ),
-    )
-
-
-def _chosen(by_type: Mapping[str, Cell], tested: Tested) -> Cell:
-    """Return the first type to which no other is clearly better: in time beyond doubt, or in space."""
-    own = [by_type[id_type] for id_type in PREFERRED if id_type in by_type]
-    quick = [cell for cell in own if not any(_is_quicker(other, cell, tested) for other in own)]
-    least = min((size for cell in quick if (size := cell.figure("file"))), default=0.0)
-    return next((cell for cell in quick if (cell.figure("file") or 0.0) * (1 - EQUAL) <= least), quick[0])
-
-
-def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
-    """Say whether a cell is quicker than another one by more than EQUAL, beyond doubt."""
-    found = None if cell is other else tested.ratio(other.run, cell.run)
-    return found is not None and found.low > 1 / (1 - EQUAL)
-
-
-def _type_named(chosen: Cell, base: Cell, tested: Tested) -> Finding:
-    if chosen is base:
-        return Finding("type-base")
-    dated = not tested.is_less(base.run, chosen.run)
-    return Finding("type-chosen", type=chosen.picks.id_type, dated=dated, cost=_cost(chosen, base, tested))
-
-
-def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
-    """Return what a cell costs beside uuid4."""
-    return Finding("type-cost", time=_time(cell, base, tested), file=ratio(cell, base, "file"))
-
-
-def _time(cell: Cell, base: Cell, tested: Tested) -> Finding:
-    found = tested.ratio(cell.run, base.run)
-    if found is None or not is_told(found):
-        return Finding("type-time-unclear", unclear=True)
-    if found.is_within(EQUAL):
-        return Finding("type-time-equal")
-    return Finding("type-time", ratio=found)
-
-
 ORDER = ("uuid7", "ulid-monotonic", "ulid", "uuid4", "int")
+"""Types, the standard before the others. Of those that time and space don't tell apart the first is advised:
+it says when a row was made. "int" is apart: one database has to give all of them."""
 UNIQUE = ("pair-norowid", "pair-rowid")
 """The schemas that keep a user from picking an item twice."""
-_BYTES_IN_MB = 1e6
 
 
 def keys(group: Group) -> Iterator[Finding]:
     """Yield what a group says, as far as it has measured what must be compared for it."""
     cells = Cells(group)
-    usual, inside = _usual(cells), pairs_of(cells)
+    most = max((cell.processes for cell in cells.all), default=0)
+    usual = [cell for cell in cells.all if cell.processes == most and cell.picks.made_by == "python"]
+    inside = [
+        (twin, cell)
+        for cell in cells.all
+        # Integers need no function of ours inside SQLite.
+        if cell.picks.made_by == "sqlite" and cell.picks.id_type != "int"
+        if (twin := cells.twin(cell, made_by="python"))
+    ]
     # Types and schemas are tested together, ids made inside SQLite apart: all of it is to hold together.
     shared = replace(group, groups=group.groups * (1 + bool(inside)))
     tested = shared.tested([cell.run for cell in usual]) if usual else None
-    found = [*_types(usual, tested), *_schemas(usual, tested), *made_inside(shared, inside)]
+    found = [*_types(usual, tested), *_schemas(usual, tested)]
+    if inside:
+        found.append(Finding("made-inside", took=_inside_took(shared, inside)))
     yield from found
     yield from doubts(tested, found, group.case)
 
 
-def _usual(cells: Cells) -> list[Cell]:
-    """Return the cells of the largest number of processes with ids that Python has made."""
-    most = max((cell.processes for cell in cells.all), default=0)
-    return [cell for cell in cells.all if cell.processes == most and cell.picks.made_by == "python"]
+# Which type of identifier to take in a schema, by what the passes tell of time and by the space of each.
 
 
 def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
@@ -227,62 +137,92 @@ def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
         by_type = {cell.picks.id_type: cell for cell in usual if cell.picks.schema == schema}
         if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
             compared[schema] = by_type
-    if not compared:
-        return
-    if tested is None:
-        yield _least(compared)
-        return
-    for schema, by_type in compared.items():
-        yield advice(schema, by_type, tested)
+    if tested:
+        yield from (_advice(schema, by_type, tested) for schema, by_type in compared.items())
+    elif compared:
+        yield Finding("id-type-least", schemas=tuple(_least(*each) for each in compared.items()))
 
 
-def _least(compared: Mapping[str, Mapping[str, Cell]]) -> Finding:
-    """Return which type took least in each schema, where single trials tell no more."""
-    told = []
-    for schema, by_type in compared.items():
-        quickest = min(by_type.values(), key=lambda cell: cell.seconds)
-        smallest = min(by_type.values(), key=lambda cell: cell.figure("file") or float("inf"))
-        told.append(
-            Finding(
-                "type-least",
-                schema=schema,
-                quickest=quickest.picks.id_type,
-                seconds=float(quickest.seconds),
-                smallest=None if smallest is quickest else smallest.picks.id_type,
-                file=ratio(smallest, by_type["uuid4"], "file") or None,
-            )
-        )
-    return Finding("id-type-least", schemas=tuple(told))
+def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
+    """Return which type took least, where single trials tell no more."""
+    quickest = min(by_type.values(), key=lambda cell: cell.seconds)
+    smallest = min(by_type.values(), key=lambda cell: cell.file or float("inf"))
+    return Finding(
+        "type-least",
+        schema=schema,
+        quickest=quickest.picks.id_type,
+        seconds=float(quickest.seconds),
+        smallest=None if smallest is quickest else smallest.picks.id_type,
+        file=ratio(smallest, by_type["uuid4"], "file") or None,
+    )
+
+
+def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
+    """Return what to take in a schema, and what it costs beside uuid4, which is there."""
+    base, numbers = by_type["uuid4"], by_type.get("int")
+    made = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
+    # To the chosen one no other is clearly better: in time beyond doubt, or in space.
+    quick = [cell for cell in made if not any(_is_quicker(other, cell, tested) for other in made)]
+    least = min((cell.file for cell in quick if cell.file), default=0.0)
+    chosen = next((cell for cell in quick if cell.file * (1 - EQUAL) <= least), quick[0])
+    takes_int = numbers is not None and not tested.is_less(numbers.run, chosen.run)
+    named = Finding("type-base")
+    if chosen is not base:
+        dated = not tested.is_less(base.run, chosen.run)
+        cost = _cost(chosen, base, tested)
+        named = Finding("type-chosen", type=chosen.picks.id_type, dated=dated, cost=cost)
+    return Finding(
+        "id-type",
+        schema=schema,
+        int_cost=_cost(numbers, base, tested) if numbers and takes_int else None,
+        has_int=takes_int,
+        chosen=named,
+        unclear=tuple(
+            other.picks.id_type
+            for other in made
+            if other not in (chosen, base) and not tested.adds_little(chosen.run, other.run)
+        ),
+    )
+
+
+def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
+    """Say whether a cell is quicker than another one by more than EQUAL, beyond doubt."""
+    found = None if cell is other else tested.ratio(other.run, cell.run)
+    return found is not None and found.low > 1 / (1 - EQUAL)
+
+
+def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
+    """Return what a cell costs beside uuid4."""
+    found = tested.ratio(cell.run, base.run)
+    if found is None or not is_told(found):
+        time = Finding("type-time-unclear", unclear=True)
+    elif found.is_within(EQUAL):
+        time = Finding("type-time-equal")
+    else:
+        time = Finding("type-time", ratio=found)
+    return Finding("type-cost", time=time, file=ratio(cell, base, "file"))
+
+
+# Which schema to take, by the type that was measured in most of them.
 
 
 def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
-    by_schema = _of_one_type(usual)
+    by_type = ([cell for cell in usual if cell.picks.id_type == id_type] for id_type in ORDER)
+    by_schema = max(by_type, key=len)
     if len(by_schema) < 2:
         return
-    small = _smallest(by_schema)
+    # The schema that takes least space, and after it those that take about as much.
+    sized = sorted((cell for cell in by_schema if cell.file), key=lambda cell: cell.file)
+    small = [cell for cell in sized if cell.file * (1 - EQUAL) <= sized[0].file]
     yield Finding(
         "schema",
         type=by_schema[0].picks.id_type,
         quickest=_quickest(by_schema, tested),
         smallest=tuple(cell.picks.schema for cell in small),
         about=len(small) > 1,
-        megabytes=(small[0].figure("file") or 0.0) / _BYTES_IN_MB if small else None,
+        megabytes=small[0].file / BYTES_IN_MB if small else None,
         unique=_unique(by_schema, small),
     )
-
-
-def _of_one_type(usual: Sequence[Cell]) -> list[Cell]:
-    """Return the cells of the type that was measured in most schemas."""
-    by_type = {id_type: [cell for cell in usual if cell.picks.id_type == id_type] for id_type in ORDER}
-    return max(by_type.values(), key=len)
-
-
-def _smallest(by_schema: Sequence[Cell]) -> list[Cell]:
-    """Return the schema that takes least space, and after it those that take about as much."""
-    sized = [(size, cell) for cell in by_schema if (size := cell.figure("file"))]
-    least = min((size for size, _ in sized), default=0.0)
-    near = [each for each in sized if each[0] * (1 - EQUAL) <= least]
-    return [cell for _, cell in sorted(near, key=lambda each: each[0])]
 
 
 def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> Finding:
@@ -290,13 +230,13 @@ def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> Finding:
         least = min(by_schema, key=lambda cell: cell.seconds)
         return Finding("schema-least", schema=least.picks.schema, seconds=float(least.seconds))
     lead = leaders(tested, [cell.run for cell in by_schema])
-    near = [cell for cell in by_schema if any(cell.run is run for run in lead.runs)]
+    near = lead.among(by_schema)
     return Finding(
         "schemas-lead",
         schemas=tuple(cell.picks.schema for cell in near),
         about=len(near) > 1,
         seconds=float(next(cell.seconds for cell in near if cell.run is lead.best)),
-        equal=len(near) > 1 and lead.equal,
+        equal=lead.equal,
         unclear=lead.unclear,
     )
 
@@ -306,7 +246,6 @@ def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
     unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
     if not unique:
         return Finding("unique-unmeasured", schemas=UNIQUE)
-    least = small[0] if small else None
     return Finding(
         "unique",
         schemas=tuple(cell.picks.schema for cell in unique),
@@ -314,9 +253,26 @@ def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
         costs=tuple(
             Finding("schema-costs", schema=cell.picks.schema, times=value)
             for cell in unique
-            if cell not in small and (value := ratio(cell, least, "file") if least else None) is not None
+            if cell not in small and (value := ratio(cell, next(iter(small), None), "file")) is not None
         ),
     )
+
+
+def _inside_took(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
+    """Return how long it took to make ids inside SQLite, over all cases that were measured both ways."""
+    means = []
+    for cells in zip(*pairs, strict=True):
+        rates = [cell.run.rates() for cell in cells]
+        common = set.intersection(*map(set, rates))
+        means.append({number: geometric_mean(each[number] for each in rates) for number in common})
+    # Less done in a second is more time.
+    found = Passes(dict(enumerate(means)), ERROR / group.groups).ratio(1, 0)
+    if found is None:
+        times = geometric_mean(inside.seconds / python.seconds for python, inside in pairs)
+        return Finding("inside-took", times=times)
+    if is_told(found):
+        return Finding("inside-compared", ratio=found)
+    return Finding("inside-unclear", ratio=found, unclear=True)
 
 
 # The published figures that the experiment with primary keys repeats, as data, beside those of a report.
@@ -378,42 +334,26 @@ PUBLISHED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """A published figure, and the same one here."""
-
-    published: Published
-    here: float
-
-
-def beside_published(group: Group) -> Iterator[Beside]:
-    """Yield the published figures for which the group has one of its own; none beside themselves."""
-    picks = group.case.spec
-    if picks is None or picks.items != Picks("", "").items:
+def beside_published(group: Group) -> Iterator[tuple[Published, float]]:
+    """Yield the published figures, and the same ones here; none beside themselves."""
+    picks: Picks = group.case.spec
+    if picks.items != Picks("", "").items:
         return
     cells = Cells(group)
     for published in PUBLISHED:
-        if published.load == (picks.users, picks.picks):
-            here = _here(published, picks, cells)
-            if here is not None:
-                yield Beside(published, here)
-
-
-def _here(published: Published, picks: Picks, cells: Cells) -> float | None:
-    cell = _cell(published.schema, published.id_type, cells)
-    if cell is None:
-        return None
-    if published.beside is None:
-        return cell.figure(published.figure)
-    schema, id_type = published.beside
-    return ratio(cell, cells.twin(cell, schema=schema, id_type=id_type), published.figure)
-
-
-def _cell(schema: str, id_type: str, cells: Cells) -> Cell | None:
-    found = [
-        cell
-        for cell in cells.all
-        if (cell.picks.schema, cell.picks.id_type, cell.picks.made_by) == (schema, id_type, "python")
-        and cell.processes
-    ]
-    return next((cell for cell in found if cell.processes == WRITERS), found[0] if found else None)
+        of_case = [
+            cell
+            for cell in cells.all
+            if (cell.picks.schema, cell.picks.id_type) == (published.schema, published.id_type)
+            if cell.picks.made_by == "python" and cell.processes
+        ]
+        if published.load != (picks.users, picks.picks) or not of_case:
+            continue
+        cell = next((cell for cell in of_case if cell.processes == WRITERS), of_case[0])
+        if published.beside is None:
+            here = cell.figure(published.figure)
+        else:
+            schema, id_type = published.beside
+            here = ratio(cell, cells.twin(cell, schema=schema, id_type=id_type), published.figure)
+        if here is not None:
+            yield published, here

@@ -11,31 +11,31 @@ _COST = Finding("type-cost", time=_TIME, file=0.76)
 
 PHRASES = {
     "made-inside": Phrase(
-        "With ids made inside SQLite, by a function of Python, {took}.",
+        "Ids generated inside SQLite, by a Python function: {took}.",
         took=Finding("inside-took", times=1.5),
     ),
-    "inside-took": Phrase("it took {times:times} as long", times=1.5),
-    "inside-compared": Phrase("it took {ratio:compared as long}", ratio=Ratio(1.5, 1.4, 1.6, 5)),
+    "inside-took": Phrase("{times:times} as long", times=1.5),
+    "inside-compared": Phrase("{ratio:compared as long}", ratio=Ratio(1.5, 1.4, 1.6, 5)),
     "inside-unclear": Phrase(
-        "whether it takes longer can't be told ({ratio} times)", ratio=Ratio(1.1, 0.8, 1.5, 5)
+        "cannot tell whether slower ({ratio} times as long)", ratio=Ratio(1.1, 0.8, 1.5, 5)
     ),
     "id-type": Phrase(
-        "{schema}: [take int where one database gives all ids ({int_cost}), ]{has_int?else|take} {chosen}"
-        "[; whether {unclear:or} is quicker can't be told].",
+        "{schema}: [use int if one database assigns all ids ({int_cost}). ]{has_int?Otherwise use|use} "
+        "{chosen}.[ Cannot tell whether {unclear:or} is faster.]",
         schema="pair-rowid",
         int_cost=_COST,
         has_int=True,
         chosen=Finding("type-chosen", type="uuid7", dated=False, cost=_COST),
         unclear=("ulid",),
     ),
-    "type-base": Phrase("uuid4, beside which no other gains time or space"),
+    "type-base": Phrase("uuid4 (no other type saves time or space)"),
     "type-chosen": Phrase(
-        "{type}{dated?, which says when it was made|} ({cost})", type="uuid7", dated=True, cost=_COST
+        "{type}{dated?, which contains its creation time|} ({cost})", type="uuid7", dated=True, cost=_COST
     ),
-    "type-cost": Phrase("{time}[, {file:two} of its file]", time=_TIME, file=0.76),
+    "type-cost": Phrase("{time}[; {file:two} of its file size]", time=_TIME, file=0.76),
     "type-time": Phrase("{ratio} of uuid4's time", ratio=Ratio(0.8, 0.75, 0.85, 5)),
-    "type-time-equal": Phrase("about uuid4's time"),
-    "type-time-unclear": Phrase("its time can't be told from uuid4's"),
+    "type-time-equal": Phrase("about equal to uuid4's time"),
+    "type-time-unclear": Phrase("cannot tell whether faster than uuid4"),
     "id-type-least": Phrase(
         "{schemas:semicolons}.",
         schemas=(
@@ -43,8 +43,8 @@ PHRASES = {
         ),
     ),
     "type-least": Phrase(
-        "{schema}: {quickest} took least time ({seconds:rounded} s)"
-        "[ and [{smallest} ]least space ({file:two} of uuid4's)]",
+        "{schema}: {quickest} took the least time ({seconds:rounded} s)[ and [{smallest} ]the least space "
+        "({file:two} of uuid4's)]",
         schema="pair-rowid",
         quickest="int",
         seconds=2.1,
@@ -60,10 +60,12 @@ PHRASES = {
         megabytes=5.2,
         unique=Finding("unique", schemas=("pair-norowid",), one=True, costs=()),
     ),
-    "schema-least": Phrase("{schema} took least time ({seconds:rounded} s)", schema="no-key", seconds=2.1),
+    "schema-least": Phrase(
+        "{schema} took the least time ({seconds:rounded} s)", schema="no-key", seconds=2.1
+    ),
     "schemas-lead": Phrase(
-        "quickest: {schemas} ({about?about |}{seconds:rounded} s)"
-        "{equal?, which are about equal|}{unclear?, which can't be told apart|}",
+        "fastest: {schemas} ({about?about |}{seconds:rounded} s{equal?; about equal|}{unclear?; cannot "
+        "tell which is fastest|})",
         schemas=("no-key", "id-rowid"),
         about=True,
         seconds=2.1,
@@ -71,13 +73,13 @@ PHRASES = {
         unclear=False,
     ),
     "unique": Phrase(
-        "Only {schemas} keep{one?s|} a pick from being there twice[: {costs} the smallest file].",
+        "Only {schemas} prevent{one?s|} duplicate picks[; size: {costs} the smallest file].",
         schemas=("pair-rowid",),
         one=True,
         costs=(Finding("schema-costs", schema="pair-rowid", times=1.6),),
     ),
     "unique-unmeasured": Phrase(
-        "Only {schemas} keep a pick from being there twice: measure them with --schema.",
+        "Only {schemas} prevent duplicate picks: measure them with --schema.",
         schemas=("pair-norowid", "pair-rowid"),
     ),
     "schema-costs": Phrase("{schema} {times:times}", schema="pair-rowid", times=1.6),

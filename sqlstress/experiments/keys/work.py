@@ -4,27 +4,87 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.keys import ids, schemas
-from sqlstress.experiments.keys.ids import ASCENDING, SIZE, picked_by, picks_in, users_of
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.worker import ASCENDING, MAKERS, SIZE, picked_by, users_of
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse, paced
+from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.files import watched
 from sqlstress.targets.sqlite.place import SqlitePlace
 
+# The tables. They are those of the experiment that this one repeats, in the order in which it came to them;
+# see docs/keys.md for what its text leaves open.
+
+
+_HAS_UNIXEPOCH = (3, 38)
+_REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
+LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
+    "users": lambda number: (f"user number {number:06}",),
+    "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
+}
+"""Table → what is stored of a user or an item, besides its id."""
+
+
+def has_created_at(picks: Picks) -> bool:
+    """Return whether a pick has a column with the time: an id of one's own can hold it."""
+    return picks.schema in ("no-key", "pair-rowid")
+
+
+def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
+    """Yield the statements that create the tables and the indices."""
+    id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
+    has_unixepoch = tuple(map(int, sqlite_version.split(".")[:2])) >= _HAS_UNIXEPOCH
+    now = "unixepoch()" if has_unixepoch else "CAST(strftime('%s', 'now') AS INT)"
+    yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
+    yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
+    columns = ",\n    ".join(
+        [
+            *[f"id {id_type} NOT NULL PRIMARY KEY"] * picks.own_id,
+            f"user {id_type} NOT NULL",
+            f"item {id_type} NOT NULL",
+            "priority INT",
+            "public BOOLEAN NOT NULL DEFAULT true",
+            "done BOOLEAN NOT NULL DEFAULT false",
+            "when_done INT",
+            *[f"created_at INT NOT NULL DEFAULT ({now})"] * has_created_at(picks),
+            f"last_updated INT NOT NULL DEFAULT ({now})",
+            _REFERENCE.format("user"),
+            _REFERENCE.format("item"),
+            *["PRIMARY KEY (user, item)"] * picks.schema.startswith("pair-"),
+        ]
+    )
+    yield f"CREATE TABLE picks (\n    {columns}\n)" + " WITHOUT ROWID" * picks.schema.endswith("-norowid")
+    yield "CREATE INDEX picks_by_user ON picks (user)"
+    yield "CREATE INDEX picks_by_item ON picks (item)"
+
+
+def as_inserted(picks: Picks, begin_s: int | None, end_s: int | None) -> str:
+    """Return the condition that a pick's other columns hold what an insertion leaves in them.
+
+    The times, in seconds since 1970, are those between which it was; None where no clock can tell.
+    """
+    parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
+    parts += ["created_at IS last_updated"] * has_created_at(picks)
+    if begin_s is None or end_s is None:
+        parts.append("typeof(last_updated) = 'integer'")
+    else:
+        parts.append(f"last_updated BETWEEN {begin_s} AND {end_s}")
+    return " AND ".join(parts)
+
+
 CLOCK_TOLERANCE_S = 1.0
 """By how much the time of day may differ from what has passed until it is no witness any more."""
-FIRST_YEAR, LAST_YEAR = 1965, 2023
 
 
 class KeysWork(ProvenWork):
@@ -34,43 +94,43 @@ class KeysWork(ProvenWork):
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        self.picks = picks_in(case)
+        self.picks: Picks = case.spec
         self._words = shared_words(case.concurrency)
         self.shared = (self._words,)
-        self._users: list[Any] = []
-        self._items: list[Any] = []
+        self._ids: dict[str, list[Any]] = {}
         self._begun = 0.0, 0.0
 
     def create(self, pulse: Pulse) -> None:
         """Create the tables, and fill those of the users and of the items."""
-        self._users = self._identifiers(self.picks.users, pulse)
-        self._items = self._identifiers(self.picks.items, pulse)
+        for table, count in (("users", self.picks.users), ("items", self.picks.items)):
+            make = MAKERS[self.picks.id_type]() if self.picks.id_type != "int" else None
+            numbers = paced(range(1, count + 1), pulse)
+            self._ids[table] = [make() if make else number for number in numbers]
         self._begun = time.time(), time.monotonic()
         _, version = load_driver(self.case.driver).versions()
-        self.place.create_tables(schemas.definitions(self.picks, version), pulse)
+        self.place.create_tables(definitions(self.picks, version), pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
-            users = ((one, *_user(n)) for n, one in enumerate(paced(self._users, pulse)))
-            connection.run_many("INSERT INTO users VALUES (?, ?)", users)
-            items = ((one, *_item(n)) for n, one in enumerate(paced(self._items, pulse)))
-            connection.run_many("INSERT INTO items VALUES (?, ?, ?)", items)
+            for table, places in (("users", "?, ?"), ("items", "?, ?, ?")):
+                rows = ((row_id, *others) for row_id, others in self._listed(table, pulse))
+                connection.run_many(f"INSERT INTO {table} VALUES ({places})", rows)
             connection.rows("COMMIT")
 
-    def _identifiers(self, number: int, pulse: Pulse) -> list[Any]:
-        if self.picks.id_type == "int":
-            return list(range(1, number + 1))
-        make = ids.maker(self.picks.id_type)
-        return [make() for _ in paced(range(number), pulse)]
+    def _listed(self, table: str, pulse: Pulse) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+        """Yield each user or item as it was made: its id, and the other columns."""
+        for number, row_id in enumerate(paced(self._ids[table], pulse)):
+            yield row_id, LISTED[table](number)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
-        told, found = self._acknowledged(outcomes, pulse), Found()
+        known, found = self._acknowledged(outcomes, pulse), Found()
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
-        yield examined("picks", lambda: check_picks(told, self._scan(found, pulse), pulse))
+        yield examined("picks", lambda: check_picks(known, self._scan(found, pulse), pulse))
         yield examined("foreign keys", lambda: self._check_foreign_keys(found, pulse))
         if self.picks.own_id:
-            yield self._check_ids(outcomes, told, found, pulse)
+            by_worker = [paced(users_of(self.case, outcome.worker), pulse) for outcome in outcomes]
+            yield check_ids(by_worker, known, found, self.picks.id_type)
 
     def _acknowledged(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Acknowledged:
         picked: dict[int, Sequence[int]] = {}
@@ -85,16 +145,24 @@ class KeysWork(ProvenWork):
             picked.update((user, picked_by(self.case, user)) for user in begun)
         return Acknowledged(picked, unknown)
 
+    def _check_lists(self, pulse: Pulse) -> Check:
+        wanted = {table: dict(self._listed(table, pulse)) for table in LISTED}
+        with self.place.opened() as connection:
+            found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
+            return check_lists(wanted, found)
+
     def _scan(self, found: Found, pulse: Pulse) -> Found:
         """Add every row of the table, read in the table itself and not in an index."""
-        users, items = ({one: n for n, one in enumerate(known)} for known in (self._users, self._items))
-        own = "id" if self.picks.own_id else "NULL"
-        intact = schemas.as_inserted(self.picks, *self._span())
+        users, items = (
+            {row_id: number for number, row_id in enumerate(self._ids[table])} for table in ("users", "items")
+        )
+        pick_id = "id" if self.picks.own_id else "NULL"
+        intact = as_inserted(self.picks, *self._span())
         with self.place.opened() as connection:
-            rows = connection.iterate(f"SELECT {own}, user, item, {intact} FROM picks NOT INDEXED")
-            for one, user, item, is_intact in paced(rows, pulse):
+            rows = connection.iterate(f"SELECT {pick_id}, user, item, {intact} FROM picks NOT INDEXED")
+            for pick, user, item, is_intact in paced(rows, pulse):
                 if user in users and item in items:
-                    found.picks.setdefault(users[user], {}).setdefault(items[item], []).append(one)
+                    found.picks.setdefault(users[user], {}).setdefault(items[item], []).append(pick)
                     if not is_intact:
                         found.altered.append((users[user], items[item]))
                 else:
@@ -110,41 +178,16 @@ class KeysWork(ProvenWork):
             return None, None
         return int(begun_s) - 1, int(now_s) + 1
 
-    def _check_lists(self, pulse: Pulse) -> Check:
-        wanted: dict[str, dict[Any, tuple[Any, ...]]] = {
-            "users": {one: _user(n) for n, one in enumerate(paced(self._users, pulse))},
-            "items": {one: _item(n) for n, one in enumerate(paced(self._items, pulse))},
-        }
-        with self.place.opened() as connection:
-            found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
-            return check_lists(wanted, found)
-
     def _check_foreign_keys(self, found: Found, pulse: Pulse) -> Check:
         with self.place.opened() as connection:
             dangling = watched(connection, "PRAGMA foreign_key_check", pulse)
         return check_foreign_keys(dangling, found.rows())
 
-    def _check_ids(
-        self, outcomes: Sequence[Outcome], told: Acknowledged, found: Found, pulse: Pulse
-    ) -> Check:
-        by_worker = [paced(users_of(self.case, outcome.worker), pulse) for outcome in outcomes]
-        return check_ids(by_worker, told, found, self.picks.id_type)
-
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the space that the database takes, unless what is in it is wrong."""
-        if trial.verdict.status == "failed":
+        if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))
-
-
-def _user(number: int) -> tuple[str]:
-    """Return what is stored of a user besides its id."""
-    return (f"user number {number:06}",)
-
-
-def _item(number: int) -> tuple[str, int]:
-    """Return what is stored of an item besides its id."""
-    return f"item number {number:06}", FIRST_YEAR + number % (LAST_YEAR - FIRST_YEAR + 1)
 
 
 # The proof, as pure functions: from the picks that workers were told are there to those that are.
@@ -176,7 +219,7 @@ class Found:
         return sum(len(ids) for items in self.picks.values() for ids in items.values())
 
 
-def check_picks(told: Acknowledged, found: Found, pulse: Pulse) -> Check:
+def check_picks(known: Acknowledged, found: Found, pulse: Pulse) -> Check:
     """Judge every row: each acknowledged pick is there once, and nothing else is."""
     tally = Tally("picks")
     for text in found.strangers:
@@ -184,27 +227,23 @@ def check_picks(told: Acknowledged, found: Found, pulse: Pulse) -> Check:
         tally.problem(text)
     for user, item in found.altered:
         tally.problem(f"user {user}'s pick of item {item} holds what nobody wrote")
-    for user in paced(sorted({*told.picked, *found.picks}), pulse):
-        there = found.picks.get(user, {})
+    for user in paced(sorted({*known.picked, *found.picks}), pulse):
+        there, wanted = found.picks.get(user, {}), Counter(known.picked.get(user, ()))
         tally.checked += sum(map(len, there.values()))
-        if there or user not in told.unknown:
-            for text in _objections(user, Counter(told.picked.get(user, ())), there):
-                tally.problem(text)
+        if not there and user in known.unknown:
+            continue
+        for item in sorted({*wanted, *there}):
+            times = len(there.get(item, ()))
+            if not wanted[item]:
+                tally.problem(f"user {user}'s pick of item {item} was never acknowledged")
+            elif not times:
+                tally.problem(f"user {user}'s pick of item {item} is gone")
+            elif times > 1:
+                tally.problem(f"user {user}'s pick of item {item} is there {times} times")
     return tally.check()
 
 
-def _objections(user: int, wanted: Counter[int], there: Mapping[int, Sequence[Any]]) -> Iterable[str]:
-    for item in sorted({*wanted, *there}):
-        times = len(there.get(item, ()))
-        if not wanted[item]:
-            yield f"user {user} has picked item {item}, which no worker was told"
-        elif not times:
-            yield f"user {user}'s pick of item {item} is gone"
-        elif times > 1:
-            yield f"user {user}'s pick of item {item} is there {times} times"
-
-
-def check_ids(by_worker: Iterable[Iterable[int]], told: Acknowledged, found: Found, id_type: str) -> Check:
+def check_ids(by_worker: Iterable[Iterable[int]], known: Acknowledged, found: Found, id_type: str) -> Check:
     """Judge the picks' own ids: no two are the same, and those ascend of which that is promised.
 
     `by_worker` are the users of each worker, in the order in which it inserted their picks.
@@ -212,36 +251,39 @@ def check_ids(by_worker: Iterable[Iterable[int]], told: Acknowledged, found: Fou
     tally = Tally("identifiers")
     seen: set[Any] = set()
     for users in by_worker:
-        users_ids = [_ids_of(user, told, found) for user in users]
-        own = [one for its in users_ids for one in its]
-        for one in own:
-            tally.checked += 1
-            if not _fits(one, id_type):
-                tally.problem(f"{shown(one)} is not of the type {id_type}")
-            elif one in seen:
-                tally.problem(f"{shown(one)} is there twice")
-            seen.add(one)
+        by_user: list[list[Any]] = []
+        for user in users:
+            there = found.picks.get(user, {})
+            by_user.append([])
+            for pick_id in (
+                pick_id for item in known.picked.get(user, ()) for pick_id in there.get(item, ())
+            ):
+                tally.checked += 1
+                if id_type == "int":
+                    fits = isinstance(pick_id, int)
+                else:
+                    fits = isinstance(pick_id, bytes) and len(pick_id) == SIZE
+                if not fits:
+                    tally.problem(f"{shown(pick_id)} is not of the type {id_type}")
+                    continue
+                if pick_id in seen:
+                    tally.problem(f"{shown(pick_id)} is there twice")
+                seen.add(pick_id)
+                by_user[-1].append(pick_id)
         if id_type == "int":
-            for text in _gaps(users_ids):
+            for text in _gaps(by_user):
                 tally.problem(text)
         elif id_type in ASCENDING:
-            for earlier, later in pairwise(one for one in own if _fits(one, id_type)):
+            for earlier, later in pairwise(chain.from_iterable(by_user)):
                 if earlier > later:
                     tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is less")
     return tally.check()
 
 
-def _ids_of(user: int, told: Acknowledged, found: Found) -> list[Any]:
-    """Return the ids of a user's picks, in the order in which they were inserted."""
-    there = found.picks.get(user, {})
-    return [one for item in told.picked.get(user, ()) for one in there.get(item, ())]
-
-
-def _gaps(by_user: Iterable[Sequence[Any]]) -> Iterator[str]:
+def _gaps(by_user: Iterable[Sequence[int]]) -> Iterator[str]:
     """Yield what is wrong with numbers, of which a transaction takes those that follow on each other."""
     latest = 0
-    for own in by_user:
-        numbers = [one for one in own if isinstance(one, int)]
+    for numbers in by_user:
         for earlier, later in pairwise((latest, *numbers)):
             if earlier >= later:
                 yield f"{later} was made after {earlier}, and is less"
@@ -257,27 +299,16 @@ def check_lists(
     tally = Tally("users and items")
     for table, rows in wanted.items():
         left = dict(rows)
-        for one, *others in found[table]:
+        for row_id, *others in found[table]:
             tally.checked += 1
-            right = left.pop(one, None)
+            right = left.pop(row_id, None)
             if right is None:
-                tally.problem(f"{shown(one)} of {table} is there, and nobody made it")
+                tally.problem(f"{shown(row_id)} of {table} is there, and nobody made it")
             elif right != tuple(others):
-                tally.problem(f"{shown(one)} of {table} reads {tuple(others)!r:.80}, and not {right!r}")
-        for one in left:
-            tally.problem(f"{shown(one)} of {table} is gone")
+                tally.problem(f"{shown(row_id)} of {table} reads {tuple(others)!r:.80}, and not {right!r}")
+        for row_id in left:
+            tally.problem(f"{shown(row_id)} of {table} is gone")
     return tally.check()
-
-
-def _fits(one: Any, id_type: str) -> bool:
-    if id_type == "int":
-        return isinstance(one, int)
-    return isinstance(one, bytes) and len(one) == SIZE
-
-
-def shown(one: Any) -> str:
-    """Write an identifier, whatever was found in its place, in a few characters."""
-    return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
 
 
 def check_foreign_keys(dangling: Iterable[tuple[Any, ...]], checked: int) -> Check:
@@ -288,3 +319,8 @@ def check_foreign_keys(dangling: Iterable[tuple[Any, ...]], checked: int) -> Che
         row = "a row" if rowid is None else f"row {rowid}"
         tally.problem(f"{row} of {table} refers to a row of {parent} that is not there")
     return tally.check()
+
+
+def shown(value: Any) -> str:
+    """Write an identifier, whatever was found in its place, in a few characters."""
+    return value.hex()[:40] if isinstance(value, bytes) else f"{value!r:.40}"

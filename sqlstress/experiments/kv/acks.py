@@ -12,8 +12,9 @@ Every worker has an area of 64-bit words that nobody else writes:
     counts  for each counter, the worker's acknowledged updates
 
 A slot is a key, or the place of a key in a hash-selected subset when keys times workers would take
-too much memory. When a chunk is done its writes are folded into the last three arrays; of a worker
-that died, the parent folds the chunk that was under way.
+too much memory; of the published script, whose keys nobody knows before, it is one of the worker's sets.
+When a chunk is done its writes are folded into the last three arrays; of a worker that died, the parent
+folds the chunk that was under way.
 
 The stamps are a row of begins and a row of ends. In a closed loop, where every operation begins when the
 one before it has ended, they lie one over the other, a word apart: so a single store is both.
@@ -22,12 +23,12 @@ one before it has ended, they lie one over the other, a word apart: so a single 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress, count, repeat
-from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.protocols import Stamps
+from sqlstress.experiments.kv.keys import coprime
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -45,9 +46,6 @@ _STRETCH = 512
 UNTRACKED = -1
 """The slot of a key for which there was no room."""
 
-Words = Any
-"""A writable sequence of 64-bit integers that can be sliced: a memoryview of format "q"."""
-
 
 class Shape(NamedTuple):
     """How many words of each kind a worker's area has."""
@@ -64,49 +62,47 @@ class Shape(NamedTuple):
     """Whether an operation may begin later than the one before it ended: then its begin is stored apart."""
 
     @property
-    def words(self) -> int:
-        """Words of one worker's area."""
-        return sum(self.chunk_words) + 3 * self.slots + self.counters
-
-    @property
-    def chunk_words(self) -> tuple[int, int, int, int]:
-        """Words of `meta`, `stamps`, `rows` and `written`."""
-        rows = self.operations * self.width
-        return META, self.ends_from + self.operations, rows, -(-rows // 8)
-
-    @property
     def ends_from(self) -> int:
         """Where in `stamps` the row of ends begins; that of the begins does so at 0."""
         return self.operations if self.idle else 1
 
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Words of `meta`, `stamps`, `rows` and `written`, of what is known of the slots, and of `counts`."""
+        rows = self.operations * self.width
+        return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
-def shape_of(case: Case, keys: int) -> Shape:
-    """Return the shape for a case whose workers write to this many different keys."""
-    width = case.spec.batch
-    slots = min(keys, MEMORY_BUDGET // (24 * case.concurrency))
-    counters = case.buckets * COUNTERS if case.spec.update_ratio else 0
-    return Shape(width, max(8, CHUNK_ROWS // width), slots, counters, idle=case.arrivals is not None)
+    @property
+    def words(self) -> int:
+        """Words of one worker's area."""
+        return sum(self.parts)
+
+
+def shape_of(case: Case) -> Shape:
+    """Return the shape of the areas of a case's workers."""
+    load = case.spec
+    if case.workload == "classic":
+        return Shape(1, CHUNK_ROWS, case.ops or 0, 0)
+    slots = min(load.key_space, MEMORY_BUDGET // (24 * case.concurrency))
+    counters = case.buckets * COUNTERS if load.update_ratio else 0
+    return Shape(load.batch, max(8, CHUNK_ROWS // load.batch), slots, counters, case.arrivals is not None)
 
 
 class Area:
     """One worker's area, as named slices of the shared words."""
 
-    def __init__(self, words: Words, shape: Shape, worker: int) -> None:
-        start = (worker - 1) * shape.words
+    def __init__(self, words: Any, shape: Shape, worker: int) -> None:
+        """`words` are 64-bit integers that can be sliced and written: a memoryview of format "q"."""
         self.shape = shape
-        self._words = words[start : start + shape.words]
-        self.meta, stamps, self.rows, written = self._split(0, shape.chunk_words)
+        start, parts = (worker - 1) * shape.words, []
+        for length in shape.parts:
+            parts.append(words[start : start + length])
+            start += length
+        # Of each slot its three words lie side by side: to enter a write is one cache miss, not three.
+        self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
-        last, self.counts = self._split(sum(shape.chunk_words), (3 * shape.slots, shape.counters))
-        # Side by side: to enter a write is one cache miss, not three.
-        self.last = last
-        self.sequences, self.begins, self.ends = (last[column::3] for column in range(3))
-
-    def _split(self, start: int, lengths: Sequence[int]) -> Iterator[Words]:
-        for length in lengths:
-            yield self._words[start : start + length]
-            start += length
+        self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
         """Say what the next chunk will write, before any of it is written; `rows` is an array("q").
@@ -127,19 +123,16 @@ class Area:
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
         """Enter the writes of done operations, `rows` being the chunk's; to do it twice does no harm."""
-        sequences, begins, ends = self.sequences, self.begins, self.ends
-        done = zip(rows, count(self.meta[1]), *self._by_row(stamps), strict=False)
+        sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
+        by_row: Iterable[Iterable[int]] = stamps
+        if width > 1:  # each stamp is that of all rows of its operation
+            by_row = (chain.from_iterable(map(repeat, each, repeat(width))) for each in stamps)
+        done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            sequences[slot] = sequence
+            # The sequence number comes last: see `enter` in native/record.c.
             begins[slot] = begin
             ends[slot] = end
-
-    def _by_row(self, stamps: Stamps) -> Iterable[Iterable[int]]:
-        """Repeat each stamp for every row of its operation."""
-        width = self.shape.width
-        if width == 1:
-            return stamps
-        return (chain.from_iterable(map(repeat, each, repeat(width))) for each in stamps)
+            sequences[slot] = sequence
 
     def settled(self) -> None:
         """Say that the chunk is done and folded."""
@@ -159,6 +152,11 @@ class Area:
         under_way = slice(done * width, (done + 1) * width)
         numbered = enumerate(rows[under_way], self.meta[1] + done * width)
         return dict(compress(numbered, self.written[under_way].tolist()))
+
+
+def area_of(case: Case, words: Any, worker: int) -> Area:
+    """Return a worker's area of the array that the parent shares with the workers of a case."""
+    return Area(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:
@@ -185,13 +183,9 @@ class Slots:
     """Which slot a key has. With room for all keys a key's number is its slot."""
 
     def __init__(self, keys: int, slots: int) -> None:
-        self.keys = keys
-        self.slots = slots
-        self.all_tracked = slots >= keys
+        self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
         # A multiplication modulo the number of keys is a permutation, and so a hash without collisions.
-        self.step = next(
-            step for step in range(int(keys * 0.618) | 1, 3 * keys + 3, 2) if gcd(step, keys) == 1
-        )
+        self.step = coprime(keys)
 
     def slot(self, number: int) -> int:
         """Return the slot of a key's number, or UNTRACKED."""
@@ -199,7 +193,3 @@ class Slots:
             return number
         place = number * self.step % self.keys
         return place if place < self.slots else UNTRACKED
-
-    def covered(self) -> float:
-        """Return the share of the keys that are tracked."""
-        return self.slots / self.keys

@@ -5,21 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.loop import Window
-from sqlstress.statistics.series import (
-    BUSY_CHECKPOINTS,
-    CHECKPOINT_TIME,
-    CHECKPOINTED_FRAMES,
-    CHECKPOINTS,
-    LARGEST_WAL,
-    LONGEST_CHECKPOINT,
-    STUCK_CHECKPOINTS,
-    WAL_FRAMES,
-    WAL_SIZE,
-    Series,
-)
+from sqlstress.statistics import series
+from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import walindex
 
@@ -28,20 +18,20 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 
-# When a process beside the workers does something, and what its figures are over the window.
-
-
 _SLEEP_S = 0.02
 """How soon it is noticed that the trial is over."""
+MOST = 600
+"""Stretches of a figure."""
+PATIENCE_MS = 1000
+"""How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
 
 
 class Timing:
-    """The interval of a case, and its window; times are in perf_counter_ns."""
+    """When a process beside the workers does something; times are in perf_counter_ns."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
-        self._opens_ns, self._ended = window.opens_ns, ended
-        self._closes_ns = window.closes_ns
+        self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
         """Yield again and again, with a pause of the interval in between, until it is over.
@@ -50,22 +40,18 @@ class Timing:
         """
         while not self.over():
             yield
-            self._wait_until(time.perf_counter_ns() + self.interval_ns)
+            then_ns = time.perf_counter_ns() + self.interval_ns
+            while not self.over() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
+                time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
 
     def over(self) -> bool:
         """Say whether there is nothing more to do."""
-        return self._ended() or time.perf_counter_ns() >= self._closes_ns
-
-    def _wait_until(self, then_ns: int) -> None:
-        while not self.over() and (left_ns := then_ns - time.perf_counter_ns()) > 0:
-            time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
+        return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
         """Return how long after the opening a time lies; None when it lies outside of the window."""
-        return at_ns - self._opens_ns if self._opens_ns <= at_ns < self._closes_ns else None
-
-
-MOST = 600
+        opens_ns = self._window.opens_ns
+        return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
 
 class Stretches:
@@ -75,7 +61,7 @@ class Stretches:
     largest of them, whichever the figure is) stays exact, however long it goes on.
     """
 
-    def __init__(self, name: str, unit: str, width_ns: int, fold: Callable[[int, int], int]) -> None:
+    def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
         """`fold` makes one value of two: `add`, or `max`."""
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
@@ -83,14 +69,11 @@ class Stretches:
     def add(self, at_ns: int, value: int) -> None:
         """Take a value of a time, in ns after the window opened."""
         while at_ns // self._width_ns >= MOST:
-            self._widen()
+            self._width_ns *= 2
+            values, self._values = self._values, {}
+            for place, earlier in values.items():
+                self._put(place // 2, earlier)
         self._put(at_ns // self._width_ns, value)
-
-    def _widen(self) -> None:
-        self._width_ns *= 2
-        values, self._values = self._values, {}
-        for place, value in values.items():
-            self._put(place // 2, value)
 
     def _put(self, place: int, value: int) -> None:
         self._values[place] = self._fold(self._values[place], value) if place in self._values else value
@@ -98,26 +81,8 @@ class Stretches:
     def series(self) -> Series:
         """Return the values in the order of time, each with the beginning of its stretch."""
         places = sorted(self._values)
-        return Series(
-            self._name,
-            self._unit,
-            tuple(self._values[place] for place in places),
-            tuple(place * self._width_ns for place in places),
-        )
-
-
-def summed(name: str, unit: str, width_ns: int) -> Stretches:
-    """Return a figure of which a stretch has the sum."""
-    return Stretches(name, unit, width_ns, add)
-
-
-def largest(name: str, unit: str, width_ns: int) -> Stretches:
-    """Return a figure of which a stretch has the largest."""
-    return Stretches(name, unit, width_ns, max)
-
-
-PATIENCE_MS = 1000
-"""How long a checkpoint waits for a lock: while RESTART and TRUNCATE wait for a reader, nobody can write."""
+        values = tuple(self._values[place] for place in places)
+        return Series(self._name, self._unit, values, tuple(place * self._width_ns for place in places))
 
 
 class Checkpointer:
@@ -143,64 +108,47 @@ class Checkpointer:
                 begun = time.perf_counter_ns()
                 (answer,) = connection.rows(self._sql)
                 now = time.perf_counter_ns()
-                answers.take(number, Answer(*answer), now - begun, timing.within(now))
+                answers.take(number, answer, now - begun, timing.within(now))
         return answers.series()
 
     def close(self) -> None:
         self._client.close()
 
 
-class Answer(NamedTuple):
-    """What PRAGMA wal_checkpoint answers: busy says nothing about whether frames were left in the WAL."""
-
-    busy: int
-    frames: int
-    """-1, as the next one, when it could not even look."""
-    checkpointed: int
-
-
 class Answers:
     """What became of the checkpoints within the window."""
 
     def __init__(self, width_ns: int, files: int) -> None:
-        self._count = summed(CHECKPOINTS, "checkpoints", width_ns)
-        self._busy = summed(BUSY_CHECKPOINTS, "checkpoints", width_ns)
-        self._stuck = largest(STUCK_CHECKPOINTS, "checkpoints", width_ns)
-        self._time = summed(CHECKPOINT_TIME, "ns", width_ns)
-        self._longest = largest(LONGEST_CHECKPOINT, "ns", width_ns)
+        self._figures = (
+            Stretches(width_ns, series.CHECKPOINTS, "checkpoints", add),
+            Stretches(width_ns, series.BUSY_CHECKPOINTS, "checkpoints", add),
+            Stretches(width_ns, series.STUCK_CHECKPOINTS, "checkpoints", max),
+            Stretches(width_ns, series.CHECKPOINT_TIME, "ns", add),
+            Stretches(width_ns, series.LONGEST_CHECKPOINT, "ns", max),
+        )
         self._in_a_row = [0] * files
         self._reached = [-1] * files
 
-    def take(self, file: int, answer: Answer, took_ns: int, at_ns: int | None) -> None:
-        """Take an answer, and when it came: in ns after the opening of the window, None outside of it."""
-        in_a_row = self._count_stuck(file, answer)
-        if at_ns is None:
-            return
-        self._count.add(at_ns, 1)
-        self._busy.add(at_ns, answer.busy)
-        self._stuck.add(at_ns, in_a_row)
-        self._time.add(at_ns, took_ns)
-        self._longest.add(at_ns, took_ns)
+    def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
+        """Take an answer, and when it came: in ns after the opening of the window, None outside of it.
 
-    def _count_stuck(self, file: int, answer: Answer) -> int:
-        """Return how many checkpoints in a row, this one included, have left frames and got no further.
-
-        Any short read makes a checkpoint leave some, but the next one gets further.
+        It is (busy, frames, checkpointed): busy says nothing about whether frames were left in the WAL, and
+        the other two are -1 when it could not even look. Stuck are checkpoints in a row that have left frames
+        and got no further: any short read makes one leave some, but the next one gets further.
         """
-        if answer.frames >= 0:
-            further = answer.checkpointed != self._reached[file]
-            self._reached[file] = answer.checkpointed
-            left = answer.frames > answer.checkpointed
-            self._in_a_row[file] = left * (1 if further else self._in_a_row[file] + 1)
-        return self._in_a_row[file]
+        busy, frames, checkpointed = answer
+        if frames >= 0:
+            further = checkpointed != self._reached[file]
+            self._reached[file] = checkpointed
+            self._in_a_row[file] = (frames > checkpointed) * (1 if further else self._in_a_row[file] + 1)
+        if at_ns is not None:
+            values = (1, busy, self._in_a_row[file], took_ns, took_ns)
+            for figure, value in zip(self._figures, values, strict=True):
+                figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
         """Return the counts and times, stretch by stretch."""
-        figures = (self._count, self._busy, self._stuck, self._time, self._longest)
-        return [figure.series() for figure in figures]
-
-
-_TICK_S = 0.02
+        return [figure.series() for figure in self._figures]
 
 
 class PinnedReader:
@@ -216,7 +164,7 @@ class PinnedReader:
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Do nothing until the trial is over."""
         while not ended():
-            time.sleep(_TICK_S)
+            time.sleep(_SLEEP_S)
         return []
 
     def close(self) -> None:
@@ -227,34 +175,28 @@ class WalWatcher:
     """Looks at every file once in each interval. What it tells is summed over the files."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
-        self._case = case
-        self._files = place.paths
+        self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Look at all files, again and again, while the window is open."""
         timing = Timing(self._case, window, ended)
-        frames, checkpointed, size, of_one = (
-            largest(name, unit, timing.interval_ns)
-            for name, unit in (
-                (WAL_FRAMES, "frames"),
-                (CHECKPOINTED_FRAMES, "frames"),
-                (WAL_SIZE, "bytes"),
-                (LARGEST_WAL, "bytes"),
-            )
-        )
+        width_ns = timing.interval_ns
+        frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)
+        checkpointed = Stretches(width_ns, series.CHECKPOINTED_FRAMES, "frames", max)
+        size = Stretches(width_ns, series.WAL_SIZE, "bytes", max)
+        largest = Stretches(width_ns, series.LARGEST_WAL, "bytes", max)
         for _ in timing.rounds():
             at_ns = timing.within(time.perf_counter_ns())
             if at_ns is None:
                 continue
             sizes = [walindex.wal_bytes(path) for path in self._files]
-            found = [walindex.read(path) for path in self._files]
+            indexes = [index for path in self._files if (index := walindex.read(path))]
             size.add(at_ns, sum(sizes))
-            of_one.add(at_ns, max(sizes))
-            seen = [one for one in found if one]
-            if len(seen) == len(found):  # else a sum would be one of fewer files
-                frames.add(at_ns, sum(one.frames for one in seen))
-                checkpointed.add(at_ns, sum(one.checkpointed for one in seen))
-        return [figure.series() for figure in (frames, checkpointed, size, of_one)]
+            largest.add(at_ns, max(sizes))
+            if len(indexes) == len(sizes):  # else a sum would be one of fewer files
+                frames.add(at_ns, sum(index.frames for index in indexes))
+                checkpointed.add(at_ns, sum(index.checkpointed for index in indexes))
+        return [figure.series() for figure in (frames, checkpointed, size, largest)]
 
     def close(self) -> None:
         pass

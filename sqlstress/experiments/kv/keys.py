@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import islice
+from itertools import count, islice
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,16 +21,6 @@ Draw = Callable[[int], "array[int]"]
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
-
-
-class Zipf(NamedTuple):
-    """What Gray's method needs of a key space, and the step by which ranks are scattered over it."""
-
-    total: float
-    second: float
-    eta: float
-    alpha: float
-    step: int
 
 
 def to_text(number: int) -> str:
@@ -66,12 +56,14 @@ def number_of(key: object, key_type: str) -> int | None:
 
 
 def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
-    """Return the function that draws key numbers for one worker."""
-    if load.distribution == "sequential":
-        return _sequential(load.key_space, worker * load.key_space // workers)
+    """Return the function that draws key numbers for one worker, who is counted from 0."""
+    key_space = load.key_space
     if load.distribution == "zipfian":
-        return _zipfian(load.key_space, random)
-    return _uniform(load.key_space, random)
+        return _zipfian(key_space, random)
+    if load.distribution == "uniform":
+        return _uniform(key_space, random)
+    following = (number % key_space for number in count(worker * key_space // workers))
+    return lambda wanted: array("q", islice(following, wanted))
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
@@ -97,19 +89,22 @@ def _uniform(key_space: int, random: Random) -> Draw:
     return draw
 
 
-def _sequential(key_space: int, start: int) -> Draw:
-    def numbers() -> Iterator[int]:
-        position = start
-        while True:
-            yield position % key_space
-            position += 1
+class Zipf(NamedTuple):
+    """What Gray's method needs of a key space, and the step by which ranks are scattered over it."""
 
-    following = numbers()
+    total: float
+    second: float
+    eta: float
+    alpha: float
+    step: int
 
-    def draw(count: int) -> array[int]:
-        return array("q", islice(following, count))
 
-    return draw
+def zipf(key_space: int) -> Zipf:
+    """Return the numbers by which ranks are drawn from a key space."""
+    total = zeta(key_space)
+    second = 1 + 0.5**ZIPF_THETA
+    eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
+    return Zipf(total, second, eta, 1 / (1 - ZIPF_THETA), coprime(key_space))
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
@@ -129,23 +124,12 @@ def _zipfian(key_space: int, random: Random) -> Draw:
             return 1
         return int(key_space * (eta * unit - eta + 1) ** alpha)
 
-    def draw(count: int) -> array[int]:
-        return array("q", [rank() * step % key_space for _ in range(count)])
-
-    return draw
+    return lambda count: array("q", [rank() * step % key_space for _ in range(count)])
 
 
-def zipf(key_space: int) -> Zipf:
-    """Return the numbers by which ranks are drawn from a key space."""
-    total = zeta(key_space, ZIPF_THETA)
-    second = 1 + 0.5**ZIPF_THETA
-    eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
-    return Zipf(total, second, eta, 1 / (1 - ZIPF_THETA), _coprime(key_space))
-
-
-def zeta(count: int, theta: float) -> float:
-    """Return the sum of 1/i**theta for i = 1 to count, beyond 10,000 terms by Euler and Maclaurin."""
-    exact = min(count, 10_000)
+def zeta(count: int) -> float:
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to count, beyond 10,000 terms by Euler and Maclaurin."""
+    theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
         total += (count ** (1 - theta) - exact ** (1 - theta)) / (1 - theta)
@@ -153,8 +137,9 @@ def zeta(count: int, theta: float) -> float:
     return total
 
 
-def _coprime(key_space: int) -> int:
-    step = int(key_space * 0.6180339887) | 1
-    while math.gcd(step, key_space) != 1:
+def coprime(count: int) -> int:
+    """Return a step without a common divisor: multiples of it, modulo the count, are a permutation."""
+    step = int(count * 0.6180339887) | 1
+    while math.gcd(step, count) != 1:
         step += 2
     return step

@@ -10,22 +10,18 @@ takes that regularity out.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sqlstress.experiments.kv.keys import Key, encoder
-from sqlstress.experiments.kv.placement import Placement
-from sqlstress.report.case import Case
-from sqlstress.system.interrupt import Pulse
-from sqlstress.system.sharing import shared_array
+from sqlstress.errors import UsageError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from sqlstress.experiments.kv.keys import Key
+    from sqlstress.report.case import Case
 
-MOST_KEPT = 1_000_000
-"""Keys whose partition is kept for the next trial: 6 to 10 MB a layout."""
 _MASK = (1 << 32) - 1
-_BLOCK = 1 << 14
 
 
 def key_bytes(key: Key) -> bytes:
@@ -55,71 +51,57 @@ def table(keys: Iterable[Key], buckets: int) -> array[int]:
     return array("H", (bucket_of(key, buckets) for key in keys))
 
 
-def shared_arrays(case: Case, pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys ordered by bucket) as shared arrays; None where not needed.
+class Placement:
+    """Keys by bucket, as the parent has computed it and shared it. With one bucket nothing is stored.
 
-    Millions of keys take seconds: `pulse` is called often, and may raise.
+    For transactions of several replaces, the keys of a bucket are taken in pairs that are always
+    written together, so that a torn transaction shows; an odd batch has one more key, from the
+    bucket's last ones, which belong to no pair.
     """
-    load = case.spec
-    if case.buckets == 1:
-        return None, None
-    encode = encoder(load.key_type)
-    bucket_table = shared_array("H", load.key_space)
-    words = memoryview(bucket_table).cast("B").cast("H")
-    for block in _blocks(load.key_space):
-        pulse()
-        words[block.start : block.stop] = table(map(encode, block), case.buckets)
-    if load.batch == 1:
-        return bucket_table, None
-    order = shared_array("I", load.key_space)
-    ordered = memoryview(order).cast("B").cast("I")
-    place = 0
-    for group in _grouped(words, case.buckets, pulse):
-        ordered[place : place + len(group)] = group
-        place += len(group)
-    return bucket_table, order
 
+    def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
+        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None: there is one."""
+        self.buckets, self.batch = case.buckets, case.spec.batch
+        self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
+        self.order = memoryview(order).cast("B").cast("I") if order is not None else None
+        self.starts: list[int] = [0, case.spec.key_space]
+        if self.table is not None and self.order is not None:
+            of_key, places = self.table.__getitem__, range(self.buckets + 1)
+            self.starts = [bisect_left(self.order, bucket, key=of_key) for bucket in places]
+        paired_share = 1 - self.batch % 2 / self.batch
+        self.pairs = [int(self.size(bucket) * paired_share) // 2 for bucket in range(len(self.starts) - 1)]
 
-def shared_arrays_once(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return the same, from the trial before that had the same keys; of very many keys none are kept."""
-    return _once(case, carry, "partition", lambda: shared_arrays(case, pulse))
+    def bucket(self, number: int) -> int:
+        """Return the bucket of a key."""
+        return self.table[number] if self.table is not None else 0
 
+    def members(self, bucket: int) -> Sequence[int]:
+        """Return the keys of a bucket, in ascending order."""
+        members = slice(self.starts[bucket], self.starts[bucket + 1])
+        return range(members.stop) if self.order is None else self.order[members]
 
-def by_bucket_once(
-    case: Case, placement: Placement, carry: dict[Any, Any], pulse: Pulse
-) -> list[Sequence[int]]:
-    """Return what by_bucket returns, kept as the partition is."""
-    return _once(case, carry, "by bucket", lambda: by_bucket(placement, pulse))
+    def member(self, bucket: int, position: int) -> int:
+        """Return the key at a position of a bucket."""
+        place = self.starts[bucket] + position
+        return self.order[place] if self.order is not None else place
 
+    def position(self, bucket: int, number: int) -> int:
+        """Return the position of a key in its bucket."""
+        if self.order is None:
+            return number
+        start = self.starts[bucket]
+        return bisect_left(self.order, number, start, self.starts[bucket + 1]) - start
 
-def _once(case: Case, carry: dict[Any, Any], what: str, make: Callable[[], T]) -> T:
-    load = case.spec
-    key = (what, case.buckets, load.key_space, load.key_type, load.batch > 1)
-    if key in carry:
-        return cast(T, carry[key])
-    found = make()
-    if load.key_space <= MOST_KEPT:
-        carry[key] = found
-    return found
+    def size(self, bucket: int) -> int:
+        """Return the number of keys in a bucket."""
+        return self.starts[bucket + 1] - self.starts[bucket]
 
-
-def _grouped(bucket_table: Any, buckets: int, pulse: Pulse) -> list[array[int]]:
-    groups = [array("I") for _ in range(buckets)]
-    adders = [group.append for group in groups]
-    for block in _blocks(len(bucket_table)):
-        pulse()
-        for number, bucket in zip(block, bucket_table[block.start : block.stop].tolist(), strict=True):
-            adders[bucket](number)
-    return groups
-
-
-def _blocks(count: int) -> Iterator[range]:
-    """Yield the numbers from 0 to count - 1, block by block."""
-    return (range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK))
-
-
-def by_bucket(placement: Placement, pulse: Pulse) -> list[Sequence[int]]:
-    """Return the keys of each bucket, in ascending order."""
-    if placement.table is None:
-        return [range(placement.key_space)]
-    return list(_grouped(placement.table, placement.buckets, pulse))
+    def check_room(self) -> None:
+        """Raise UsageError when a bucket has too few keys for a transaction's distinct keys."""
+        for bucket, pairs in enumerate(self.pairs):
+            size = self.size(bucket)
+            if self.batch > 1 and (pairs < self.batch // 2 or size - 2 * pairs < self.batch % 2):
+                raise UsageError(
+                    f"file {bucket} has {size} keys, too few for transactions of {self.batch} distinct "
+                    "keys. Raise --key-space, or lower --batch or --buckets."
+                )

@@ -3,140 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
-from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import disturbed, throughput
-from sqlstress.analysis.wording import listing, place
-from sqlstress.experiment import face_of
-from sqlstress.experiments.kv import show_wal, show_where
+from sqlstress.analysis.scaling import throughput
+from sqlstress.analysis.wording import files, listing, processes, size
+from sqlstress.experiment import face_of, has_window
+from sqlstress.experiments.kv import show_where
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
-from sqlstress.experiments.kv.show_waits import waiting
-from sqlstress.experiments.kv.show_wal import checkpoints, most, series_of, total
-from sqlstress.experiments.kv.show_where import shares, told, went
-from sqlstress.report import Latency, Run, Trial
+from sqlstress.experiments.kv.load_findings import checkpoints, crowded, most, series_of, total, waiting, went
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.report.results import PROCESSOR, Where
-from sqlstress.show import case_table, sweep_plots
+from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
+    MISSING,
     VERIFIED,
     Block,
     Column,
     Figure,
     Legend,
+    Note,
+    Picture,
     Table,
     count_cell,
+    ms_cell,
+    share_cell,
     table_of,
     verified_legend,
 )
-from sqlstress.show.case_table import (
-    FAILED_SHARE,
-    FAIRNESS,
-    FILES,
-    LONGEST_WAIT,
-    PER_PROCESS,
-    PROCESSES,
-    RATIO,
-    SCALING,
-    SPREAD,
-    TIME,
-    TOTAL,
-    TPS,
-    Cell,
-    Measure,
-    Row,
-    apart_columns,
-    of_latency,
-    of_layouts,
-    p99,
-    percentiles,
-    rows_of,
-    spread_legend,
-)
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
 from sqlstress.show.shown import LoadShown, Value
-from sqlstress.statistics.series import (
-    BUSY_CHECKPOINTS,
-    CHECKPOINT_TIME,
-    CHECKPOINTS,
-    LARGEST_WAL,
-    LONGEST_CHECKPOINT,
-    STUCK_CHECKPOINTS,
-    WAL_SIZE,
-)
-from sqlstress.statistics.units import NS_PER_S, format_count
+from sqlstress.statistics import series
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 
 # The table of the main job: a row per case, a column per figure, and what the columns mean.
 
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    return table_of(rows_of(group), (*apart_columns(group), *of_layouts(group, FIGURES)), _leaving(group))
-
-
-def _leaving(group: Group) -> tuple[str, ...]:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
-    time = () if group.case.ops is not None or face_of(group.case).behaviour.whole_script else ("time s",)
-    return (*time, "TPS per process", "rows/s", *_LEAVING)
+    windows = group.case.ops is None and not face_of(group.case).behaviour.whole_script
+    leaving = (*["time s"] * windows, "TPS per process", "rows/s", *_LEAVING)
+    figures = (*case_table.apart_columns(group), *case_table.of_layouts(group, FIGURES))
+    return table_of(case_table.rows_of(group), figures, leaving)
 
 
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 
 
-def _rate_of(kinds: tuple[str, ...]) -> Cell:
+def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
     """Return the cell of how many of these were done a second, where the load is mixed."""
 
-    def cell(row: Row) -> str | None:
+    def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
-        if face_of(row.run.case).behaviour.whole_script or not all(
-            _done(trials, one) for one in (COMMITS, GETS)
-        ):
+        whole_script = face_of(row.run.case).behaviour.whole_script
+        if whole_script or not all(sum(_done(trial, each) for trial in trials) for each in (COMMITS, GETS)):
             return None
-        return count_cell(median(_done([trial], kinds) / trial.seconds for trial in trials))
+        return count_cell(median(_done(trial, kinds) / trial.seconds for trial in trials))
 
     return cell
 
 
-def _done(trials: Sequence[Trial], kinds: tuple[str, ...]) -> int:
+def _done(trial: Trial, kinds: tuple[str, ...]) -> int:
     """Return how many operations of these kinds were done."""
-    return sum(one.operations.get(kind, 0) for trial in trials for one in trial.workers for kind in kinds)
+    return sum(worker.operations.get(kind, 0) for worker in trial.workers for kind in kinds)
 
 
-def _rows_per_s(row: Row) -> str | None:
+def _rows_per_s(row: case_table.Row) -> str | None:
     if row.trial is None or row.run.case.spec.batch == 1:
         return None
     return count_cell(row.trial.rows_per_s)
 
 
-def _p50(latency: Latency) -> float | None:
-    return latency.p50_ns
+def _latency(kind: str, percentile: str) -> Figure[case_table.Row]:
+    cell = case_table.of_latency(kind, lambda latency: getattr(latency, f"{percentile}_ns"))
+    return Figure(Column(f"{kind} {percentile} ms", (kind, f"{percentile} ms")), cell)
 
 
-def _p99(latency: Latency) -> float | None:
-    return latency.p99_ns
-
-
-FIGURES: tuple[Figure[Row], ...] = (
-    FILES,
-    PROCESSES,
-    TIME,
-    PER_PROCESS,
-    TOTAL,
+FIGURES: tuple[Figure[case_table.Row], ...] = (
+    case_table.FILES,
+    case_table.PROCESSES,
+    case_table.TIME,
+    case_table.PER_PROCESS,
+    case_table.TOTAL,
     Figure(Column("commits/s", ("commits", "per s")), _rate_of(COMMITS)),
     Figure(Column("gets/s", ("gets", "per s")), _rate_of(GETS)),
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    Figure(Column("replace p50 ms", ("replace", "p50 ms")), of_latency("replace", _p50)),
-    Figure(Column("replace p99 ms", ("replace", "p99 ms")), of_latency("replace", _p99)),
-    Figure(Column("update p99 ms", ("update", "p99 ms")), of_latency("update", _p99)),
-    Figure(Column("get p99 ms", ("get", "p99 ms")), of_latency("get", _p99)),
-    FAILED_SHARE,
-    FAIRNESS,
-    LONGEST_WAIT,
+    _latency("replace", "p50"),
+    _latency("replace", "p99"),
+    _latency("update", "p99"),
+    _latency("get", "p99"),
+    case_table.FAILED_SHARE,
+    case_table.FAIRNESS,
+    case_table.LONGEST_WAIT,
     VERIFIED,
 )
 _LEAVING = (
@@ -149,83 +114,152 @@ _LEAVING = (
     "time s",
     "fairness",
 )
+_MEANINGS = {
+    "failed %": "failed: percentage of operations given up because the database was busy",
+    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "longest wait ms": "longest wait: the slowest operation, including one still pending at the end",
+}
 
 
 def legend(group: Group, table: Table) -> Iterator[str]:
     """Explain the columns that the table has, in their order."""
     if face_of(group.case).behaviour.whole_script:
-        yield "TPS: pairs a second, each a set and a get of the same key"
+        yield "TPS: pairs per second, each a set and a get of the same key"
     else:
-        yield "TPS: transactions a second, each a get or a commit"
-    yield from spread_legend(group)
-    headers = " ".join(table.headers)
-    yield from percentiles(table, "the operations were as fast or faster")
-    if "failed %" in headers:
-        yield "failed: operations given up for a busy database, in per cent"
-    if "fairness" in headers:
-        yield "fairness (Jain's index): 1 when all processes got an equal share"
-    if "longest wait" in headers:
-        yield "longest wait: the slowest operation, one still pending at the end included"
+        yield "TPS: transactions per second, each a get or a commit"
+    yield from case_table.spread_legend(group)
+    yield from case_table.percentiles(table, "the operations took at most this long")
+    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     yield from verified_legend(group)
 
 
-# Plots of the main job: those of every sweep, and the size of the WALs over the window.
+# The table beside it: what the checkpoints and the WALs did.
 
 
-def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group for which it has figures."""
-    yield from sweep_plots.plots(group)
-    yield from wal_size(group)
-    yield from show_where.plots(group)
+def wal_blocks(group: Group) -> Iterator[Block]:
+    """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
+    if any(run.case.spec.checkpointing for run, _ in group.measured()):
+        table = table_of(
+            case_table.rows_of(group),
+            (*case_table.apart_columns(group), *_WAL_FIGURES),
+            ("share of time", "longest ms"),
+        )
+        yield table
+        yield Note(f"{'; '.join(text for name, text in _WAL_MEANINGS.items() if name in table.headers)}.")
+    if lines := tuple(picture(group)):
+        yield Picture(lines)
 
 
-def wal_size(group: Group) -> Iterator[Plot]:
-    """Yield the size of the WALs of all files together, a line for each case."""
+def _share(trial: Trial) -> str | None:
+    time_ns = total(trial, series.CHECKPOINT_TIME)
+    return None if time_ns is None or trial.seconds <= 0 else share_cell(time_ns / NS_PER_S / trial.seconds)
+
+
+def _replace_p999(trial: Trial) -> str | None:
+    latency = trial.latency.get("replace")
+    if latency is None or not latency.count:
+        return None
+    # Too few operations have none; the others of its column may have.
+    return ms_cell(latency.p999_ns) or MISSING
+
+
+def _largest(trial: Trial) -> str | None:
+    largest = most(trial, series.LARGEST_WAL)
+    return None if largest is None else count_cell(largest / 1e6)
+
+
+def _figure(
+    name: str, heading: tuple[str, str], cell: Callable[[Trial], str | None]
+) -> Figure[case_table.Row]:
+    return Figure(Column(name, heading), case_table.of_trial(cell))
+
+
+_WAL_FIGURES = (
+    case_table.FILES,
+    case_table.PROCESSES,
+    _figure("checkpoints", ("check-", "points"), lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
+    _figure("busy", ("", "busy"), lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
+    _figure("stuck", ("", "stuck"), lambda trial: count_cell(most(trial, series.STUCK_CHECKPOINTS))),
+    _figure("longest ms", ("longest", "ms"), lambda trial: ms_cell(most(trial, series.LONGEST_CHECKPOINT))),
+    _figure("share of time", ("share", "of time"), _share),
+    _figure("replace p99.9 ms", ("replace", "p99.9 ms"), _replace_p999),
+    _figure("largest WAL MB", ("largest", "WAL MB"), _largest),
+)
+_WAL_MEANINGS = {
+    "checkpoints": "checkpoints: those that ended in the window, counted for each file",
+    "busy": "busy: SQLite returned busy",
+    "stuck": "stuck: the most in a row that left frames in the WAL and made no progress",
+    "share of time": "share of time: part of the window spent in checkpoints",
+    "replace p99.9 ms": "p99.9: 99.9% of the operations took at most this long",
+    "largest WAL MB": "largest WAL: of one file, as seen by a process without a connection",
+}
+
+
+# The size of the WALs of all files together, as the window went on.
+
+
+LEVELS = " ▁▂▃▄▅▆▇█"
+WIDTH = 32
+"""Characters over which the window is drawn."""
+
+
+def _sizes(group: Group) -> list[tuple[Case, Series]]:
+    """Return the cases of which the size of the WALs was seen, with what was seen of it."""
+    seen = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
+    return [(case, sizes) for case, sizes in seen if sizes and sizes.values]
+
+
+def picture(group: Group) -> Iterator[str]:
+    """Yield a line for each run of which the size of the WALs was seen as the window went on."""
+    names = []
+    for case, _ in _sizes(group):
+        # Where a value says which case it is, nothing else does.
+        place = f"{files(case.buckets)}, {processes(case.concurrency)}"
+        names.append(group.place(case) if group.parts else place)
+    if names:
+        yield "Size of all WALs together over the window, and its maximum:"
+    width = max(map(len, names), default=0)
+    for label, (case, sizes) in zip(names, _sizes(group), strict=True):
+        window_ns = int(case.duration_s * NS_PER_S) if has_window(case) else 0
+        yield f"{label:<{width}} |{bars(sizes, window_ns)}| {size(max(sizes.values))}"
+
+
+def bars(sizes: Series, window_ns: int) -> str:
+    """Return a character for each part of a window, as high as the largest value in it.
+
+    Where nothing was seen it stays as high as before. A window of unknown length ends with the last value.
+    """
+    ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
+    largest = max((1, *sizes.values))
+    highest: dict[int, int] = {}
+    for at_ns, value in zip(sizes.times_ns, sizes.values, strict=False):
+        place = max(0, at_ns) * WIDTH // ends_ns
+        highest[place] = max(value, highest.get(place, 0))
+    drawn, value = "", 0
+    for place in range(WIDTH):
+        value = highest.get(place, value)
+        drawn += LEVELS[-(-value * (len(LEVELS) - 1) // largest)]
+    return drawn
+
+
+def wal_plot(group: Group) -> Iterator[Plot]:
+    """Yield the same as a plot, a line for each case."""
     data: list[Plain] = []
-    for run, trial in group.measured():
-        series = series_of(trial, WAL_SIZE)
-        if series and series.values and series.times_ns:
-            seen = list(zip(series.times_ns, series.values, strict=False))
-            where = name(group.place(run.case))
-            hover = f"{where}, %{{x:.2f}} s: %{{y:.2f}} MB"
-            seconds, sizes = [ns / NS_PER_S for ns, _ in seen], [count / 1e6 for _, count in seen]
-            trace = line(where, seconds, sizes, len(data), hover)
-            data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
+    for case, seen in _sizes(group):
+        if not seen.times_ns:
+            continue
+        points = list(zip(seen.times_ns, seen.values, strict=False))
+        seconds, sizes = [ns / NS_PER_S for ns, _ in points], [count / 1e6 for _, count in points]
+        label = name(group.place(case))
+        trace = line(label, seconds, sizes, len(data), f"{label}, %{{x:.2f}} s: %{{y:.2f}} MB")
+        data.append({**trace, "mode": "lines", "line": {**trace["line"], "shape": "hv"}})
     if data:
         axes = {"xaxis": axis("seconds"), "yaxis": axis("MB", rangemode="tozero"), **apart(data)}
-        note = "All files together, as a process saw it that holds no connection."
+        note = "All files together, as seen by a process without a connection."
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
 
 
-# Where processes mostly wait for a processor, and for each other's: then fewer of them are as good.
-#
-# Said where every pass supports it, and its effect is measured, as docs/where.md says.
-
-
-def crowded(group: Group) -> Iterator[Finding]:
-    """Yield where waiting for a processor is the largest part of the time, where that part is largest."""
-    found = [(shares(run)[PROCESSOR], run) for run in group.runs if _is_crowded(run)]
-    if not found:
-        return
-    share, run = max(found, key=lambda one: one[0])
-    yield Finding("where-processor", share=share, where=place(run.case))
-
-
-def _is_crowded(run: Run) -> bool:
-    """Return whether processes of ours take the processors from each other.
-
-    Where other programs have them, fewer processes would get less of them; at a rate it is not the processes
-    that make the load.
-    """
-    if run.case.concurrency == 1 or run.case.rate or disturbed(run):
-        return False
-    found = told(run)
-    return bool(found) and all(map(_mostly_waits, found))
-
-
-def _mostly_waits(where: Where) -> bool:
-    parts = where.parts
-    return parts.get(PROCESSOR, 0) > max((ns for part, ns in parts.items() if part != PROCESSOR), default=0)
+# All of it.
 
 
 class KeyValueShown(LoadShown):
@@ -234,22 +268,28 @@ class KeyValueShown(LoadShown):
     topics = (throughput, at_a_rate, checkpoints, waiting, went, crowded, partial_proofs, trust)
     together = 3
     measures = (
-        (TPS, RATIO),
-        (SPREAD,),
-        SCALING,
+        (case_table.TPS, case_table.RATIO),
+        (case_table.SPREAD,),
+        case_table.SCALING,
         (
-            Measure(
+            case_table.Measure(
                 "{letter} replace p99 ms",
                 ("{letter} repl.", "p99 ms"),
-                "p99: 99% of the replaces or gets were as fast or faster",
-                p99("replace"),
+                "p99: 99% of the replaces or gets took at most this long",
+                case_table.p99("replace"),
             ),
-            Measure("{letter} get p99 ms", ("{letter} get", "p99 ms"), "", p99("get")),
+            case_table.Measure("{letter} get p99 ms", ("{letter} get", "p99 ms"), "", case_table.p99("get")),
         ),
     )
 
     def what(self, group: Group) -> str:
-        return _classic(group.case) if group.case.workload == "classic" else _key_value(group)
+        if group.case.workload != "classic":
+            return _key_value(group)
+        number = f"{format_count(group.case.ops)} " if group.case.ops is not None else ""
+        return (
+            f"The published script: each process sets {number}random integer keys, one commit each, then "
+            "gets them in random order (unit: pair)"
+        )
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         yield from case_table.blocks(group)
@@ -258,18 +298,17 @@ class KeyValueShown(LoadShown):
         yield Legend(table, partial(legend, group))
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        yield from show_wal.blocks(group)
+        yield from wal_blocks(group)
         yield from show_where.blocks(group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        if group.case.rate:
-            yield from super().plots(group)
-            yield from wal_size(group)
-        else:
-            yield from plots(group)
+        yield from super().plots(group)
+        yield from wal_plot(group)
+        if not group.case.rate:
+            yield from show_where.plots(group)
 
     def commits(self, trial: Trial) -> int | None:
-        return sum(one.operations.get(kind, 0) for one in trial.workers for kind in COMMITS)
+        return _done(trial, COMMITS)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
@@ -277,46 +316,51 @@ class KeyValueShown(LoadShown):
         beside = names.pop("checkpointing", names) is None
         told = [[f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases]
         if beside:
-            for own, case in zip(told, cases, strict=True):
-                own.append(_beside(case))
-        return [", ".join(own) for own in told]
+            for words, case in zip(told, cases, strict=True):
+                words.append(_beside(case.spec.checkpointing))
+        return [", ".join(words) for words in told]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return CASE
+        return CASE_COLUMNS
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        return TRIAL
+        return TRIAL_COLUMNS
 
 
-def _beside(case: Case) -> str:
-    """Return what runs beside the load of a case."""
-    beside = case.spec.checkpointing
-    if beside is None:
-        return "no process beside the load"
-    pinned = ", a pinned reader" if beside.pinned_reader else ""
-    return f"checkpointer {beside.mode} every {beside.interval_s:g} s{pinned}"
+def _beside(checkpointing: Checkpointing | None) -> str:
+    if checkpointing is None:
+        return "no extra process"
+    pinned = ", a pinned reader" if checkpointing.pinned_reader else ""
+    return f"checkpointer {checkpointing.mode} every {checkpointing.interval_s:g} s{pinned}"
 
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
+    # Of a part of the load that differs everything is said, each thing once.
+    parts = [
+        listing(list(dict.fromkeys(map(part, loads))), "or")
+        for part in (
+            _mix,
+            lambda load: f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}",
+            lambda load: f"{format_count(load.value_size)}-byte values",
+        )
+    ]
     if group.setting == "checkpointer":
-        beside = ["who checkpoints differs"]
-    else:
-        beside = [show_wal.words(loads[0].checkpointing)] if loads[0].checkpointing else []
-    return "; ".join((*(_each(part, loads) for part in (_mix, _keys, _values)), *beside))
+        parts.append("the checkpointer differs")
+    elif loads[0].checkpointing:
+        parts.append(_words_beside(loads[0].checkpointing))
+    return "; ".join(parts)
 
 
-def _each(part: Callable[[Load], str], loads: Sequence[Load]) -> str:
-    """Return what is said of a part of loads, each thing once."""
-    return listing(list(dict.fromkeys(map(part, loads))), "or")
-
-
-def _keys(load: Load) -> str:
-    return f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}"
-
-
-def _values(load: Load) -> str:
-    return f"{format_count(load.value_size)}-byte values"
+def _words_beside(checkpointing: Checkpointing) -> str:
+    """Return what ran beside the load: "during the load a RESTART checkpoint every 20ms"."""
+    told = []
+    if checkpointing.mode != "none":
+        every = format_duration(checkpointing.interval_s)
+        told.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
+    if checkpointing.pinned_reader:
+        told.append("a reader that keeps its snapshot open")
+    return f"during the load {' and '.join(told)}"
 
 
 def _mix(load: Load) -> str:
@@ -328,51 +372,35 @@ def _mix(load: Load) -> str:
     return f"{', '.join(parts)}{begins}"
 
 
-def _classic(case: Case) -> str:
-    number = f"{format_count(case.ops)} " if case.ops is not None else ""
-    return (
-        f"The published script: each process sets {number}random integer keys, a commit each, and gets "
-        "them shuffled (unit: pair)"
-    )
+# The columns of the CSV: a new field of Load is one by itself.
 
 
-def _of_load(field: str) -> Callable[[Run], Value]:
-    return lambda run: getattr(run.case.spec, field) if isinstance(run.case.spec, Load) else None
+def _of_load(value: Callable[[Load], Value]) -> Callable[[Run], Value]:
+    return lambda run: value(run.case.spec) if isinstance(run.case.spec, Load) else None
 
 
-def _of_checkpointing(figure: Callable[[Checkpointing], Value]) -> Callable[[Run], Value]:
-    def value(run: Run) -> Value:
-        spec = run.case.spec
-        return figure(spec.checkpointing or Checkpointing()) if isinstance(spec, Load) else None
-
-    return value
+def _field(name: str) -> Callable[[Run], Value]:
+    return _of_load(lambda load: getattr(load, name))
 
 
-def _interval_s(run: Run) -> Value:
-    beside = getattr(run.case.spec, "checkpointing", None)
-    return beside.interval_s if beside else None
-
-
-CASE: dict[str, Callable[[Run], Value]] = {
-    "read_ratio": _of_load("read_ratio"),
-    "update_ratio": _of_load("update_ratio"),
-    "key_space": _of_load("key_space"),
-    "distribution": _of_load("distribution"),
-    "key_type": _of_load("key_type"),
-    "value_size_bytes": _of_load("value_size"),
-    "batch_rows": _of_load("batch"),
-    "begin": _of_load("begin"),
-    "checkpointer": _of_checkpointing(lambda beside: beside.mode),
-    "checkpoint_interval_s": _interval_s,
-    "pinned_readers": _of_checkpointing(lambda beside: int(beside.pinned_reader)),
-    "loop": _of_load("loop"),
+_WITH_UNIT = {"value_size": "value_size_bytes", "batch": "batch_rows"}
+_ELSEWHERE = ("checkpointing", "loop", "where")
+CASE_COLUMNS: dict[str, Callable[[Run], Value]] = {
+    **{
+        _WITH_UNIT.get(field.name, field.name): _field(field.name)
+        for field in fields(Load)
+        if field.name not in _ELSEWHERE
+    },
+    "checkpointer": _of_load(lambda load: (load.checkpointing or Checkpointing()).mode),
+    "checkpoint_interval_s": _of_load(lambda load: getattr(load.checkpointing, "interval_s", None)),
+    "pinned_readers": _of_load(lambda load: int((load.checkpointing or Checkpointing()).pinned_reader)),
+    "loop": _field("loop"),
 }
-
-TRIAL: dict[str, Callable[[Trial], Value]] = {
-    "checkpoints": lambda trial: total(trial, CHECKPOINTS),
-    "busy_checkpoints": lambda trial: total(trial, BUSY_CHECKPOINTS),
-    "stuck_checkpoints_in_a_row": lambda trial: most(trial, STUCK_CHECKPOINTS),
-    "checkpoints_ns": lambda trial: total(trial, CHECKPOINT_TIME),
-    "longest_checkpoint_ns": lambda trial: most(trial, LONGEST_CHECKPOINT),
-    "largest_wal_bytes": lambda trial: most(trial, LARGEST_WAL),
+TRIAL_COLUMNS: dict[str, Callable[[Trial], int | None]] = {
+    "checkpoints": lambda trial: total(trial, series.CHECKPOINTS),
+    "busy_checkpoints": lambda trial: total(trial, series.BUSY_CHECKPOINTS),
+    "stuck_checkpoints_in_a_row": lambda trial: most(trial, series.STUCK_CHECKPOINTS),
+    "checkpoints_ns": lambda trial: total(trial, series.CHECKPOINT_TIME),
+    "longest_checkpoint_ns": lambda trial: most(trial, series.LONGEST_CHECKPOINT),
+    "largest_wal_bytes": lambda trial: most(trial, series.LARGEST_WAL),
 }

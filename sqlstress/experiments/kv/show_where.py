@@ -2,270 +2,112 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import duration, place
-from sqlstress.experiments.kv import companion_names
-from sqlstress.report import Run
+from sqlstress.experiments.kv.load_findings import accounts_of, process_name, shares
+from sqlstress.report import Run, results
 from sqlstress.report.case import Case
-from sqlstress.report.results import (
-    BINDING,
-    CHECKPOINT,
-    COMMIT,
-    FREE,
-    HARNESS,
-    HELD,
-    OWN,
-    PARTS,
-    PROCESSOR,
-    READ,
-    SQLITE,
-    SYNC,
-    WRITE,
-    Moment,
-    Slowest,
-    Where,
-)
-from sqlstress.show.blocks import Block, Column, Figure, Paragraph, count_cell, percent_cell, table_of
+from sqlstress.show.blocks import Block, Column, Figure, Note, Paragraph, count_cell, percent_cell, table_of
 from sqlstress.show.case_table import FILES, PROCESSES, Cell, Row, apart_columns, rows_of
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.statistics.units import NS_PER_MS
 
 NS_PER_US = 1000
 
-HEADINGS: dict[str, tuple[str, str]] = {
-    HELD: ("lock", "held"),
-    FREE: ("asleep,", "free"),
-    CHECKPOINT: ("check-", "point"),
-    SYNC: ("", "sync"),
-    WRITE: ("", "write"),
-    PROCESSOR: ("pro-", "cessor"),
-    SQLITE: ("", "SQLite"),
-    BINDING: ("bind-", "ing"),
-    HARNESS: ("har-", "ness"),
+_PARTS: dict[str, tuple[tuple[str, str], str]] = {
+    results.HELD: (("lock", "held"), "waiting for a lock held by another process"),
+    results.FREE: (("asleep,", "free"), "asleep although the lock was free"),
+    results.CHECKPOINT: (("check-", "point"), "its own checkpoints"),
+    results.SYNC: (("", "sync"), "syncs outside checkpoints"),
+    results.WRITE: (("", "write"), "writes outside checkpoints"),
+    results.PROCESSOR: (("pro-", "cessor"), "waiting for a processor, not counted in the other columns"),
+    results.SQLITE: (("", "SQLite"), "SQLite's own work and reads"),
+    results.BINDING: (("bind-", "ing"), "the driver's binding (the rest)"),
+    results.HARNESS: (("har-", "ness"), "drawing keys, counting, proving"),
 }
-NAMES = {part: "".join((a.removesuffix("-"), "" if a.endswith("-") else " ", b)).strip()
-         for part, (a, b) in HEADINGS.items()}  # fmt: skip
-_MEANINGS = {
-    HELD: "waiting for a lock that another process held",
-    FREE: "asleep though it was free",
-    CHECKPOINT: "checkpoints of its own",
-    SYNC: "syncs beside them",
-    WRITE: "writes beside them",
-    PROCESSOR: "waiting for a processor, out of all the others",
-    SQLITE: "SQLite's own work and reads",
-    BINDING: "the driver's binding: what is left",
-    HARNESS: "drawing keys, counting, proving",
-}
-
-
-def told(run: Run) -> list[Where]:
-    """Return what the valid trials of a run tell."""
-    return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
-
-
-def shares(run: Run) -> Mapping[str, float]:
-    """Return which share of the time went into each part, all passes together."""
-    found = told(run)
-    total = sum(one.time_ns for one in found)
-    parts: Counter[str] = Counter()
-    for one in found:
-        parts.update(one.parts)
-    return {part: parts[part] / total for part in PARTS if all(part in one.parts for one in found)}
-
-
-def process_name(case: Case, process: int) -> str:
-    """Return what a process is called: "process 3", or what it is beside the workers."""
-    companions = companion_names.names(case)
-    beyond = process - case.concurrency
-    return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
+"""Each part's heading on two lines, and what it is."""
+_NAMES = {part: f"{one} {two}".replace("- ", "").strip() for part, ((one, two), _) in _PARTS.items()}
 
 
 def blocks(group: Group) -> Iterator[Block]:
     """Yield where the time went; nothing where nobody asked."""
-    if not any(told(run) for run in group.runs):
+    if not any(accounts_of(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
-                "Where the time goes could not be told: what the processes noted contradicts itself."
+                "Cannot tell where the time goes: the records of the processes contradict each other."
             )
         return
-    yield Paragraph("Where the time of an operation goes, in per cent, all passes together:")
-    table = table_of(rows_of(group), (*apart_columns(group), FILES, PROCESSES, _EACH, *_FIGURES), _LEAVING)
+    yield Paragraph("Where the time of an operation goes, in percent, all passes together:")
+    leaving = (_NAMES[results.HARNESS], _NAMES[results.WRITE], _NAMES[results.BINDING])
+    table = table_of(rows_of(group), (*apart_columns(group), FILES, PROCESSES, _EACH, *_FIGURES), leaving)
     yield table
-    meanings = [f"{NAMES[part]}: {text}" for part, text in _MEANINGS.items() if NAMES[part] in table.headers]
-    yield Paragraph(f"{'; '.join(meanings)}.{_untold(group)}")
+    meanings = [
+        f"{_NAMES[part]}: {text}" for part, (_, text) in _PARTS.items() if _NAMES[part] in table.headers
+    ]
+    yield Note(f"{'; '.join(meanings)}.")
+    if untold := _untold(group):
+        yield Paragraph(untold)
 
 
 def _untold(group: Group) -> str:
     """Return what can't be told here, as sentences."""
-    found = [one for run in group.runs for one in told(run)]
+    accounts = [account for run in group.runs for account in accounts_of(run)]
     said = []
-    if any(run.case.rate for run in group.runs if told(run)):
-        said.append(" At a rate, what is left is mostly idle: no operation is due yet.")
-    if any(PROCESSOR not in one.parts for one in found):
-        said.append(" How long processes wait for a processor can't be told here: it is in the others.")
-    least = min(one.told for one in found)
+    if any(run.case.rate for run in group.runs if accounts_of(run)):
+        said.append("At a rate, the rest is mostly idle time: no operation is due yet.")
+    if any(results.PROCESSOR not in account.parts for account in accounts):
+        said.append("Waits for a processor cannot be measured here; the other columns include them.")
+    least = min(account.told for account in accounts)
     if least < 0.995:
-        said.append(f" Who held the locks is known of the last {percent_cell(least)}% of a window at least.")
-    return "".join(said)
+        said.append(
+            f"The holders of locks are known for at least the last {percent_cell(least)}% of a window."
+        )
+    return " ".join(said)
 
 
 def _mean_us(row: Row) -> str | None:
-    counted = [(one.where.time_ns, one.transactions) for one in row.run.valid if one.where]
+    counted = [(trial.where.time_ns, trial.transactions) for trial in row.run.valid if trial.where]
     done = sum(count for _, count in counted)
     return count_cell(sum(ns for ns, _ in counted) / done / NS_PER_US) if done else None
 
 
 def _share(part: str) -> Cell:
     def cell(row: Row) -> str | None:
-        found = shares(row.run) if told(row.run) else {}
-        return percent_cell(found[part]) if part in found else None
+        share = shares(row.run).get(part)
+        return None if share is None else percent_cell(share)
 
     return cell
 
 
 _EACH: Figure[Row] = Figure(Column("mean us", ("mean", "µs")), _mean_us)
-_FIGURES: tuple[Figure[Row], ...] = tuple(
-    Figure(Column(NAMES[part], heading), _share(part)) for part, heading in HEADINGS.items()
-)
-_LEAVING = (NAMES[HARNESS], NAMES[WRITE], NAMES[BINDING])
-
-
-# What the split of the time says: what the slowest operations waited for, and what would take that away.
-#
-# A remedy is named where every pass supports it, and only one whose effect is measured, as docs/where.md
-# says.
-
-
-WORTH_SAYING = 0.05
-"""Parts of less than this share are not said one by one."""
-MUCH = 0.2
-"""From this share on a part is worth a remedy."""
-MOSTLY = 0.6
-_OF_THEIR_OWN = {
-    FREE: "slowest-asleep",
-    CHECKPOINT: "slowest-checkpoint",
-    SYNC: "slowest-sync",
-    OWN: "slowest-own",
-}
-_OTHERS = {COMMIT: "commits", SYNC: "syncs", CHECKPOINT: "checkpoints", READ: "reads"}
-
-
-def went(group: Group) -> Iterator[Finding]:
-    """Yield what the slowest operations waited for, where that is worst."""
-    found = [(run, each) for run in group.runs if (each := _slowest(run))]
-    if not found:
-        return
-    run, each = max(found, key=lambda one: sum(slow.total_ns for slow in one[1]) / _count(one[1]))
-    yield _waited_for(run, each)
-
-
-def _slowest(run: Run) -> list[Slowest]:
-    return [one.slowest for one in told(run) if one.slowest and one.slowest.total_ns]
-
-
-def _count(slow: Sequence[Slowest]) -> int:
-    return sum(one.operations for one in slow)
-
-
-def _waited_for(run: Run, slow: Sequence[Slowest]) -> Finding:
-    """Return what the slowest operations of all passes waited for, and what would take that away."""
-    total = sum(one.total_ns for one in slow)
-    parts, behind = Counter[str](), Counter[str]()
-    for one in slow:
-        parts.update(one.parts)
-        behind.update(one.behind)
-    found = [
-        (ns, "slowest-behind", {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
-        for what, ns in behind.items()
-        if what in _OTHERS
-    ]
-    found += [(parts[part], code, {}) for part, code in _OF_THEIR_OWN.items()]
-    return Finding(
-        "where-slowest",
-        where=place(run.case),
-        count=_count(slow),
-        fastest_ns=min(one.fastest_ns for one in slow),
-        parts=tuple(
-            Finding(code, share=ns / total, **facts)
-            for ns, code, facts in sorted(found, key=lambda one: one[0], reverse=True)
-            if ns >= WORTH_SAYING * total
-        ),
-        remedies=tuple(filter(None, (remedy(run, slow) for remedy in _REMEDIES))),
-    )
-
-
-def _whose(run: Run, slow: Sequence[Slowest], what: str) -> str:
-    """Return who held the lock: the one that did so most of the time, if there is one."""
-    held: Counter[int] = Counter()
-    for one in slow:
-        held.update({by.process: by.ns for by in one.held_by if by.what == what})
-    if not held:
-        return "others"
-    process, ns = held.most_common(1)[0]
-    is_worker = process <= run.case.concurrency
-    # The third worker of one pass is not that of another.
-    if ns < MOSTLY * held.total() or (is_worker and len(slow) > 1):
-        return "others"
-    return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
-
-
-def _always(slow: Sequence[Slowest], ns: Callable[[Slowest], int]) -> bool:
-    """Return whether in every pass much of the slowest operations' time went there."""
-    return all(ns(one) >= MUCH * one.total_ns for one in slow)
-
-
-def _fair(run: Run, slow: Sequence[Slowest]) -> Finding | None:
-    if run.case.settings.busy == "fair" or not _always(slow, lambda one: one.parts.get(FREE, 0)):
-        return None
-    return Finding("remedy-fair")
-
-
-def _checkpointer(run: Run, slow: Sequence[Slowest]) -> Finding | None:
-    own = run.case.settings.journal_mode == "wal" and run.case.spec.checkpointing is None
-    if not own or not _always(slow, lambda one: one.parts.get(CHECKPOINT, 0)):
-        return None
-    return Finding("remedy-checkpointer")
-
-
-def _fewer_syncs(run: Run, slow: Sequence[Slowest]) -> Finding | None:
-    if not _always(slow, lambda one: one.parts.get(SYNC, 0) + one.behind.get(SYNC, 0)):
-        return None
-    ways = []
-    if run.case.spec.batch == 1:
-        ways.append(Finding("way-batch"))
-    if run.case.settings.journal_mode == "wal" and run.case.settings.synchronous in (None, "full", "extra"):
-        ways.append(Finding("way-normal"))
-    return Finding("remedy-syncs", ways=tuple(ways)) if ways else None
-
-
-_REMEDIES = (_fair, _checkpointer, _fewer_syncs)
+_FIGURES = tuple(Figure(Column(_NAMES[part], heading), _share(part)) for part, (heading, _) in _PARTS.items())
 
 
 # Plots of where the time went: a bar for each case, and its slowest operation as it went on.
 
 
 _SPANS = {
-    "wait": "waits for the lock",
-    COMMIT: "commits",
-    READ: "reads",
-    CHECKPOINT: "checkpoints",
-    SYNC: "syncs",
+    "wait": ("waits for the lock", 4),
+    results.COMMIT: ("commits", 11),
+    results.READ: ("reads", 11),
+    results.CHECKPOINT: ("checkpoints", 11),
+    results.SYNC: ("syncs", 11),
 }
-"""What is drawn, what lies above the others last."""
-_WIDTHS = {"wait": 4}
-_WIDTH = 11
+"""What is drawn, and how thick; what lies above the others last."""
 
 
 def plots(group: Group) -> Iterator[Plot]:
     """Yield the plots of a group that was told where its time goes."""
-    runs = [run for run in group.runs if told(run)]
+    runs = [run for run in group.runs if accounts_of(run)]
     if runs:
         yield _split(group, runs)
-        views = [view for run in runs for view in _moments(group, run)]
+        views = [
+            _moment(run.case, moments)
+            for run in runs
+            if (moments := [account.moment for account in accounts_of(run) if account.moment])
+        ]
         if views:
             note = (
                 "What each process did meanwhile on the file of the slowest operation. Thin: waiting for its "
@@ -275,20 +117,19 @@ def plots(group: Group) -> Iterator[Plot]:
 
 
 def _split(group: Group, runs: Sequence[Run]) -> Plot:
-    names = [name(group.place(run.case)) for run in runs]
-    found = [shares(run) for run in runs]
+    names, every = [name(group.place(run.case)) for run in runs], [shares(run) for run in runs]
     data: list[Plain] = [
         {
             "type": "bar",
-            "name": NAMES[part],
+            "name": _NAMES[part],
             "orientation": "h",
             "marker": {"color": colour(number) if number < 8 else "--muted"},
-            "hovertemplate": f"%{{y}}: {NAMES[part]} %{{x:.1f}}%",
-            "x": [100 * own.get(part, 0.0) for own in found],
+            "hovertemplate": f"%{{y}}: {_NAMES[part]} %{{x:.1f}}%",
+            "x": [100 * known.get(part, 0.0) for known in every],
             "y": names,
         }
-        for number, part in enumerate(PARTS)
-        if any(part in own for own in found)
+        for number, part in enumerate(results.PARTS)
+        if any(part in known for known in every)
     ]
     layout = {
         "xaxis": axis("% of the time", rangemode="tozero"),
@@ -296,71 +137,51 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
         "barmode": "stack",
         "height": 150 + 26 * len(runs),
     }
-    note = "How the time of the processes divides, all passes together. The words: below the table."
+    note = "How the processes spent their time, all passes together. The terms are explained below the table."
     return Plot("Where the time goes", note, (View("", data, layout),), wide=True)
 
 
-def _moments(group: Group, run: Run) -> Iterator[View]:
-    found = [one.moment for one in told(run) if one.moment]
-    if not found:
-        return
-    worst = max(found, key=lambda one: one.length_ns)
-    label = f"{place(run.case)}: {duration(worst.length_ns)}"
-    rows = {process: row for row, process in enumerate(_processes(worst))}
-    data = [trace for number, what in enumerate(_SPANS) if (trace := _trace(worst, what, rows, number))]
+def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
+    """Return the longest of some operations, with a row for each process: first for whose it was."""
+    worst = max(moments, key=lambda moment: moment.length_ns)
+    others = sorted({process for process, *_ in worst.spans} - {worst.process})
+    names = {process: name(process_name(case, process)) for process in (worst.process, *others)}
     layout = {
         "xaxis": axis("ms"),
         "yaxis": axis("", type="category", autorange="reversed"),
-        "height": 130 + 26 * len(rows),
+        "height": 130 + 26 * len(names),
         "hovermode": "closest",
     }
-    yield View(label, [_frame(worst, run.case, rows), *_named(data, run.case, rows)], layout)
-
-
-def _processes(moment: Moment) -> list[int]:
-    """Return whose rows are drawn: first whose operation it was."""
-    others = sorted({process for process, *_ in moment.spans} - {moment.process})
-    return [moment.process, *others]
-
-
-def _trace(moment: Moment, what: str, rows: dict[int, int], number: int) -> Plain | None:
-    own = [(process, begin, end) for process, did, begin, end in moment.spans if did == what]
-    if not own:
-        return None
-    ends: list[tuple[float | None, int | None]] = []
-    for process, begin, end in own:
-        ends += [(begin / NS_PER_MS, process), (end / NS_PER_MS, process), (None, None)]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": _SPANS[what],
-        "x": [at for at, _ in ends],
-        "y": [process for _, process in ends],
-        "line": {"color": colour(number), "width": _WIDTHS.get(what, _WIDTH)},
-        "hovertemplate": f"%{{y}} {_SPANS[what]}: %{{x:.3f}} ms",
-    }
-
-
-def _frame(moment: Moment, case: Case, rows: dict[int, int]) -> Plain:
-    """Return what gives every process its row, in their order, and the axis its whole length."""
-    return {
+    # What gives every process its row, in their order, and the axis its whole length.
+    frame: Plain = {
         "type": "scatter",
         "mode": "lines",
         "name": "",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [0.0 if not row else None for row in rows.values()] + [moment.length_ns / NS_PER_MS],
-        "y": [_name(case, process) for process in rows] + [_name(case, moment.process)],
+        "x": [0.0, *[None] * len(others), worst.length_ns / NS_PER_MS],
+        "y": [*names.values(), names[worst.process]],
         "line": {"color": "transparent", "width": 1},
     }
+    return View(f"{place(case)}: {duration(worst.length_ns)}", [frame, *_spans(worst, names)], layout)
 
 
-def _named(data: Sequence[Plain], case: Case, rows: dict[int, int]) -> list[Plain]:
-    return [
-        {**trace, "y": [None if process is None else _name(case, process) for process in trace["y"]]}
-        for trace in data
-    ]
-
-
-def _name(case: Case, process: int) -> str:
-    return name(process_name(case, process))
+def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
+    """Yield what each process did, of each kind a trace."""
+    for number, (what, (label, width)) in enumerate(_SPANS.items()):
+        x: list[float | None] = []
+        y: list[str | None] = []
+        for process, did, begin, end in moment.spans:
+            if did == what:
+                x += [begin / NS_PER_MS, end / NS_PER_MS, None]
+                y += [names[process], names[process], None]
+        if x:
+            yield {
+                "type": "scatter",
+                "mode": "lines",
+                "name": label,
+                "x": x,
+                "y": y,
+                "line": {"color": colour(number), "width": width},
+                "hovertemplate": f"%{{y}} {label}: %{{x:.3f}} ms",
+            }

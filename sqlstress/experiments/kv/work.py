@@ -1,8 +1,10 @@
-"""The parent's half of the key-value workload: preload, verification."""
+"""The parent's half of the key-value workload, and of the published script: preload, verification."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +12,10 @@ from sqlstress.engine.harness_cost import bare_call_ns
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv import acks, companion_names
+from sqlstress.experiments.kv import acks, partition
+from sqlstress.experiments.kv.experiment import companions_of
 from sqlstress.experiments.kv.keys import encoder, number_of
-from sqlstress.experiments.kv.partition import by_bucket_once, shared_arrays_once
-from sqlstress.experiments.kv.placement import Placement, check_room
+from sqlstress.experiments.kv.worker import drawn_keys
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import EXAMPLES, Tally
@@ -22,51 +24,88 @@ from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
+Row = tuple[str, int | None, Stamp | None]
+"""What was found: a key in words, its slot or None if it is not tracked, its write or None if nobody's."""
+
+MOST_KEPT = 1_000_000
+"""Keys whose partition is kept for the next trial: 6 MB a layout."""
+_BLOCK = 1 << 14
+
+
+def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
+    """Return (bucket of each key, keys ordered by bucket) as shared arrays; of one bucket (None, None).
+
+    Millions of keys take seconds: `pulse` is called often, and may raise. What the trial before had of the
+    same keys is taken from `carry`; of very many keys nothing is kept.
+    """
+    load = case.spec
+    if case.buckets == 1:
+        return None, None
+    kind = ("partition", case.buckets, load.key_space, load.key_type)
+    if kind in carry:
+        kept: tuple[Any, Any] = carry[kind]
+        return kept
+    encode, bucket_table = encoder(load.key_type), shared_array("H", load.key_space)
+    words = memoryview(bucket_table).cast("B").cast("H")
+    groups = [array("I") for _ in range(case.buckets)]
+    for start in range(0, load.key_space, _BLOCK):
+        pulse()
+        block = range(start, min(start + _BLOCK, load.key_space))
+        buckets = partition.table(map(encode, block), case.buckets)
+        words[start : block.stop] = buckets
+        for number, bucket in zip(block, buckets, strict=True):
+            groups[bucket].append(number)
+    order, place = shared_array("I", load.key_space), 0
+    ordered = memoryview(order).cast("B").cast("I")
+    for group in groups:
+        ordered[place : place + len(group)] = group
+        place += len(group)
+    if load.key_space <= MOST_KEPT:
+        carry[kind] = bucket_table, order
+    return bucket_table, order
+
 
 class KeyValueWork(ProvenWork):
     """One trial's data, shared memory and verdict."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        counters = acks.COUNTERS if case.spec.update_ratio else 0
-        self.table = place.table(case.spec.key_type, case.spec.value_size, counters)
-        self.shape = acks.shape_of(case, case.spec.key_space)
-        self.values = Values(salt, case.spec.value_size)
-        self.slots = acks.Slots(case.spec.key_space, self.shape.slots)
+        load = case.spec
+        self.table = place.table(load.key_type, load.value_size, acks.COUNTERS if load.update_ratio else 0)
+        self.values = Values(salt, load.value_size)
         self.shared: tuple[Any, ...] = ()
-        self.companions = companion_names.names(case)
-        self._carry, self._bare_call = carry, ("bare call", case.driver)
+        self.companions = companions_of(case)
+        self.carry, self._bare_call = carry, ("bare call", case.driver)
 
     def prepare(self, pulse: Pulse) -> None:
         """Make the shared arrays; create and preload every bucket; see that settings were taken."""
-        self._share(pulse)
-        super().prepare(pulse)
-        self._time_bare_call(pulse)
-
-    def _time_bare_call(self, pulse: Pulse) -> None:
-        """Learn once what the binding costs that the loop calls; the one in C calls none."""
-        if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self._carry:
-            self._carry[self._bare_call] = bare_call_ns(self.place, pulse)
-
-    def create(self, pulse: Pulse) -> None:
-        numbers = by_bucket_once(self.case, self.placement, self._carry, pulse)
-        assert self.table
-        self.table.fill((self._preload(of_bucket, pulse) for of_bucket in numbers), pulse)
-
-    def _share(self, pulse: Pulse) -> None:
-        bucket_table, order = shared_arrays_once(self.case, self._carry, pulse)
-        self.placement = Placement(self.case, bucket_table, order)
-        if self.case.spec.batch > 1:
-            check_room(self.case, self.placement)
-        words = shared_array("q", self.shape.words * self.case.concurrency)
-        self._words = memoryview(words).cast("B").cast("q")
-        self.shared = (words, bucket_table, order)
+        self.share(*shared_arrays(self.case, self.carry, pulse))
         if self.case.spec.where:
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
+        super().prepare(pulse)
+        # What the binding costs that the loop calls is learnt once; the one in C calls none.
+        if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
+            self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
+
+    def share(self, bucket_table: Any, order: Any) -> None:
+        """Make what the workers are given."""
+        self.placement = partition.Placement(self.case, bucket_table, order)
+        self.placement.check_room()
+        self.words = shared_array("q", acks.shape_of(self.case).words * self.case.concurrency)
+        self.shared = (self.words, bucket_table, order)
+
+    def create(self, pulse: Pulse) -> None:
+        assert self.table
+        buckets = map(self.placement.members, range(self.case.buckets))
+        self.table.fill((self._preload(numbers, pulse) for numbers in buckets), pulse)
+
+    def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
+        keys = map(encoder(self.case.spec.key_type), paced(numbers, pulse))
+        return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add what the binding costs, and where the time went, if that was asked for."""
-        trial = replace(trial, bare_call_ns=self._carry.get(self._bare_call))
+        trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
             return trial
         return replace(trial, where=self.place.account(self.trace, trial.workers))
@@ -75,89 +114,157 @@ class KeyValueWork(ProvenWork):
         if self.table:
             self.table.release()
 
-    def _preload(self, numbers: Sequence[int], pulse: Pulse) -> Iterator[tuple[Any, Any]]:
-        keys = map(encoder(self.case.spec.key_type), paced(numbers, pulse))
-        return zip(keys, map(self.values.maker(0), numbers), strict=True)
-
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        areas = [acks.Area(self._words, self.shape, outcome.worker) for outcome in outcomes]
-        unknown = self._unknown(outcomes, areas)
-        yield from reading_checks(outcomes)
-        yield from self.sound(pulse)
-        # A server may do what a process had asked for when that has died already.
-        over = {} if serves(self.case.driver) else ends_of_the_dead(outcomes)
-        yield examined("last write", lambda: self._check_keys(areas, unknown, over, pulse))
-        if self.case.spec.update_ratio:
-            deaths = sum(outcome.died for outcome in outcomes)
-            yield examined("lost updates", lambda: self._check_counters(areas, deaths))
-
-    @staticmethod
-    def _unknown(outcomes: Sequence[Outcome], areas: Sequence[acks.Area]) -> dict[Stamp, int]:
-        return {
+        areas = [acks.area_of(self.case, self.words, outcome.worker) for outcome in outcomes]
+        unknown = {
             Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
             if outcome.died
             for sequence, slot in area.settle_after_death().items()
         }
-
-    def _check_keys(
-        self, areas: Sequence[acks.Area], unknown: dict[Stamp, int], over: dict[int, int], pulse: Pulse
-    ) -> Check:
         history = History(
             [area.sequences for area in areas],
             [area.begins for area in areas],
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
-            over,
+            # A server may do what a process had asked for when that has died already.
+            {} if serves(self.case.driver) else ends_of_the_dead(outcomes),
         )
-        seen = bytearray(self.case.spec.key_space)
-        covered = self.slots.covered()
-        note = "" if covered == 1 else f"last writes tracked for {covered:.0%} of the keys"
-        return check_keys(history, self._found(seen, pulse), self._missing(seen, pulse), note)
+        yield from reading_checks(outcomes)
+        yield from self.sound(pulse)
+        yield examined("last write", lambda: self.check_keys(history, pulse))
+        if self.case.spec.update_ratio:
+            deaths = sum(outcome.died for outcome in outcomes)
+            yield examined("lost updates", lambda: self._check_counters(areas, deaths))
 
-    def _found(self, seen: bytearray, pulse: Pulse) -> Iterator[tuple[str, int | None, Stamp | None]]:
-        """Yield every row of every bucket: key in words, slot, write. One in the wrong bucket is foreign."""
+    def check_keys(self, history: History, pulse: Pulse) -> Check:
+        """Hold every row against what the workers were told."""
+        keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
+        note = "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
+        seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
+        return check_keys(history, self._rows(seen, slot_of, pulse), self._missing(seen, pulse), note)
+
+    def _rows(self, seen: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
+        """Yield every row of every bucket. One in the wrong bucket is foreign."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
-        bucket_of, slot_of, preloaded = self.placement.bucket, self.slots.slot, self.values.maker(0)
+        bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in paced(self.table.rows(bucket), pulse):
                 number = number_of(key, key_type)
                 if number is None or number >= key_space or bucket_of(number) != bucket:
-                    name = self.table.name(bucket)
-                    yield f"{key!r:.80} (which does not belong into {name})", None, None
+                    yield self.astray(key, bucket), None, None
                     continue
                 seen[number] = 1
                 slot = slot_of(number)
-                untouched = value == preloaded(number) and not isinstance(value, float)
-                stamp = PRELOADED if untouched else self._writer(value)
+                stamp: Stamp | None = PRELOADED
+                if value != preloaded(number) or isinstance(value, float):
+                    stamp = self.values.read(value)
+                    if stamp and not 1 <= stamp.worker <= self.case.concurrency:
+                        stamp = None
                 yield repr(key), None if slot < 0 else slot, stamp
+
+    def astray(self, key: object, bucket: int) -> str:
+        """Return in words which key lies in a bucket where it does not belong."""
+        assert self.table
+        return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, seen: bytearray, pulse: Pulse) -> Iterator[str]:
         """Yield every key, in words, that was not found."""
-        encode = encoder(self.case.spec.key_type)
-        number = seen.find(0)
+        encode, number = encoder(self.case.spec.key_type), seen.find(0)
         while number >= 0:
             pulse()
             yield repr(encode(number))
             number = seen.find(0, number + 1)
 
-    def _writer(self, value: object) -> Stamp | None:
-        """Return which write of a worker a value is of; None when of none."""
-        stamp = self.values.read(value)
-        return stamp if stamp and 1 <= stamp.worker <= self.case.concurrency else None
-
     def _check_counters(self, areas: Sequence[acks.Area], deaths: int) -> Check:
-        told: dict[str, int] = {}
-        found: dict[str, object] = {}
+        acknowledged: dict[str, int] = {}
+        stored: dict[str, object] = {}
         assert self.table
         for bucket in range(self.case.buckets):
             name, first = self.table.name(bucket), bucket * acks.COUNTERS
-            found.update((f"{name}:{counter}", n) for counter, n in self.table.counters(bucket))
+            stored.update((f"{name}:{counter}", n) for counter, n in self.table.counters(bucket))
             for counter in range(acks.COUNTERS):
-                told[f"{name}:{counter}"] = sum(area.counts[first + counter] for area in areas)
-        return check_counters(found, told, deaths)
+                acknowledged[f"{name}:{counter}"] = sum(area.counts[first + counter] for area in areas)
+        return check_counters(stored, acknowledged, deaths)
+
+
+class ClassicWork(KeyValueWork):
+    """The published script's: the same files serve the whole sweep, and `carry` keeps what they hold."""
+
+    def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
+        super().__init__(case, place, salt, carry)
+        self.salt = salt
+        # What trials must have in common to be one sweep over the same files.
+        sweep = replace(case, concurrency=1)
+        self._fresh = carry.get(("classic", case.buckets)) != sweep
+        if self._fresh:
+            carry["classic", case.buckets] = sweep
+            carry["rows", case.buckets] = {}
+        self._earlier: dict[int, Any] = carry["rows", case.buckets]
+
+    def prepare(self, pulse: Pulse) -> None:
+        self.share(None, None)
+        ProvenWork.prepare(self, pulse)
+
+    def create(self, pulse: Pulse) -> None:
+        """Create the buckets before the first trial of a layout."""
+        if self._fresh:
+            assert self.table
+            self.table.create(pulse)
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        return trial
+
+    def discard(self) -> None:
+        """Keep the data: it serves the whole sweep."""
+
+    def check_keys(self, history: History, pulse: Pulse) -> Check:
+        """Say whether the data is what the workers were told it is, and the older rows are as they were."""
+        ours, by_key = self._by_key(history, pulse)
+        rows: dict[int, Any] = {}
+        missing = (repr(key) for key in paced((*self._earlier, *by_key.latest), pulse) if key not in rows)
+        check = check_keys(by_key, self._classic_rows(rows, ours, pulse), missing)
+        self._earlier.clear()
+        self._earlier.update(rows)
+        return check
+
+    def _by_key(self, history: History, pulse: Pulse) -> tuple[set[int], History]:
+        """Return the keys of this trial, and what the workers were told of them instead of their sets.
+
+        A key is its own slot; of one that was never set nothing is kept, which counts as 0.
+        """
+        ours: set[int] = set()
+        sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
+        latest, unknown = Counter[int](), dict(history.unknown)
+        for index, numbers in enumerate(history.sequences):
+            pulse()
+            drawn = drawn_keys(self.case, self.salt, index + 1)
+            ours.update(drawn)
+            unknown |= {stamp: drawn[place] for stamp, place in unknown.items() if stamp.worker == index + 1}
+            # In the order of its sets, so that of a key drawn twice the later one stays.
+            for place, key in enumerate(drawn):
+                if numbers[place]:
+                    sequences[index][key] = numbers[place]
+                    begins[index][key] = history.begins[index][place]
+                    ends[index][key] = history.ends[index][place]
+                    latest[key] = max(latest[key], begins[index][key])
+        return ours, History(sequences, begins, ends, latest, unknown, history.over)
+
+    def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
+        """Yield every row of every bucket, and put those into `rows` that lie where they belong."""
+        assert self.table
+        for bucket in range(self.case.buckets):
+            for key, value in paced(self.table.rows(bucket), pulse):
+                if not isinstance(key, int) or key % self.case.buckets != bucket:
+                    yield self.astray(key, bucket), None, None
+                    continue
+                rows[key] = value
+                if key in self._earlier and self._earlier[key] == value:
+                    yield repr(key), key, PRELOADED
+                else:
+                    yield repr(key), key, self.values.read(value) if key in ours else None
 
 
 # The proof, as pure functions: from what the workers were told to what the database says.
@@ -165,8 +272,7 @@ class KeyValueWork(ProvenWork):
 # For each key, the value found must be some worker's last acknowledged write to it, and no other
 # acknowledged write to that key may have begun after that one completed. Overlapping writes may end
 # either way. A write that was under way when its worker died may be there or not, but not instead of one
-# that
-# began after that.
+# that began after that.
 
 
 PRELOADED = Stamp(0, 0)
@@ -194,37 +300,26 @@ class History:
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Say what is wrong with the write found at a slot; None when nothing is."""
-        if self.unknown.get(found) == slot:
-            return self._late(slot, found)
-        if found == PRELOADED:
-            return (
-                f"holds its earlier value, but {self._last(slot)} was acknowledged"
-                if self.latest[slot]
-                else None
-            )
         worker, sequence = found
+        latest = self.latest[slot]
+        if self.unknown.get(found) == slot:  # under way when its worker died
+            if latest <= self.over.get(worker, latest):
+                return None
+            later = self._last(slot)
+            return f"holds write {sequence} of worker {worker}, who died in it, but {later} began after that"
+        if found == PRELOADED:
+            return f"holds its earlier value, but {self._last(slot)} was acknowledged" if latest else None
         if not 1 <= worker <= len(self.sequences):
             return f"holds a value of worker {worker}, who does not exist"
         last = self.sequences[worker - 1][slot]
         if sequence != last:
-            told = (
-                f"write {last} is its last acknowledged one"
-                if last
-                else "none of its writes was acknowledged"
-            )
+            none = "none of its writes was acknowledged"
+            told = f"write {last} is its last acknowledged one" if last else none
             return f"holds worker {worker}'s write {sequence}, but {told}"
-        if self.ends[worker - 1][slot] < self.latest[slot]:
+        if self.ends[worker - 1][slot] < latest:
             later = self._last(slot)
             return f"holds worker {worker}'s write {sequence}, but {later} began after that one completed"
         return None
-
-    def _late(self, slot: int, found: Stamp) -> str | None:
-        """Say what is wrong with a write that was under way when its worker died."""
-        worker, sequence = found
-        if self.latest[slot] <= self.over.get(worker, self.latest[slot]):
-            return None
-        later = self._last(slot)
-        return f"holds write {sequence} of worker {worker}, who died in it, but {later} began after that"
 
     def _last(self, slot: int) -> str:
         begins = [column[slot] for column in self.begins]
@@ -237,18 +332,10 @@ def ends_of_the_dead(outcomes: Iterable[Outcome]) -> dict[int, int]:
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
-def check_keys(
-    history: History,
-    found: Iterable[tuple[str, int | None, Stamp | None]],
-    missing: Iterable[str],
-    note: str = "",
-) -> Check:
-    """Judge every row that was found.
-
-    A row is (key in words, its slot or None if not tracked, its write or None if nobody's).
-    """
+def check_keys(history: History, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
+    """Judge every row that was found; `missing` are the keys that were not."""
     tally = Tally("last write")
-    for key, slot, stamp in found:
+    for key, slot, stamp in rows:
         tally.checked += 1
         if stamp is None:
             tally.problem(f"key {key} holds a value that nobody wrote")
@@ -259,22 +346,22 @@ def check_keys(
     return tally.check(note)
 
 
-def check_counters(found: Mapping[str, object], told: Mapping[str, int], maybe: int) -> Check:
+def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
     """Compare counters with the acknowledged updates; `maybe` updates of dead workers may be there too."""
     tally = Tally("lost updates")
     extra: dict[str, int] = {}
-    for name, acknowledged in told.items():
+    for name, updates in acknowledged.items():
         tally.checked += 1
-        value = found.get(name)
-        if name not in found:
+        value = stored.get(name)
+        if name not in stored:
             tally.problem(f"counter {name} is gone")
         elif not isinstance(value, int):
-            tally.problem(f"counter {name} is {value!r:.40}, which is no number of updates")
-        elif value < acknowledged:
-            tally.problem(f"counter {name} is {value} after {acknowledged} acknowledged updates")
-        elif value > acknowledged:
-            extra[name] = value - acknowledged
-    for name in found.keys() - told.keys():
+            tally.problem(f"counter {name} is {value!r:.40}, which is not a number of updates")
+        elif value < updates:
+            tally.problem(f"counter {name} is {value} after {updates} acknowledged updates")
+        elif value > updates:
+            extra[name] = value - updates
+    for name in stored.keys() - acknowledged.keys():
         tally.problem(f"counter {name} is there, and nobody made it")
     if sum(extra.values()) > maybe:
         where = ", ".join(f"{name} {more}" for name, more in [*extra.items()][:EXAMPLES])

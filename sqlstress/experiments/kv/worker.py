@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from itertools import chain, compress, repeat
+from itertools import chain, compress, islice, repeat
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.keys import drawer, encoder
-from sqlstress.experiments.kv.placement import Placement
+from sqlstress.experiments.kv.partition import Placement
 
 if TYPE_CHECKING:
     from sqlstress.experiments.kv.native_loop import NativeSource
@@ -37,58 +37,54 @@ class ReadCheck:
     """Says of every value read that a write of this trial made it, and of pairs that one did."""
 
     def __init__(self, values: Values, batch: int) -> None:
-        self._values = values
-        self._batch = batch
-        lowest, beyond = values.base(0), values.base(0) + (1 << SALT_SHIFT)
-        blobs = values.size > HEADER
-        self._lowest: Any = lowest.to_bytes(HEADER, "big") if blobs else lowest
-        self._beyond: Any = beyond.to_bytes(HEADER, "big") if blobs else beyond
+        self._values, self._batch = values, batch
+        bounds: Any = values.base(0), values.base(0) + (1 << SALT_SHIFT)
+        if values.size > HEADER:  # blobs are compared with blobs
+            bounds = (bound.to_bytes(HEADER, "big") for bound in bounds)
+        self._lowest, self._beyond = bounds
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
         """Check the results of gets; `params` are their parameters, used for counter-examples only."""
-        self.findings.reads_checked += len(values)
-        if not self._all_ours(values):
-            for value, param in zip(values, params, strict=False):
-                if self._values.read(value) is None:
-                    self._bad(value, param)
+        findings = self.findings
+        findings.reads_checked += len(values)
+        if self._all_ours(values):
+            return
+        for value, (key,) in zip(values, params, strict=False):
+            if self._values.read(value) is None:
+                findings.bad_reads += 1
+                if findings.bad_reads <= EXAMPLES:
+                    findings.bad_read_examples.append(foreign_read(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
         # The whole chunk at once, in C; the slow way names the culprit.
         if not values:
             return True
         try:
-            return self._lowest <= min(values) and max(values) < self._beyond and self._sizes_fit(values)
+            sizes_fit = self._values.size == HEADER or set(map(len, values)) == {self._values.size}
+            return sizes_fit and self._lowest <= min(values) and max(values) < self._beyond
         except TypeError:
             return False
 
-    def _sizes_fit(self, values: list[Any]) -> bool:
-        return self._values.size == HEADER or set(map(len, values)) == {self._values.size}
-
-    def _bad(self, value: Any, param: Any) -> None:
-        self.findings.bad_reads += 1
-        if len(self.findings.bad_read_examples) < EXAMPLES:
-            self.findings.bad_read_examples.append(foreign_read(param[0], value))
-
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
         """Check two keys that are always written in one transaction, read in one snapshot."""
-        self.findings.pairs_checked += 1
+        findings = self.findings
+        findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
-        if len(rows) != 2 or None in stamps:
-            self._torn(rows)
-            return
+        if not self._of_one_transaction(stamps):
+            findings.torn += 1
+            if findings.torn <= EXAMPLES:
+                told = ((key, value, stamp) for (key, value), stamp in zip(rows, stamps, strict=True))
+                findings.torn_examples.append(torn_pair(told))
+
+    def _of_one_transaction(self, stamps: list[Stamp | None]) -> bool:
+        if len(stamps) != 2 or None in stamps:
+            return False
         first, second = sorted(stamp for stamp in stamps if stamp)
         if first.worker == second.worker == 0:
-            return
+            return True
         same_batch = (first.sequence - 1) // self._batch == (second.sequence - 1) // self._batch
-        if first.worker != second.worker or second.sequence != first.sequence + 1 or not same_batch:
-            self._torn(rows)
-
-    def _torn(self, rows: list[tuple[Any, Any]]) -> None:
-        self.findings.torn += 1
-        if len(self.findings.torn_examples) < EXAMPLES:
-            told = ((key, value, self._values.read(value)) for key, value in rows)
-            self.findings.torn_examples.append(torn_pair(told))
+        return first.worker == second.worker and second.sequence == first.sequence + 1 and same_batch
 
 
 def foreign_read(key: Any, value: Any) -> str:
@@ -128,61 +124,56 @@ class KeyValueSource:
     """Gets and single replaces; subclassed for transactions of several statements."""
 
     kinds = KINDS
-    only_reads = False
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
-        load = case.spec
-        self._open(case, place, worker, salt, words, acks.shape_of(case, load.key_space))
+        load, values = case.spec, Values(salt, case.spec.value_size)
+        self.case, self.worker = case, worker
+        self.store = place.keyvalue(worker, load.begin, values.maker(0)(0))
+        self.area = acks.area_of(case, words, worker)
+        self.shape, self.stamps = self.area.shape, self.area.stamps
+        self.largest_chunk = self.shape.operations
+        self.slots = acks.Slots(load.key_space, self.shape.slots)
         self.placement = Placement(case, bucket_table, order)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.draw = drawer(load, self.random, worker - 1, case.concurrency)
         self.encode = encoder(load.key_type)
-        self.slots = acks.Slots(load.key_space, self.shape.slots)
+        self.proves = case.verify != "none"
+        self.check = ReadCheck(values, load.batch)
         self.only_reads = load.read_ratio == 1
         self.acknowledges = self.proves and not self.only_reads
-
-    def _open(self, case: Case, place: Place, worker: int, salt: int, words: Any, shape: acks.Shape) -> None:
-        self.case, self.worker, self.shape = case, worker, shape
-        self.values = Values(salt, case.spec.value_size)
-        self.store = place.keyvalue(worker, case.spec.begin, self.values.maker(0)(0))
-        self.area = acks.Area(memoryview(words).cast("B").cast("q"), shape, worker)
-        self.stamps = self.area.stamps
-        self.largest_chunk = shape.operations
-        self.proves = case.verify != "none"
-        self.check = ReadCheck(self.values, case.spec.batch)
         self.sequence = 1
         self._given_up = 0
-        self._make_value = self.values.maker(worker)
-        self._make_values = self.values.series(worker)
-        self.acknowledges = self.proves
+        self._make_value = values.maker(worker)
+        self._make_values = values.series(worker)
 
     def next_chunk(self, size: int) -> Chunk | None:
         drawn = self.draw(size)
-        numbers = drawn.tolist()
+        numbers, table = drawn.tolist(), self.placement.table
         keys = numbers if self.encode is int else list(map(self.encode, numbers))
+        gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
-            return Chunk(bytearray(size), self._of_buckets(self.store.gets, numbers), zip(keys), keys)
-        kinds, first = self._kinds(size), self.sequence
-        self.sequence += size
-        rows = self._announce(drawn, numbers, kinds, first) if self.acknowledges else None
-        return Chunk(kinds, self._calls(numbers, kinds), self._params(keys, kinds, first), rows)
-
-    def _kinds(self, size: int) -> bytearray:
+            return Chunk(bytearray(size), self._of_buckets(gets, numbers), zip(keys), keys)
         # One random byte for each operation; where the ratio is no multiple of 1/256, the threshold
         # itself is drawn for each chunk, so that its mean is exact.
-        threshold = int(256 * self.case.spec.read_ratio + self.random.random())
-        return bytearray(self.random.randbytes(size).translate(bytes(threshold) + b"\1" * (256 - threshold)))
-
-    def _params(self, keys: list[Any], kinds: bytearray, first: int) -> Iterable[Any]:
+        below = int(256 * self.case.spec.read_ratio + self.random.random())
+        kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
+        first = self.sequence
+        self.sequence += size
+        rows = self._announce(drawn, numbers, kinds, first) if self.acknowledges else None
         values = self._make_values(first, kinds)
-        if kinds.count(REPLACE) == len(kinds):
-            return zip(keys, values, strict=True)
-        return [
-            (key, value) if kind else (key,) for key, value, kind in zip(keys, values, kinds, strict=True)
-        ]
+        if kinds.count(REPLACE) == size:
+            return Chunk(kinds, self._of_buckets(puts, numbers), zip(keys, values, strict=True), rows)
+        writes = zip(keys, values, kinds, strict=True)
+        params = [(key, value) if kind else (key,) for key, value, kind in writes]
+        if table is None:
+            get, put = gets[0], puts[0]
+            return Chunk(kinds, [put if kind else get for kind in kinds], params, rows)
+        buckets = zip(map(table.__getitem__, numbers), kinds, strict=True)
+        calls = [puts[bucket] if kind else gets[bucket] for bucket, kind in buckets]
+        return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
         """Announce what the chunk writes, and return its rows. A kind is 0 or 1: GET or REPLACE."""
@@ -193,16 +184,6 @@ class KeyValueSource:
         rows = [slot if kind else acks.UNTRACKED for slot, kind in zip(slots, kinds, strict=True)]
         self.area.announce(array("q", rows), acks.tracked(rows), first, len(kinds))
         return rows
-
-    def _calls(self, numbers: list[int], kinds: bytearray) -> Iterable[Operation]:
-        gets, puts = self.store.gets, self.store.puts
-        if kinds.count(REPLACE) == len(kinds):
-            return self._of_buckets(puts, numbers)
-        if self.placement.table is None:
-            get, put = gets[0], puts[0]
-            return [put if kind else get for kind in kinds]
-        buckets = map(self.placement.table.__getitem__, numbers)
-        return [puts[bucket] if kind else gets[bucket] for bucket, kind in zip(buckets, kinds, strict=True)]
 
     def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
         if self.placement.table is None:
@@ -230,7 +211,7 @@ class KeyValueSource:
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
         if self._given_up * self.case.settings.busy_timeout_ms / 1000 > PATIENCE_S:
-            raise EnvironmentFailure(f"{self._given_up} writes in a row were given up, and none was done")
+            raise EnvironmentFailure(f"{self._given_up} writes in a row failed, and none succeeded")
 
     def _check_reads(self, chunk: Chunk, done: int, results: list[Any]) -> None:
         params = zip(chunk.rows, strict=False) if self.only_reads else chunk.params
@@ -256,15 +237,12 @@ def open_source(
     case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
 ) -> KeyValueSource | NativeSource:
     """Open a worker's half of a key-value case."""
-    if case.spec.loop == "native":
+    if case.spec.loop == "native":  # a worker imports what it needs
         from sqlstress.experiments.kv.native_loop import NativeSource
 
         return NativeSource(case, place, worker, salt, shared)
-    if case.spec.batch > 1 or case.spec.update_ratio > 0:
-        # Most cases have none, and a worker imports what it needs.
-
-        return TransactionSource(case, place, worker, salt, shared)
-    return KeyValueSource(case, place, worker, salt, shared)
+    several = case.spec.batch > 1 or case.spec.update_ratio > 0
+    return (TransactionSource if several else KeyValueSource)(case, place, worker, salt, shared)
 
 
 # A worker's half when transactions have several statements: batches, updates and reads of pairs.
@@ -279,12 +257,13 @@ class TransactionSource(KeyValueSource):
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
+        load = case.spec
         # Even where nothing is written there are two kinds of reads, told apart by the chunk's kinds.
         self.only_reads = False
-        self.row_weights = (1, case.spec.batch, 1, 2)
+        self.row_weights = (1, load.batch, 1, 2)
         self._updates = [self._counted(bucket) for bucket in range(case.buckets)]
-        self._read_below = round(case.spec.read_ratio * RESOLUTION)
-        self._update_below = round((case.spec.read_ratio + case.spec.update_ratio) * RESOLUTION)
+        self._read_below = round(load.read_ratio * RESOLUTION)
+        self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counted(self, bucket: int) -> Operation:
         """Acknowledge an update at once: a count can't be folded twice."""
@@ -319,13 +298,14 @@ class TransactionSource(KeyValueSource):
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
         """Return (call, parameters, slots of its rows) of one operation."""
-        bucket, encode = self.placement.bucket(number), self.encode
+        bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
             return self.store.gets[bucket], (encode(number),), nothing
         if kind == PAIR:
-            first, second = self._pair(bucket, number)
-            return self.store.pairs[bucket], (encode(first), encode(second)), nothing
+            first = 2 * self._pair_of(bucket, number)
+            keys = encode(member(bucket, first)), encode(member(bucket, first + 1))
+            return self.store.pairs[bucket], keys, nothing
         if kind == UPDATE:
             return self._updates[bucket], (number % COUNTERS,), nothing
         numbers = self._batch(bucket, number) if self.shape.width > 1 else [number]
@@ -335,11 +315,7 @@ class TransactionSource(KeyValueSource):
             return self.store.puts[bucket], rows[0], slots
         return self.store.batches[bucket], rows, slots
 
-    def _pair(self, bucket: int, number: int) -> tuple[int, int]:
-        position = self._pair_number(bucket, number) * 2
-        return self.placement.member(bucket, position), self.placement.member(bucket, position + 1)
-
-    def _pair_number(self, bucket: int, number: int) -> int:
+    def _pair_of(self, bucket: int, number: int) -> int:
         """Return the pair to which a key belongs; a key that belongs to none stands for one all the same."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
@@ -349,7 +325,7 @@ class TransactionSource(KeyValueSource):
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
         further = (drawn % pairs for drawn in self.draw(batch // 2 - 1))
-        for pair in chain([self._pair_number(bucket, number)], further):
+        for pair in chain([self._pair_of(bucket, number)], further):
             while pair in chosen:
                 pair = (pair + 1) % pairs
             chosen[pair] = None
@@ -364,3 +340,46 @@ class TransactionSource(KeyValueSource):
         for kind, rows in zip(chunk.kinds, results, strict=False):
             if kind == PAIR:
                 self.check.pair_read(rows)
+
+
+# A worker's half of the published measurement: it draws 5,000 keys, sets each in a transaction of its own (a
+# deferred BEGIN, the replace, COMMIT), shuffles them and gets each; a key lies in the bucket that is its
+# remainder. Source: the benchmark whose tables `--preset classic` sets one's own beside; see docs/classic.md.
+
+
+LARGEST_KEY = 1 << 31
+
+
+def drawn_keys(case: Case, salt: int, worker: int) -> list[int]:
+    """Return a worker's keys, in the order in which it sets them."""
+    randint = Random(f"{case.seed}:{salt}:{worker}").randint
+    return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
+
+
+class ClassicSource(KeyValueSource):
+    """Sets all of its keys, then gets them shuffled."""
+
+    def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
+        super().__init__(case, place, worker, salt, shared)
+        keys = drawn_keys(case, salt, worker)
+        shuffled = list(keys)
+        Random(f"{case.seed}:{salt}:{worker}:shuffle").shuffle(shuffled)
+        self._to_set, self._to_get = iter(keys), iter(shuffled)
+
+    def next_chunk(self, size: int) -> Chunk | None:
+        store, first = self.store, self.sequence
+        if keys := list(islice(self._to_set, size)):
+            self.sequence += len(keys)
+            kinds = bytearray([REPLACE]) * len(keys)
+            params: Any = [[row] for row in zip(keys, self._make_values(first, kinds), strict=True)]
+            calls, slots = self._of_buckets(store.batches, keys), [*range(first - 1, self.sequence - 1)]
+        elif keys := list(islice(self._to_get, size)):
+            kinds, params = bytearray([GET]) * len(keys), list(zip(keys))
+            calls, slots = self._of_buckets(store.gets, keys), [acks.UNTRACKED] * len(keys)
+        else:
+            return None
+        self.area.announce(array("q", slots), acks.tracked(slots), first, len(keys))
+        return Chunk(kinds, calls, params, slots)
+
+    def _of_buckets(self, operations: list[Operation], numbers: list[int]) -> Iterable[Operation]:
+        return [operations[number % len(operations)] for number in numbers]

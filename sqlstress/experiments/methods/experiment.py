@@ -40,28 +40,28 @@ class Method:
         duration(0.01),
         None,
         LOAD,
-        "When a cell is given up; if not told 2.6s, and 10s for queries and SPC.",
+        "Stop a measurement after this time. Default: 2.6s, and 10s for queries and SPC.",
         name="timeout",
         metavar="TIME",
-        meaning="After which time of work the cell is given up, in seconds.",
+        meaning="Time of work after which the measurement stops, in seconds.",
         required=True,
     )
     samples: int = option(
         whole(2, MOST_SAMPLES),
         500,
         LOAD,
-        "Samples of which the table that is queried holds every pair.",
-        meaning="Samples of which the table that is queried holds every pair; 0 where that is not known.",
+        "Samples in the queried table. It holds every pair of them.",
+        meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
         unsaid=1000,
     )
-    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows of each statement of BLK/n.", metavar="ROWS")
+    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
     as_published: bool = option(
         switch,
         False,
         LOAD,
-        "Show the summary of insertions also as published, which mixes two phases.",
+        "Also show the insert summary as published, which mixes two phases.",
         flag=True,
-        meaning="Whether a summary that mixes the phases, as the published one does, is shown too.",
+        meaning="Whether the report also shows the insert summary as published, which mixes two phases.",
     )
 
     @property
@@ -84,25 +84,26 @@ class Extra:
         choices(*PHASES),
         ",".join(PHASES),
         SWEEP,
-        "What is done: insert samples, allocate results, query pairs.",
+        "Work to measure: insert (samples), allocate (results), query (pairs).",
         metavar="LIST",
     )
     method: tuple[str, ...] | None = option(
         choices(*map(str.lower, METHOD_NAMES)),
         None,
         SWEEP,
-        f"Of {', '.join(METHOD_NAMES)}: only these; WAL and TSC come with each as published.",
+        f"Methods to measure: a list of {', '.join(METHOD_NAMES)}. Each includes its published WAL and "
+        "TSC variants.",
         metavar="LIST",
     )
     scale: tuple[int, ...] | None = option(
         ranges(MOST_ROWS),
         None,
         SWEEP,
-        "Samples to insert, samples to pair or pairs to query, of one --phase; else a choice of the "
-        "published ones.",
+        "Samples to insert, samples to pair, or pairs to query. Needs a single --phase. Default: some of the "
+        "published scales.",
         metavar="LIST",
     )
-    full: bool = option(switch, False, SWEEP, "All published scales.", flag=True)
+    full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
 
 
 LOOP_S = 2.6
@@ -112,8 +113,8 @@ PATIENT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """Methods that are measured at the same scales."""
+class Scales:
+    """Methods of a phase that are measured at the same scales."""
 
     phase: str
     tricks: tuple[str, ...]
@@ -124,18 +125,18 @@ class Cells:
     """Those that are measured unless all are asked for."""
 
 
-Cell = tuple[str, str, int]
-"""Phase, tricks and scale."""
 _INSERTED = (100, 1000, 10_000, 100_000)
 _QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
-CELLS = (
-    Cells("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
-    Cells("insert", ("1b1 + TSC", "1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (100, 10_000)),
-    Cells("allocate", ("1b1", "1b1 + WAL", "1b1 + TSC"), (10, 30, 50, 70, 90), (10, 30)),
-    Cells("allocate", ("BLK", "BLK/n + TSC", "1b1 + WAL + TSC", "JSON"), range(100, 1001, 50), (100, 450)),
-    Cells("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (500,)),
-    Cells("query", ("1b1", "BLK", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (100, 4000)),
-    Cells("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (4000,)),
+SCALES = (
+    Scales("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
+    Scales(
+        "insert", ("1b1 + TSC", "1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (100, 10_000)
+    ),
+    Scales("allocate", ("1b1", "1b1 + WAL", "1b1 + TSC"), (10, 30, 50, 70, 90), (10, 30)),
+    Scales("allocate", ("BLK", "BLK/n + TSC", "1b1 + WAL + TSC", "JSON"), range(100, 1001, 50), (100, 450)),
+    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (500,)),
+    Scales("query", ("1b1", "BLK", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (100, 4000)),
+    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (4000,)),
 )
 
 
@@ -150,65 +151,29 @@ def cases(request: MethodsRequest) -> Iterator[Case]:
     Raises UsageError when options contradict each other.
     """
     extra = request.extra
-    _check_together(extra)
+    if extra.scale is not None and extra.full:
+        raise UsageError("--scale and --full contradict each other. Leave one of them out.")
+    if extra.scale is not None and len(extra.phase) > 1:
+        raise UsageError("--scale counts samples or pairs, which depends on the phase. Give one --phase.")
     check_locking(request)
     planned = [
-        (cells.phase, tricks, scale)
+        _case(request, phase, tricks, scale)
         for phase in extra.phase
-        for cells in CELLS
-        for tricks in cells.tricks
-        for scale in _scales(cells, extra)
-        if cells.phase == phase and (extra.method is None or _name(tricks).lower() in extra.method)
+        for scales in SCALES
+        if scales.phase == phase
+        for tricks in scales.tricks
+        if extra.method is None or tricks.partition(" ")[0].lower() in extra.method
+        for scale in (sorted(extra.scale or ()) or (scales.published if extra.full else scales.chosen))
     ]
-    _check_use(planned, request)
+    _check_use([case.spec for case in planned], request)
+    for case in planned:
+        _check_scale(case.spec)
     for concurrency in request.some("concurrency"):
         for driver in request.some("driver"):
-            for cell in planned:
-                yield _case(request, cell, driver, concurrency)
+            yield from (replace(case, driver=driver, concurrency=concurrency) for case in planned)
 
 
-def _name(tricks: str) -> str:
-    return tricks.partition(" ")[0]
-
-
-def _scales(cells: Cells, extra: Extra) -> Sequence[int]:
-    if extra.scale is not None:
-        return sorted(extra.scale)
-    return cells.published if extra.full else cells.chosen
-
-
-def _check_use(planned: Sequence[Cell], request: MethodsRequest) -> None:
-    """Refuse what no cell would use."""
-    if not planned:
-        raise UsageError(f"--method {','.join(request.extra.method or ())} has no part in this --phase.")
-    phases = {phase for phase, _, _ in planned}
-    used = {
-        "samples": ("query" in phases, "queries only: it needs --phase query"),
-        "chunk": (
-            any(_name(tricks) == "BLK/n" for _, tricks, _ in planned),
-            "BLK/n only, which is not asked for",
-        ),
-        "as-published": (
-            {"insert", "allocate"} <= phases,
-            "insertions and allocations: it needs both phases",
-        ),
-    }
-    for name, (is_used, what) in used.items():
-        if name in request.given and not is_used:
-            raise UsageError(f"--{name} is of {what}.")
-
-
-def _check_together(extra: Extra) -> None:
-    if extra.scale is None:
-        return
-    if extra.full:
-        raise UsageError("--scale and --full both choose the scales: leave one of them out.")
-    if len(extra.phase) > 1:
-        raise UsageError("--scale counts samples or pairs: name one --phase with it.")
-
-
-def _case(request: MethodsRequest, cell: Cell, driver: str, concurrency: int) -> Case:
-    phase, tricks, scale = cell
+def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
     name, *others = tricks.split(" + ")
     default_s = PATIENT_S if phase == "query" or name == "SPC" else LOOP_S
     method = replace(
@@ -219,21 +184,42 @@ def _case(request: MethodsRequest, cell: Cell, driver: str, concurrency: int) ->
         scale=scale,
         timeout_s=default_s if request.spec.timeout_s is None else request.spec.timeout_s,
     )
-    _check_scale(method)
-    journal_mode = "wal" if "WAL" in others else "delete"
-    settings = request.with_settings(journal_mode=journal_mode)
-    return replace(request.case, driver=driver, concurrency=concurrency, settings=settings, spec=method)
+    settings = request.with_settings(journal_mode="wal" if "WAL" in others else "delete")
+    return replace(request.case, settings=settings, spec=method)
+
+
+def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
+    """Refuse what no cell would use."""
+    if not planned:
+        raise UsageError(
+            f"--method {','.join(request.extra.method or ())} does not exist in this --phase. Choose "
+            "another.",
+        )
+    phases = {method.phase for method in planned}
+    in_chunks = any(method.name == "BLK/n" for method in planned)
+    both = {"insert", "allocate"} <= phases
+    used = {
+        "samples": ("query" in phases, "applies to queries. Add --phase query"),
+        "chunk": (in_chunks, "applies to BLK/n. Add it to --method"),
+        "as-published": (both, "applies to insertions and allocations. Add both to --phase"),
+    }
+    for name, (is_used, what) in used.items():
+        if name in request.given and not is_used:
+            raise UsageError(f"--{name} {what}, or leave it out.")
 
 
 def _check_scale(method: Method) -> None:
     """Refuse a scale that has no meaning in its phase."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
-        raise UsageError(f"--scale {method.scale}: results are allocated for 2 to {MOST_SAMPLES:,} samples.")
+        raise UsageError(
+            f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
+            "samples.",
+        )
     if method.phase == "query" and sum(method.sets) > method.samples:
         first, second = method.sets
         raise UsageError(
-            f"{method.scale:,} pairs lie between {first:,} and {second:,} samples, and the table that is "
-            f"queried has {method.samples:,}: give more --samples, or another --scale."
+            f"--scale {method.scale:,}: these pairs need {first:,} and {second:,} samples, and the "
+            f"queried table has {method.samples:,}. Raise --samples, or change --scale."
         )
 
 
@@ -286,9 +272,10 @@ METHODS = Experiment(
         name="methods",
         summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
         help=(
-            "Measure ways to write and read rows: one by one, in bulk, from JSON, inside SQLite; with WAL "
-            "or not."
+            "Measure ways to write and read rows: one by one, in bulk, from JSON, or inside SQLite, with and "
+            "without WAL."
         ),
+        main_options=("phase", "method", "driver", "scale", "full", "repeat", "output"),
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
     ),
     options=(
@@ -298,12 +285,15 @@ METHODS = Experiment(
             parse=choices("peewee", "sqlite3", "apsw"),
             default="peewee,sqlite3",
             group=SWEEP,
-            help="Bindings: peewee, sqlite3 (standard library, below Peewee too), apsw (extra).",
+            help="Drivers: a list of peewee, sqlite3 (standard library; Peewee uses it too), apsw "
+            "(optional).",
             metavar="LIST",
             varies=True,
         ),
         otherwise(
-            "concurrency", default="1", help="Processes at once, each with a range of its own: 4 or 1,2,4."
+            "concurrency",
+            default="1",
+            help="Number of processes, each with its own range of rows: 4 or 1,2,4.",
         ),
         *chosen(_EXTRA, "scale", "full"),
         otherwise("repeat", default=3),
@@ -319,7 +309,7 @@ METHODS = Experiment(
         forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
         may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
     ),
-    words=Words(work_of=_work_of, in_label=frozenset(one for one in Method.__slots__), counted="rows"),
+    words=Words(work_of=_work_of, in_label=frozenset(Method.__slots__), counted="rows"),
     behaviour=Behaviour(guess_s=_guess_s, timeout_s=lambda case: float(case.spec.timeout_s)),
     work="sqlstress.experiments.methods.work:MethodsWork",
     worker="sqlstress.experiments.methods.worker:MethodsSource",

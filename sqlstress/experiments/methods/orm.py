@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.methods.binding import Binding
-from sqlstress.experiments.methods.tables import PENDING, Pair
+from sqlstress.experiments.methods.tables import Pair
+from sqlstress.experiments.methods.worker import Binding
 from sqlstress.targets.sqlite.drivers import Row
 
 
@@ -47,32 +47,31 @@ class Orm(Binding):
     """A database of Peewee, with its models."""
 
     def __init__(self, connection: Any, *common: Any) -> None:
-        """`common` is what every binding is made with."""
-        super().__init__(*common)
+        super().__init__(connection, *common)
         self._database: peewee.SqliteDatabase = connection.database
         self._database.bind(MODELS)
+        self._model: Any = Sample if self.method.phase == "insert" else Result
 
     def run(self, statement: str, params: Row) -> list[Row]:
         cursor = self._database.execute_sql(statement, params)  # type: ignore[no-untyped-call]
         return list(cursor.fetchall())
 
-    def transaction(self) -> AbstractContextManager[Any]:
-        return self._database.atomic()
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._database.atomic():
+            yield
 
-    def create_sample(self, path: str) -> object:
-        return Sample.create(path=path)
+    def rows(self) -> Iterator[dict[str, Any]]:
+        return self.objects()
 
-    def create_result(self, a: int, b: int) -> object:
-        return Result.create(a=a, b=b, val=PENDING)
+    def creation(self) -> Callable[[dict[str, Any]], object]:
+        return lambda row: self._model.create(**row)
 
-    def get_result(self, a: int, b: int) -> Result | None:
+    def create_all(self, rows: Sequence[dict[str, Any]]) -> object:
+        return self._model.insert_many(rows).execute()
+
+    def get(self, a: int, b: int) -> Result | None:
         return Result.get_or_none((Result.a == a) & (Result.b == b))
-
-    def insert_samples(self, paths: Iterable[str]) -> object:
-        return Sample.insert_many([{"path": path} for path in paths]).execute()
-
-    def insert_results(self, wanted: Iterable[Pair]) -> object:
-        return Result.insert_many([{"a": a, "b": b, "val": PENDING} for a, b in wanted]).execute()
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
         return list(FORMS[self.method.name](wanted))

@@ -19,7 +19,7 @@ _MADE = Finding(
 
 PHRASES = {
     "methods-highest": Phrase(
-        "Highest through {driver}: {phases:semicolons}.",
+        "Highest with {driver}: {phases:semicolons}.",
         driver="sqlite3",
         phases=(Finding("method-highest", doing="inserting", method="JSON", rate=400_000.0),),
     ),
@@ -27,16 +27,16 @@ PHRASES = {
         "{doing} by {method} ({rate:rounded} rows/s)", doing="inserting", method="JSON", rate=400_000.0
     ),
     "methods-fastest": Phrase(
-        "Fastest through {driver}: {phases:semicolons}.",
+        "Fastest with {driver}: {phases:semicolons}.",
         driver="sqlite3",
         phases=(Finding("phase-fastest", doing="inserting", fastest=_LEAD, others=None),),
     ),
     "phase-fastest": Phrase(
-        "{doing} by {fastest}[, or else {others}]", doing="inserting", fastest=_LEAD, others=_LEAD
+        "{doing} by {fastest}[, or without SPC by {others}]", doing="inserting", fastest=_LEAD, others=_LEAD
     ),
     "methods-lead": Phrase(
-        "{methods} ({about?about |}{rate:rounded} rows/s[, {beside}])"
-        "{equal?, which are about equal|}{unclear?, which can't be told apart|}",
+        "{methods} ({about?about |}{rate:rounded} rows/s[, {beside}]{equal?; about equal|}{unclear?; "
+        "cannot tell which is fastest|})",
         methods=("BLK", "JSON"),
         about=True,
         rate=9500.0,
@@ -44,26 +44,26 @@ PHRASES = {
         equal=False,
         unclear=True,
     ),
-    "method-beside": Phrase("{ratio:compared as fast as} {base}", ratio=_TWICE, base="1b1"),
-    "method-beside-unclear": Phrase("can't be told from {base}", base="1b1"),
+    "method-beside": Phrase("{ratio:relative as fast as} {base}, {ratio}", ratio=_TWICE, base="1b1"),
+    "method-beside-unclear": Phrase("cannot tell whether faster than {base}", base="1b1"),
     "binding": Phrase(
-        "What Peewee costs beside sqlite3 below it: {parts:semicolons}.",
+        "Cost of Peewee over sqlite3, on which it runs: {parts:semicolons}.",
         parts=(Finding("binding-little", share=0.1, ways=["querying by JSON"]),),
     ),
     "binding-most": Phrase(
-        "most {ways}",
+        "most when {ways}",
         ways=(Finding("way-dearer", way="inserting by BLK", row_ns=9300.0, ratio=_TWICE),),
     ),
-    "binding-little": Phrase("less than {share:percent} {ways}", share=0.1, ways=["querying by JSON"]),
+    "binding-little": Phrase("less than {share:percent} when {ways}", share=0.1, ways=["querying by JSON"]),
     "way-dearer": Phrase(
-        "{way} ({row_ns:duration} a row, {ratio:compared as long})",
+        "{way} ({row_ns:duration} per row, {ratio:relative as long}, {ratio})",
         way="inserting by BLK",
         row_ns=9300.0,
         ratio=_TWICE,
     ),
-    "ways-unclear": Phrase("of {unclear:plural way} it can't be told", unclear=3),
+    "ways-unclear": Phrase("cannot tell for {unclear:plural way}", unclear=3),
     "contention": Phrase(
-        "Through {driver}, {most:processes} at once, rows a second beside those of {fewest:processes}: "
+        "Rows per second with {driver}, {most:processes} at once compared with {fewest:processes}: "
         "{parts:semicolons}.",
         driver="sqlite3",
         most=4,
@@ -71,32 +71,33 @@ PHRASES = {
         parts=(Finding("contention-same", ways=["querying by JSON"]),),
     ),
     "contention-fewer": Phrase(
-        "fewer {ways}", ways=(Finding("way-changed", way="inserting by 1b1", ratio=Ratio(0.4, 0.3, 0.5, 5)),)
+        "fewer when {ways}",
+        ways=(Finding("way-changed", way="inserting by 1b1", ratio=Ratio(0.4, 0.3, 0.5, 5)),),
     ),
     "contention-more": Phrase(
-        "more {ways}", ways=(Finding("way-changed", way="inserting by JSON", ratio=_TWICE),)
+        "more when {ways}", ways=(Finding("way-changed", way="inserting by JSON", ratio=_TWICE),)
     ),
-    "contention-same": Phrase("about as many {ways}", ways=["querying by JSON"]),
+    "contention-same": Phrase("about equal when {ways}", ways=["querying by JSON"]),
     "way-changed": Phrase("{way} ({ratio:estimate}, {ratio})", way="inserting by JSON", ratio=_TWICE),
     "ways-more": Phrase("{count} more", count=2),
     "transaction": Phrase(
-        "Put writes into one transaction: beside a commit for each row {made}.", made=_MADE
+        "Put writes into one transaction. Compared with a commit per row: {made}.", made=_MADE
     ),
-    "transaction-unclear": Phrase(
-        "Whether one transaction is faster than a commit for each row can't be told."
-    ),
+    "transaction-unclear": Phrase("Cannot tell whether one transaction is faster than a commit per row."),
     "wal": Phrase(
-        "WAL: with a commit for each row {alone}[; in one transaction {within}].", alone=_MADE, within=_MADE
+        "WAL compared with DELETE, with a commit per row: {alone}.[ In one transaction: {within}.]",
+        alone=_MADE,
+        within=_MADE,
     ),
     "made": Phrase(
-        "[it made {faster}]{both?, and |}[it can't be told for {unclear}]",
+        "[{faster}]{both?, and |}[cannot tell for {unclear}]",
         faster=(Finding("made-faster", doing="inserting", ratio=_TWICE),),
         both=True,
         unclear=("allocating",),
     ),
     "made-faster": Phrase("{doing} {ratio:compared as fast}", doing="inserting", ratio=_TWICE),
     "method-limit": Phrase(
-        "LIMIT {doing} {rows} rows by {method} ({drivers}): {reason}.[ {instead}]",
+        "LIMIT when {doing} {rows} rows by {method} ({drivers}): {reason}.[ {instead}]",
         doing="querying",
         rows=100_000,
         method="BLK",
@@ -105,12 +106,15 @@ PHRASES = {
         instead=Finding("method-instead", method="JSON", rows=100_000, rate=400_000.0),
     ),
     "method-instead": Phrase(
-        "{method} took {rows} rows, at {rate:rounded} a second.", method="JSON", rows=100_000, rate=400_000.0
+        "{method} handled {rows} rows, at {rate:rounded} per second.",
+        method="JSON",
+        rows=100_000,
+        rate=400_000.0,
     ),
     "row-values": Phrase(
-        "Take VALUES, not ROW: pairs compared as row values took {took}. Some versions of SQLite read the "
-        "whole table for them; EXPLAIN QUERY PLAN tells.",
+        "Use VALUES, not ROW: comparing pairs as row values took {took}. Some versions of SQLite scan the "
+        "whole table for them; check with EXPLAIN QUERY PLAN.",
         took=(Finding("took-as-long", ratio=_TWICE, driver="sqlite3"),),
     ),
-    "took-as-long": Phrase("{ratio:compared as long} through {driver}", ratio=_TWICE, driver="sqlite3"),
+    "took-as-long": Phrase("{ratio:compared as long} with {driver}", ratio=_TWICE, driver="sqlite3"),
 }

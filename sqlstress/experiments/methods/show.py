@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from math import log10
 from statistics import median_low
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import finite, processes, rounded, whole
-from sqlstress.experiments.methods.cells import (
+from sqlstress.experiments.methods.experiment import tricks_of
+from sqlstress.experiments.methods.method_findings import (
     BARE,
     BASE,
     DONE,
     LIMIT,
     MAPPER,
-    MATRICES,
     TIMEOUT,
-    TRICKS,
     WRONG,
     Cell,
     Cells,
-    Contended,
     Cost,
-    Line,
-    Matrix,
     Series,
     contended,
     costs,
+    methods,
     rates,
-    ratio,
-    summary,
-    summary_as_published,
 )
-from sqlstress.experiments.methods.experiment import tricks_of
-from sqlstress.experiments.methods.method_findings import methods
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import (
@@ -43,6 +35,7 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Figure,
+    Note,
     Paragraph,
     Table,
     seconds_cell,
@@ -54,36 +47,64 @@ from sqlstress.show.shown import Shown
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import format_count
 
-# The tables of the experiment with methods: the matrices, the summaries, the binding, more processes.
+# The published tables: scales downwards, methods side by side.
 
 
+MATRICES = (
+    (
+        "Sample insertion",
+        "insert",
+        "samples",
+        (("1b1", "1b1 + TSC", "1b1 + WAL", "1b1 + WAL + TSC"), ("BLK", "JSON", "BLK/n + TSC")),
+    ),
+    ("Result allocation, slow methods", "allocate", "results", (("1b1", "1b1 + WAL", "1b1 + TSC"),)),
+    (
+        "Result allocation, fast methods",
+        "allocate",
+        "results",
+        (("BLK", "1b1 + WAL + TSC", "JSON", "BLK/n + TSC"),),
+    ),
+    ("Result allocation inside SQLite", "allocate", "results", (("SPC", "SPC + WAL"),)),
+    (
+        "Queries",
+        "query",
+        "pairs",
+        (("1b1", "JSON", "SPC"), ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), ("BLK", "ROW", "VALUES")),
+    ),
+)
+"""Title, phase, what the rows count; the columns in parts that fit a terminal, the published before ours."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 _PHASE = Column("phase", ("", "phase"), "left", NAME)
 _METHOD = Column("method", ("", "method"), "left", NAME)
 
 
-def column(tricks: str) -> Column:
-    """Return the column of a method: what it is combined with stands on two lines if there is much."""
-    parts = tricks.split(" + ")
-    if len(parts) < 3:
-        return Column(tricks, ("", tricks))
-    return Column(tricks, (" + ".join(parts[:2]), f"+ {parts[2]}"))
+def _matrices(cells: Cells, driver: str) -> Iterator[Block]:
+    fewest = processes(cells.processes[0])
+    for title, phase, counted, parts in MATRICES:
+        series = [[cells.series(phase, tricks, driver) for tricks in part] for part in parts]
+        known = [found for part in series if (found := [each for each in part if cells.of(each)])]
+        if known:
+            yield Paragraph(f"{title} with {driver}, {fewest}:")
+            yield from (_matrix(cells, part, counted) for part in known)
 
 
-def matrix(cells: Cells, series: Sequence[Series], counted: str) -> Table | None:
-    """Return a published table: a row for each scale, a column for each method; None without any cell."""
-    known = [one for one in series if cells.of(one)]
-    if not known:
-        return None
-    scales = sorted({(cell.scale, cell.rows) for one in known for cell in cells.of(one)})
-    found = [[cells.at(one, scale) for one in known] for scale, _ in scales]
-    best = [cells.best(one) for one in known]
+def _matrix(cells: Cells, series: Sequence[Series], counted: str) -> Table:
+    """Return a row for each scale, a column for each method; the best of each column stands out."""
+    scales = sorted({(cell.scale, cell.rows) for each in series for cell in cells.of(each)})
+    lines = [[cells.at(each, scale) for each in series] for scale, _ in scales]
+    best = [cells.best(each) for each in series]
+    columns = [Column(counted, ("", counted))]
+    for each in series:
+        # What a method is combined with stands on two lines if there is much.
+        *first, last = each.tricks.split(" + ")
+        heading = (" + ".join(first), f"+ {last}") if len(first) > 1 else ("", each.tricks)
+        columns.append(Column(each.tricks, heading))
     return Table(
-        (Column(counted, ("", counted)), *(column(one.tricks) for one in known)),
-        tuple((_short(rows), *map(_timed, line)) for (_, rows), line in zip(scales, found, strict=True)),
+        tuple(columns),
+        tuple((_short(rows), *map(_timed, line)) for (_, rows), line in zip(scales, lines, strict=True)),
         marked=frozenset(
             (row, place + 1)
-            for row, line in enumerate(found)
+            for row, line in enumerate(lines)
             for place, cell in enumerate(line)
             if cell is not None and cell is best[place]
         ),
@@ -120,10 +141,8 @@ def _factor(ratio: float) -> str:
         return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
     if ratio < 9.95:
         return "1x" if ratio == 1 else f"{ratio:.1f}x"
-    return f"{ratio:.0f}x" if ratio < 9999.5 else _thousands(ratio)
-
-
-def _thousands(ratio: float) -> str:
+    if ratio < 9999.5:
+        return f"{ratio:.0f}x"
     return f"{ratio / 1000:.0f}kx" if ratio < 999_500 else f"{ratio:.0e}x"
 
 
@@ -132,12 +151,31 @@ def _two_digits(value: float) -> str:
     return f"{float(f'{value:.2g}'):g}"
 
 
-def summary_table(lines: Iterable[Line]) -> Table:
-    """Return a summary: the best of each method, with each combination of WAL and one transaction."""
-    return Table(
-        (_PHASE, _METHOD, *(Column(tricks, ("", tricks)) for tricks in TRICKS)),
-        tuple((line.phase, line.name, *(_compared(cell, line.base) for cell in line.best)) for line in lines),
+# The other tables: summaries, what the binding costs, what more processes change.
+
+
+TRICKS = {"--": "", "WAL": " + WAL", "TSC": " + TSC", "TSC + WAL": " + WAL + TSC"}
+"""The columns of a summary → what is combined with a method."""
+PUBLISHED = (("insert", "1b1"), ("allocate", "BLK"), ("allocate", "JSON"), ("allocate", "SPC"))
+"""The lines of the published summary, which mixes two phases."""
+
+
+def _summary(cells: Cells, driver: str, published: bool) -> Table:
+    """Return the best of each method, with each combination of WAL and one transaction.
+
+    All are relative to one by one without tricks in the same phase; as published, to the insertion.
+    """
+    methods = dict.fromkeys(
+        (phase, tricks.partition(" ")[0]) for phase, every in cells.tricks.items() for tricks in every
     )
+    lines = []
+    for phase, method in PUBLISHED if published else methods:
+        base = cells.best(cells.series("insert" if published else phase, BASE, driver))
+        series = [cells.series(phase, method + tricks, driver) for tricks in TRICKS.values()]
+        best = [cells.best(each) or next(iter(cells.of(each)), None) for each in series]
+        if published or any(best):
+            lines.append((phase, method, *(_compared(cell, base) for cell in best)))
+    return Table((_PHASE, _METHOD, *(Column(tricks, ("", tricks)) for tricks in TRICKS)), tuple(lines))
 
 
 def _compared(cell: Cell | None, base: Cell | None) -> str:
@@ -147,45 +185,39 @@ def _compared(cell: Cell | None, base: Cell | None) -> str:
     return f"{_rate(cell.rows_per_s)}{factor}"
 
 
-def binding_table(costs: Sequence[Cost]) -> Table:
-    """Return what Peewee costs with each method."""
-    return table_of(
-        costs,
-        (
-            Figure(_PHASE, lambda cost: cost.cell.series.phase),
-            Figure(_METHOD, lambda cost: cost.cell.series.tricks),
-            Figure(Column("rows", ("", "rows")), lambda cost: _short(cost.cell.rows)),
-            Figure(Column(f"{MAPPER} rows/s", (MAPPER, "rows/s")), lambda cost: _rate(cost.cell.rows_per_s)),
-            Figure(Column(f"{BARE} rows/s", (BARE, "rows/s")), lambda cost: _rate(cost.bare.rows_per_s)),
-            Figure(
-                Column("apsw rows/s", ("apsw", "rows/s")),
-                lambda cost: _rate(cost.other.rows_per_s) if cost.other else None,
-            ),
-            Figure(Column("times as long", ("times", "as long")), lambda cost: _two_digits(cost.ratio)),
-            Figure(
-                Column("µs more a row", ("µs more", "a row")), lambda cost: _two_digits(1e6 * cost.extra_s)
-            ),
-        ),
-    )
+BINDING: tuple[Figure[Cost], ...] = (
+    Figure(_PHASE, lambda cost: cost.cell.series.phase),
+    Figure(_METHOD, lambda cost: cost.cell.series.tricks),
+    Figure(Column("rows", ("", "rows")), lambda cost: _short(cost.cell.rows)),
+    Figure(Column(f"{MAPPER} rows/s", (MAPPER, "rows/s")), lambda cost: _rate(cost.cell.rows_per_s)),
+    Figure(Column(f"{BARE} rows/s", (BARE, "rows/s")), lambda cost: _rate(cost.bare.rows_per_s)),
+    Figure(
+        Column("apsw rows/s", ("apsw", "rows/s")),
+        lambda cost: _rate(cost.other.rows_per_s) if cost.other else None,
+    ),
+    Figure(Column("times as long", ("times", "as long")), lambda cost: _two_digits(cost.ratio)),
+    Figure(Column("µs more a row", ("µs more", "a row")), lambda cost: _two_digits(1e6 * cost.extra_s)),
+)
 
 
-def contention_table(cells: Cells, driver: str) -> Table:
+def _contention(cells: Cells, driver: str) -> Table:
     """Return what more processes make of each method, at the largest scale that the fewest have done."""
-    fewest, *more = cells.processes()
+    fewest, *more = cells.processes
+    lines = []
+    for base, others in contended(cells, driver):
+        factors = [
+            _factor(cell.rows_per_s / base.rows_per_s) if cell and cell.outcome == DONE else _failure(cell)
+            for cell in others
+        ]
+        phase, method = base.series.phase, base.series.tricks
+        lines.append((phase, method, _short(base.rows), _rate(base.rows_per_s), *factors))
+    columns = [Column(f"times, {count} processes", (str(count), "processes")) for count in more]
     rate = Column(f"rows/s of {fewest}", ("rows/s", f"of {fewest}"))
-    factors = [Column(f"times, {count} processes", (str(count), "processes")) for count in more]
     return Table(
-        (_PHASE, _METHOD, Column("rows", ("", "rows")), rate, *factors),
-        tuple(_contended(one) for one in contended(cells, driver)),
-        leaving=("rows", *(factor.name for factor in factors)),
+        (_PHASE, _METHOD, Column("rows", ("", "rows")), rate, *columns),
+        tuple(lines),
+        leaving=("rows", *(column.name for column in columns)),
     )
-
-
-def _contended(one: Contended) -> tuple[str, ...]:
-    series, base = one.base.series, one.base
-    factors = [(cell, ratio(cell, base)) for cell in one.more]
-    told = (_failure(cell) if factor is None else _factor(factor) for cell, factor in factors)
-    return (series.phase, series.tricks, _short(base.rows), _rate(base.rows_per_s), *told)
 
 
 class MethodsShown(Shown):
@@ -200,27 +232,53 @@ class MethodsShown(Shown):
         cells = Cells(group)
         if not cells.all:
             return
-        fewest = cells.processes()[0]
-        yield Paragraph(f"{'; '.join(_legend(group))}.")
-        for driver in cells.drivers():
-            for table in MATRICES:
-                yield from _matrix(cells, table, fewest, driver)
-        for driver in cells.drivers():
+        yield Note(f"{'; '.join(_legend(group))}.")
+        yield from map(Paragraph, _verified(group))
+        for driver in cells.drivers:
+            yield from _matrices(cells, driver)
+        for driver in cells.drivers:
             yield Paragraph(
-                f"The best of each method through {driver}, rows per second, and how many times those of "
+                f"The best of each method with {driver}: rows per second and, in brackets, the ratio to "
                 f"{BASE} in the same phase:"
             )
-            yield summary_table(summary(cells, fewest, driver))
+            yield _summary(cells, driver, published=False)
         if any(run.case.spec.as_published for run in group.runs):
-            yield from _as_published(cells, fewest)
-        yield from _binding(cells, fewest)
-        yield from _contention(cells)
+            for driver in cells.drivers:
+                yield Paragraph(
+                    f"The same with {driver} as published: 1b1 inserts samples, the others allocate results, "
+                    "and all are relative to the insertion of samples:"
+                )
+                yield _summary(cells, driver, published=True)
+        if costly := list(costs(cells)):
+            yield Paragraph(
+                f"Cost of {MAPPER} over {BARE}, on which it runs, with the same SQLite, at the largest "
+                "scale that both completed. Methods that commit each row are left out, as the disk decides "
+                "there:"
+            )
+            yield table_of(costly, BINDING)
+        for driver in cells.drivers if len(cells.processes) > 1 else ():
+            yield Paragraph(
+                f"Several processes at once with {driver}, each with its own range: rows per second of all "
+                f"together, relative to {processes(cells.processes[0])}:"
+            )
+            yield _contention(cells, driver)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        return plots(group)
+        """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
+        parts: dict[tuple[str, str], list[Run]] = {}
+        several = len({run.case.concurrency for run in group.runs}) > 1
+        for run in group.runs:
+            how = f"{run.case.driver}, {processes(run.case.concurrency)}" if several else run.case.driver
+            parts.setdefault((run.case.spec.phase, how), []).append(run)
+        views = [view for (phase, how), runs in parts.items() if (view := _view(phase, how, runs))]
+        if views:
+            note = (
+                "Seconds by the scale of the job. Bluer is longer, on a logarithmic scale. Empty: not tried."
+            )
+            yield Plot("Methods", note, tuple(views), wide=True)
 
     def tracked(self, run: Run) -> Iterator[float | None]:
-        return (trial.rows_per_s for trial in run.valid if trial.outcome == "done")
+        return (trial.rows_per_s for trial in run.ended)
 
     def tracked_unit(self, case: Case) -> str:
         return "rows"
@@ -234,146 +292,63 @@ class MethodsShown(Shown):
 
 
 def _legend(group: Group) -> Iterator[str]:
-    yield "Rows per second and, in brackets, the time of all rows; the best of each column stands out"
-    yield "WAL: journal mode WAL, else DELETE; TSC: all in one transaction"
-    queried = next((run.case.spec for run in group.runs if _is_query(run.case)), None)
-    if queried and queried.samples:
-        rows = format_count(queried.samples * (queried.samples - 1) // 2)
-        yield f"queried is a table of {rows} results: all pairs of {format_count(queried.samples)} samples"
-    yield from _spread(group)
-    yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite takes no such statement"
+    yield "Rows per second and, in brackets, the time of all rows; the best of each column is marked"
+    yield "WAL: journal mode WAL, otherwise DELETE; TSC: all in one transaction"
+    samples = next((run.case.spec.samples for run in group.runs if run.case.spec.phase == "query"), 0)
+    if samples:
+        rows = format_count(samples * (samples - 1) // 2)
+        yield f"queries read a table of {rows} results: all pairs of {format_count(samples)} samples"
+    # How far the typical figures may be off: in the tables there is no room for it.
+    spreads = [off for run in group.runs if (off := spread([*rates(run).values()])) is not None]
+    if spreads:
+        middle, most = (spread_cell(off).strip() for off in (median_low(spreads), max(spreads)))
+        yield f"rows per second may be off by {middle} in the middle cell and {most} in the noisiest"
+    yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
+
+
+def _verified(group: Group) -> Iterator[str]:
+    """Yield which cells were verified."""
     statuses = {run.verdict.status for run in group.runs if run.trials}
     if statuses & {"ok", "failed"}:
-        yield "FAILED: the tables or the answers are not what they must be; all other cells were verified"
+        yield "FAILED: the tables or the answers are wrong. All other cells were verified."
     if "skipped" in statuses:
-        yield "not verified"
-
-
-def _spread(group: Group) -> Iterator[str]:
-    """Yield how far the typical figures may be off: in the tables there is no room for it."""
-    found = [off for run in group.runs if (off := spread([*rates(run).values()])) is not None]
-    if found:
-        middle, most = (spread_cell(off).strip() for off in (median_low(found), max(found)))
-        yield f"the typical rows per second may be off by {middle} in the middle cell, {most} in the noisiest"
-
-
-def _is_query(case: Case) -> bool:
-    return bool(case.spec.phase == "query")
-
-
-def _matrix(cells: Cells, table: Matrix, fewest: int, driver: str) -> Iterator[Block]:
-    titled = False
-    for part in table.parts:
-        series = [Series(fewest, driver, table.phase, tricks) for tricks in part]
-        shown = matrix(cells, series, table.counted)
-        if shown and not titled:
-            yield Paragraph(f"{table.title} through {driver}, {processes(fewest)}:")
-            titled = True
-        if shown:
-            yield shown
-
-
-def _as_published(cells: Cells, fewest: int) -> Iterator[Block]:
-    for driver in cells.drivers():
-        yield Paragraph(
-            f"The same through {driver} as published: 1b1 inserts samples, the others allocate results, and "
-            "all are relative to the insertion of samples:"
-        )
-        yield summary_table(summary_as_published(cells, fewest, driver))
-
-
-def _binding(cells: Cells, fewest: int) -> Iterator[Block]:
-    found = list(costs(cells, fewest))
-    if found:
-        yield Paragraph(
-            f"What {MAPPER} costs beside {BARE}, which lies below it with the same SQLite, at the largest "
-            "scale that both have done; left out is what commits each row, as the disk decides there:"
-        )
-        yield binding_table(found)
-
-
-def _contention(cells: Cells) -> Iterator[Block]:
-    counts = cells.processes()
-    if len(counts) < 2:
-        return
-    for driver in cells.drivers():
-        yield Paragraph(
-            f"Several processes at once through {driver}, each with a range of its own: how many times the "
-            f"rows per second of {processes(counts[0])} all of them together had:"
-        )
-        yield contention_table(cells, driver)
+        yield "Not verified: --verify none."
 
 
 # The matrix of methods: how long each took, at each scale.
 
 
-MatrixOfGroup = dict[tuple[str, str], tuple[float | None, str]]
-"""Row and column → seconds, and what is written there."""
-
-SCALES = {"query": "pairs"}
-"""Phase → what its scales count; samples in the others."""
-
 DIGITS = 4
+"""Of the logarithm that a cell is coloured by: the last ones differ from system to system."""
 
 
-def plots(group: Group) -> Iterator[Plot]:
-    """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
-    parts: dict[str, list[Run]] = {}
-    differing = len({run.case.concurrency for run in group.runs}) > 1
-    for run in group.runs:
-        if run.case.spec:
-            parts.setdefault(f"{run.case.spec.phase}, {_by(run.case, differing)}", []).append(run)
-    views = [view for part, runs in parts.items() if (view := _view(part, runs))]
-    if views:
-        note = "Seconds, by the scale of the job. The bluer, the longer, by the logarithm. Empty: not tried."
-        yield Plot("Methods", note, tuple(views), wide=True)
-
-
-def _by(case: Case, differing: bool) -> str:
-    """Return the driver; and how many processes, where they differ."""
-    return f"{case.driver}, {processes(case.concurrency)}" if differing else case.driver
-
-
-def _view(label: str, runs: list[Run]) -> View | None:
-    cells: MatrixOfGroup = {(_row(run.case), _scale(run.case)): _cell(run) for run in runs}
-    rows = list(dict.fromkeys(_row(run.case) for run in runs))
-    sizes = {run.case.spec.scale for run in runs if run.case.spec}
-    scales = [f"{scale:,}" for scale in sorted(sizes)]
+def _view(phase: str, how: str, runs: list[Run]) -> View | None:
+    cells = {(name(tricks_of(run.case)), run.case.spec.scale): _cell(run) for run in runs}
     if not any(seconds for seconds, _ in cells.values()):
         return None
-    found = [[cells.get((row, scale), (None, "")) for scale in scales] for row in rows]
+    rows = list(dict.fromkeys(row for row, _ in cells))
+    scales = sorted({scale for _, scale in cells})
+    lines = [[cells.get((row, scale), (None, "")) for scale in scales] for row in rows]
     heat: Plain = {
         "type": "heatmap",
-        "x": scales,
+        "x": [f"{scale:,}" for scale in scales],
         "y": rows,
-        "z": [[_shade(seconds) for seconds, _ in line] for line in found],
-        "text": [[told for _, told in line] for line in found],
+        "z": [[round(log10(seconds), DIGITS) if seconds else None for seconds, _ in line] for line in lines],
+        "text": [[text for _, text in line] for line in lines],
         "hovertemplate": "%{y}, %{x}: %{text} s",
     }
     layout = {
-        "xaxis": axis(SCALES.get(label.partition(",")[0], "samples"), type="category"),
+        "xaxis": axis("pairs" if phase == "query" else "samples", type="category"),
         "yaxis": axis("", type="category", autorange="reversed"),
         "height": 140 + 30 * len(rows),
     }
-    return View(name(label), [heat], layout)
-
-
-def _shade(seconds: float | None) -> float | None:
-    """Return what a cell is coloured by. The last digits of a logarithm differ from system to system."""
-    return round(log10(seconds), DIGITS) if seconds else None
-
-
-def _row(case: Case) -> str:
-    return name(tricks_of(case))
-
-
-def _scale(case: Case) -> str:
-    return f"{case.spec.scale:,}"
+    return View(name(f"{phase}, {how}"), [heat], layout)
 
 
 def _cell(run: Run) -> tuple[float | None, str]:
-    trial = run.typical()
-    seconds = finite(trial.seconds) if trial and trial.error is None else None
+    """Return the seconds that a run took, and what is written there."""
+    trial = run.shown()
+    seconds = finite(trial.seconds) if trial else None
     if trial is None or seconds is None or seconds <= 0:
         return None, "" if run.skipped else "failed"
     return seconds, rounded(seconds) if trial.outcome == "done" else name(trial.outcome)

@@ -1,4 +1,4 @@
-"""The two tables, what stands in them, and what of it is each worker's own.
+"""The two tables, what stands in them, and what of it is each worker's part.
 
 Stand in them: samples, and a result for each pair of samples. Every row has a place in the order in which
 it is written: a sample that of its number, a result that of its pair among (1, 2), (1, 3), ..., (2, 3), ...
@@ -68,11 +68,11 @@ def pair_place(a: object, b: object, samples: int) -> int | None:
 
 def pair_at(place: int, samples: int) -> Pair:
     """Return the pair of a place: the other way round."""
-    a = bisect_right(range(1, samples + 1), place, key=lambda one: places_before(one, samples))
+    a = bisect_right(range(1, samples + 1), place, key=lambda a: places_before(a, samples))
     return a, a + 1 + place - places_before(a, samples)
 
 
-class Own(NamedTuple):
+class Part(NamedTuple):
     """What one worker is to write or read."""
 
     places: range = range(0)
@@ -90,27 +90,31 @@ class Own(NamedTuple):
         return len(self.places) or len(self.pairs)
 
 
-def own(case: Case, method: Method, worker: int) -> Own:
-    """Return what a worker owns; it counts from 1."""
+def part_of(case: Case, worker: int) -> Part:
+    """Return a worker's part; it counts from 1."""
+    method: Method = case.spec
     if method.phase == "insert":
-        return Own(places=share(method.scale, case.concurrency, worker))
+        return Part(places=_share(method.scale, case.concurrency, worker))
     if method.phase == "allocate":
-        ids = own_ids(method.scale, case.concurrency, worker)
+        ids = lower_ids(method.scale, case.concurrency, worker)
         first, end = (places_before(a, method.scale) for a in (ids.start, ids.stop))
-        return Own(places=range(first, end), ids=ids)
-    first_set, second_set = id_sets(case, method, worker)
-    pairs = [(min(a, b), max(a, b)) for a in first_set for b in second_set]
+        return Part(places=range(first, end), ids=ids)
+    # The first set is everybody's, of the second each has a part.
+    lower, higher = method.sets
+    drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
+    share = _share(higher, case.concurrency, worker)
+    sets = drawn[:lower], drawn[lower:][share.start : share.stop]
+    pairs = [(min(a, b), max(a, b)) for a in sets[0] for b in sets[1]]
     Random(f"{case.seed}:{method.scale}:{worker}").shuffle(pairs)
-    return Own(sets=(first_set, second_set), pairs=pairs)
+    return Part(sets=sets, pairs=pairs)
 
 
-def share(total: int, workers: int, worker: int) -> range:
-    """Return the part of so many things that a worker owns."""
+def _share(total: int, workers: int, worker: int) -> range:
     return range(total * (worker - 1) // workers, total * worker // workers)
 
 
-def own_ids(samples: int, workers: int, worker: int) -> range:
-    """Return a range of lower ids for each worker, so that all own about as many pairs."""
+def lower_ids(samples: int, workers: int, worker: int) -> range:
+    """Return a range of lower ids for each worker, so that all have about as many pairs."""
     total = places_before(samples, samples)
     ids = range(1, samples)
     first, end = (
@@ -118,11 +122,3 @@ def own_ids(samples: int, workers: int, worker: int) -> range:
         for part in (worker - 1, worker)
     )
     return range(first, end)
-
-
-def id_sets(case: Case, method: Method, worker: int) -> tuple[list[int], list[int]]:
-    """Return two sets of ids, drawn at random: the first is everybody's, of the second each has a part."""
-    lower, higher = method.sets
-    drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
-    part = share(higher, case.concurrency, worker)
-    return drawn[:lower], drawn[lower:][part.start : part.stop]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.ordered import Ledger, shared_words
@@ -21,9 +20,9 @@ from sqlstress.experiments.methods.tables import (
     PENDING,
     SCHEMA,
     VALUE,
-    own,
     pair_at,
     pair_place,
+    part_of,
     places_before,
     sample_place,
     value,
@@ -59,15 +58,15 @@ class Acknowledged:
 
     def objection(self, counts: bytearray, shown: Shown) -> str | None:
         """Say what is wrong with the rows found, counted by place; None when nothing is."""
-        own = counts[self.places.start : self.places.stop]
-        found = sum(map(bool, own))
-        gap = own.find(0)
+        counted = counts[self.places.start : self.places.stop]
+        found = sum(map(bool, counted))
+        gap = counted.find(0)
         if found not in (self.acknowledged, min(self.acknowledged + self.step, len(self.places))):
             if 0 <= gap < self.acknowledged:
                 what = f"{shown(self.places[gap])} is gone"
             else:
-                what = f"it was not told of {shown(self.places[own.find(1, self.acknowledged)])}"
-            return f"{self.who} was told of {self.acknowledged:,} rows, and {found:,} are there: {what}"
+                what = f"{shown(self.places[counted.find(1, self.acknowledged)])} was not acknowledged"
+            return f"{self.acknowledged:,} rows of {self.who} were acknowledged, {found:,} are there: {what}"
         if 0 <= gap < found:
             first = shown(self.places[gap])
             return f"of the {found:,} rows of {self.who} some are not its first ones: {first} is gone"
@@ -80,18 +79,18 @@ Shown = Callable[[int], str]
 """What the row of a place is called in a counter-example."""
 
 
-def ordered(found: Sequence[Found], told: Sequence[Acknowledged]) -> Iterator[Found]:
+def ordered(found: Sequence[Found], writers: Sequence[Acknowledged]) -> Iterator[Found]:
     """Yield samples, which come in the order of their ids; those of one process have that order too.
 
     One that stands where another belongs has no place. Nor has one whose id is beyond the number of all
     samples: ids have no gaps.
     """
-    most = sum(len(one.places) for one in told)
+    most = sum(len(writer.places) for writer in writers)
     wrong: set[int] = set()
     seen: set[int | None] = set()
-    for one in told:
+    for writer in writers:
         # One that is there twice is told for that.
-        its = list(dict.fromkeys(place for _, place in found if place is not None and place in one.places))
+        its = list(dict.fromkeys(place for _, place in found if place is not None and place in writer.places))
         wrong.update(place for place, right in zip(its, sorted(its), strict=True) if place != right)
     for row, place in found:
         again = place in seen
@@ -99,10 +98,10 @@ def ordered(found: Sequence[Found], told: Sequence[Acknowledged]) -> Iterator[Fo
         yield row, place if again or (place not in wrong and row[0] <= most) else None
 
 
-def check_rows(name: str, found: Iterable[Found], told: Sequence[Acknowledged], shown: Shown) -> Check:
+def check_rows(name: str, found: Iterable[Found], writers: Sequence[Acknowledged], shown: Shown) -> Check:
     """Judge every row of a table: (row, its place or None if it belongs nowhere)."""
     tally = Tally(name)
-    counts = bytearray(max((one.places.stop for one in told), default=0))
+    counts = bytearray(max((writer.places.stop for writer in writers), default=0))
     for row, place in found:
         tally.checked += 1
         if place is None or place >= len(counts):
@@ -111,8 +110,8 @@ def check_rows(name: str, found: Iterable[Found], told: Sequence[Acknowledged], 
             tally.problem(f"{row!r:.80} is there twice")
         else:
             counts[place] = 1
-    for one in told:
-        if text := one.objection(counts, shown):
+    for writer in writers:
+        if text := writer.objection(counts, shown):
             tally.problem(text)
     return tally.check()
 
@@ -126,19 +125,25 @@ class MethodsWork(ProvenWork):
     """One cell's file, shared memory and verdict."""
 
     place: SqlitePlace
-    method: Method
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        self.method = case.spec
+        self.method: Method = case.spec
         self._words, self._written = shared_words(case.concurrency), shared_array("q", case.concurrency)
         self.shared = (self._words, self._written)
         self._carry = carry
         (self._path,) = place.paths
+        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
+        self._samples = known[self.method.phase]
+        """How many samples are there when the cell begins."""
 
     def create(self, pulse: Pulse) -> None:
         """Make what the cell begins with, and see that the settings were taken."""
-        wanted = self._kind() if self.method.phase == "query" else None
+        wanted = None
+        if self.method.phase == "query":
+            # What cells have in common that query the same file.
+            settings = replace(self.case.settings, journal_mode="")
+            wanted = self._path, self.case.seed, self.method.samples, settings
         if wanted is None or self._carry.get(QUERIED) != wanted:
             self._carry[QUERIED] = None
             self.place.discard()
@@ -147,11 +152,6 @@ class MethodsWork(ProvenWork):
             self._carry[QUERIED] = wanted
         files.first_write(self.case, self._path)
 
-    def _kind(self) -> tuple[object, ...]:
-        """Return what cells have in common that query the same file."""
-        settings = replace(self.case.settings, journal_mode="")
-        return self._path, self.case.seed, self.method.samples, settings
-
     def _fill(self, connection: Connection, pulse: Pulse) -> None:
         pragmas.apply(connection, self.case.settings)
         for pragma in HASTE:
@@ -159,60 +159,85 @@ class MethodsWork(ProvenWork):
         connection.rows("BEGIN")
         for definition in SCHEMA:
             connection.rows(definition)
-        paths = ((PATH.format(place),) for place in paced(range(self._given()), pulse))
+        paths = ((PATH.format(place),) for place in paced(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
         if self.method.phase == "query":
             pairs = f"SELECT a.id, b.id, {VALUE.format(self.case.seed)} FROM sample AS a JOIN sample AS b"
             files.watched(connection, f"INSERT INTO result {pairs} ON a.id < b.id", pulse)
         connection.rows("COMMIT")
 
-    def _given(self) -> int:
-        """Return how many samples are there when the cell begins."""
-        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
-        return known[self.method.phase]
-
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> list[Check]:
         """Say whether the tables hold what the workers were told, and whether the answers were right."""
-        samples, results = self._acknowledged(outcomes)
-        given = self._given()
-        reader = Reader(self.case, self.method, self._path, pulse)
+        written = [self._acknowledged(outcome) for outcome in outcomes if self.method.phase != "query"]
+        samples, results = [prepared(self._samples)], written
+        if self.method.phase == "insert":
+            samples, results = written, []
+        elif self.method.phase == "query":
+            results = [prepared(places_before(self._samples, self._samples))]
         integrity, schema = self.sound(pulse)
-        checks = [
+
+        def check_samples() -> Check:
+            return check_rows("samples", self._found_samples(samples, pulse), samples, PATH.format)
+
+        def check_results() -> Check:
+            found = self._found_results(pulse)
+            return check_rows("results", found, results, lambda place: str(pair_at(place, self._samples)))
+
+        found = [
             integrity,
-            examined("foreign keys", reader.foreign_keys),
+            examined("foreign keys", lambda: self._check_foreign_keys(pulse)),
             schema,
-            examined("samples", lambda: check_rows("samples", reader.samples(samples), samples, PATH.format)),
-            examined(
-                "results",
-                lambda: check_rows(
-                    "results", reader.results(given), results, lambda n: str(pair_at(n, given))
-                ),
-            ),
+            examined("samples", check_samples),
+            examined("results", check_results),
         ]
         if self.method.phase == "query":
-            checks += reading_checks(outcomes)
+            found += reading_checks(outcomes)
         # Of what a cell leaves empty there is nothing to say.
-        return [check for check in checks if check.status != "skipped"]
+        return [check for check in found if check.status != "skipped"]
 
-    def _acknowledged(self, outcomes: Sequence[Outcome]) -> tuple[list[Acknowledged], list[Acknowledged]]:
-        """Return who wrote which samples, and which results."""
-        given = self._given()
-        if self.method.phase == "insert":
-            return [self._acknowledged_of(outcome) for outcome in outcomes], []
-        samples = [prepared(given)]
-        if self.method.phase == "allocate":
-            return samples, [self._acknowledged_of(outcome) for outcome in outcomes]
-        return samples, [prepared(places_before(given, given))]
-
-    def _acknowledged_of(self, outcome: Outcome) -> Acknowledged:
+    def _acknowledged(self, outcome: Outcome) -> Acknowledged:
         """Return what a worker was told; of one that died nobody knows whether its last step was done."""
-        places = own(self.case, self.method, outcome.worker).places
+        places = part_of(self.case, outcome.worker).places
         step = 1 if self.method.name == "1b1" and not self.method.transaction else len(places)
         if Ledger(self._words, outcome.worker).acknowledged():
             acknowledged = len(places)
         else:
             acknowledged = self._written[outcome.worker - 1] if step == 1 else 0
         return Acknowledged(f"worker {outcome.worker}", places, acknowledged, step if outcome.died else 0)
+
+    def _found_samples(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Iterator[Found]:
+        """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
+        rows = self._rows("SELECT id, path FROM sample ORDER BY id", pulse)
+        found = ((row, sample_place(row[1])) for row in rows)
+        if len(writers) == 1:
+            # Ids are taken in the order of insertion…
+            return (
+                (row, place if place is not None and row[0] == place + 1 else None) for row, place in found
+            )
+        # … of which several processes have none, but each has its own.
+        return ordered([*found], writers)
+
+    def _found_results(self, pulse: Pulse) -> Iterator[Found]:
+        """Yield the results; one with a wrong value belongs nowhere."""
+        is_query, seed = self.method.phase == "query", self.case.seed
+        for row in self._rows("SELECT a_id, b_id, val FROM result", pulse):
+            a, b, found = row
+            place = pair_place(a, b, self._samples)
+            expected = value(a, b, seed) if is_query and place is not None else PENDING
+            yield row, place if found == expected else None
+
+    def _rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
+        with self.place.opened() as connection:
+            yield from paced(connection.iterate(query), pulse)
+
+    def _check_foreign_keys(self, pulse: Pulse) -> Check:
+        """Look for results without their samples."""
+        tally = Tally("foreign keys")
+        with self.place.opened() as connection:
+            tally.checked = 2 * connection.rows("SELECT count(*) FROM result")[0][0]
+            for table, row, parent, _ in files.watched(connection, "PRAGMA foreign_key_check", pulse):
+                tally.problem(f"row {row} of {table} refers to no {parent}")
+        return tally.check()
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
@@ -232,55 +257,13 @@ def needless(case: Case, runs: Sequence[Run]) -> str | None:
     """Return why a cell need not be measured after these runs of cells; None when it must."""
     for run in runs:
         scale = run.case.spec.scale
-        if scale >= case.spec.scale or _series(run.case) != _series(case):
+        # The cells of a method at all its scales are one series.
+        if (
+            scale >= case.spec.scale
+            or replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case
+        ):
             continue
         outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
         if outcome:
             return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
     return None
-
-
-def _series(case: Case) -> Case:
-    """Return what the cells of a method at all its scales have in common."""
-    return replace(case, spec=replace(case.spec, scale=0))
-
-
-class Reader:
-    """Reads one file."""
-
-    def __init__(self, case: Case, method: Method, path: Path, pulse: Pulse) -> None:
-        self._case, self._method, self._path, self._pulse = case, method, path, pulse
-
-    def samples(self, told: Sequence[Acknowledged]) -> Iterator[Found]:
-        """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
-        rows = self._rows("SELECT id, path FROM sample ORDER BY id")
-        found = ((row, sample_place(row[1])) for row in rows)
-        if len(told) == 1:
-            # Ids are taken in the order of insertion…
-            return (
-                (row, place if place is not None and row[0] == place + 1 else None) for row, place in found
-            )
-        # … of which several processes have none, but each has its own.
-        return ordered([*found], told)
-
-    def results(self, samples: int) -> Iterator[Found]:
-        """Yield the results of so many samples; one with a wrong value belongs nowhere."""
-        is_query, seed = self._method.phase == "query", self._case.seed
-        for row in self._rows("SELECT a_id, b_id, val FROM result"):
-            a, b, found = row
-            place = pair_place(a, b, samples)
-            expected = value(a, b, seed) if is_query and place is not None else PENDING
-            yield row, place if found == expected else None
-
-    def _rows(self, query: str) -> Iterator[Row]:
-        with files.opened(self._case, self._path) as connection:
-            yield from paced(connection.iterate(query), self._pulse)
-
-    def foreign_keys(self) -> Check:
-        """Look for results without their samples."""
-        tally = Tally("foreign keys")
-        with files.opened(self._case, self._path) as connection:
-            tally.checked = 2 * connection.rows("SELECT count(*) FROM result")[0][0]
-            for table, row, parent, _ in files.watched(connection, "PRAGMA foreign_key_check", self._pulse):
-                tally.problem(f"row {row} of {table} refers to no {parent}")
-        return tally.check()

@@ -1,4 +1,4 @@
-"""A worker's half: one operation, which is a whole method on what the worker owns.
+"""A worker's half: one operation, which is a whole method on the worker's part.
 
 Timed is what an application would wait for: making the rows, the JSON or the statement, running it,
 fetching the answer. Opening the database and drawing what is queried come before.
@@ -6,21 +6,27 @@ fetching the answer. Opening the database and drawing what is queried come befor
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.methods.binding import Binding, Course, LimitReached, TimedOut, refusal
-from sqlstress.experiments.methods.tables import Pair, own, value
+from sqlstress.experiments.methods.tables import PATH, PENDING, Pair, Part, pairs, part_of, value
 from sqlstress.statistics.units import format_duration
-from sqlstress.targets.sqlite.drivers import Row, codes
+from sqlstress.targets.sqlite.drivers import Connection, Row, codes
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.methods.experiment import Method
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
+T = TypeVar("T")
 
 ARROW_SINCE = (3, 38)
 """The version of SQLite that brought the operator ->>."""
@@ -32,37 +38,33 @@ class MethodsSource(OrderedSource):
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        assert case.spec
         self.case, self.method = case, case.spec
         self.kinds = (self.method.phase,)
-        words, told = shared
+        words, written = shared
         self._client = place.client(worker)
-        self._own = own(case, self.method, worker)
-        self._connection = self._client.connect(0)
-        own_word = memoryview(told).cast("B").cast("q")[worker - 1 : worker]
-        self._course = Course(self._connection, self.method.timeout_s, own_word)
-        self._binding = self._bind()
+        self._part = part_of(case, worker)
+        connection = self._client.connect(0)
+        word = memoryview(written).cast("B").cast("q")[worker - 1 : worker]
+        self._course = Course(connection, self.method.timeout_s, word)
+        self._binding = self._bind(connection)
         self._unfit = False
         super().__init__(words, worker, self._client, self._operation())
 
-    def _bind(self) -> Binding:
-        variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        version = str(self._connection.rows("SELECT sqlite_version()")[0][0])
-        common = (self.method, self._own, self._course, variables, has_arrow(version))
+    def _bind(self, connection: Connection) -> Binding:
+        variables = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
+        arrow = has_arrow(str(connection.rows("SELECT sqlite_version()")[0][0]))
+        binding: type[Binding] = Binding
         # Only what is used is imported: a worker's start is part of what users wait for.
         if self.case.driver == "peewee":
-            from sqlstress.experiments.methods.orm import Orm
-
-            return Orm(self._connection, *common)
-        from sqlstress.experiments.methods.binding import Bare
-
-        return Bare(self._connection, *common)
+            from sqlstress.experiments.methods.orm import Orm as binding
+        bound: Binding = binding(connection, self.method, self._part, self._course, variables, arrow)
+        return bound
 
     def _operation(self) -> Iterator[Step]:
-        if self._own.rows:
+        if self._part.rows:
             operation = self._binding.operation()
             self._course.begin()
-            yield Step(0, lambda _: operation(), None, self._own.rows)
+            yield Step(0, lambda _: operation(), None, self._part.rows)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._course.end()
@@ -88,7 +90,7 @@ class MethodsSource(OrderedSource):
         """Return whether an error is an interrupt or came after one: Peewee then fails to roll back."""
         if error is None:
             return False
-        # An interrupt that meets SQLite as it sets json_each up is told as this.
+        # An interrupt that meets SQLite as it sets json_each up has this text.
         unset = self._course.late and "vtable constructor failed" in str(error)
         interrupted = unset or self._client.result_code(error) == codes.INTERRUPT
         return interrupted or self._was_interrupted(error.__context__)
@@ -100,16 +102,12 @@ class MethodsSource(OrderedSource):
         super().settle(chunk, done, results, stamps)
         if self.method.phase == "query" and self.case.verify != "none":
             rows = [self._binding.row(found) for found in results[0] if found is not None]
-            check_answer(rows, self._own.pairs, self.case.seed, self.seen)
+            check_answer(rows, self._part.pairs, self.case.seed, self.seen)
 
     def findings(self) -> Findings:
         if self._unfit:
             self.seen.note += f"; {self._binding.most_pairs():,} pairs at most"
-        self.seen.effective = self._client.effective()
-        return self.seen
-
-    def close(self) -> None:
-        self._client.close()
+        return super().findings()
 
 
 def has_arrow(version: str) -> bool:
@@ -117,11 +115,14 @@ def has_arrow(version: str) -> bool:
     return tuple(map(int, version.split(".")[:2])) >= ARROW_SINCE
 
 
+# Whether an answer is right: every pair is wanted once, with the value that was stored.
+
+
 EXAMPLES = 3
 
 
 def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Note what is wrong with an answer: every pair is wanted once, with the value that was stored."""
+    """Note what is wrong with an answer."""
     findings.reads_checked += len(wanted)
     for text in objections(found, wanted, seed):
         findings.bad_reads += 1
@@ -134,10 +135,269 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
-        yield f"the answer lacks {_named(row)}"
+        yield f"the answer lacks the result {row!r:.60}"
     for row in answered - expected:
-        yield f"the answer has {_named(row)}, which was not asked for or is there too often"
+        yield f"the answer has the result {row!r:.60}, which was not asked for or is there too often"
 
 
-def _named(row: Row) -> str:
-    return f"the result {row!r:.60}"
+# The statements. Those of the bare drivers are as Peewee would write them.
+
+
+INSERT = {
+    "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
+    "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
+}
+"""Phase → what inserts rows, and the parameters of one row."""
+_SELECT = 'SELECT "t1"."a_id", "t1"."b_id", "t1"."val" FROM "result" AS "t1"'
+_PAIR = '(("t1"."a_id" = ?) AND ("t1"."b_id" = ?))'
+GET_RESULT = f"{_SELECT} WHERE {_PAIR}"
+
+ALLOCATE_SPC = (
+    f"INSERT INTO result SELECT s1.id, s2.id, {PENDING:.0f} FROM sample AS s1 JOIN sample AS s2 "
+    "ON s1.id < s2.id WHERE s1.id BETWEEN ? AND ?"
+)
+"""Each pair whose lower id lies in a range is made inside SQLite."""
+
+QUERY_SPC = (
+    "WITH pair AS (SELECT DISTINCT "
+    "CASE WHEN s1.value < s2.value THEN s1.value ELSE s2.value END AS aid, "
+    "CASE WHEN s1.value < s2.value THEN s2.value ELSE s1.value END AS bid "
+    "FROM json_each(?) AS s1, json_each(?) AS s2) "
+    "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
+)
+"""All pairs between two sets of ids are made inside SQLite."""
+
+
+def json_statement(phase: str, arrow: bool) -> str:
+    """Return what inserts or queries a list of objects; `arrow`: with ->>, which came with SQLite 3.38."""
+    path, a, b, val = (
+        f"j.value ->> '$.{name}'" if arrow else f"json_extract(j.value, '$.{name}')"
+        for name in ("path", "a", "b", "val")
+    )
+    if phase == "insert":
+        return f"INSERT INTO sample (path) SELECT {path} FROM json_each(?) AS j"
+    if phase == "allocate":
+        return f"INSERT INTO result (a_id, b_id, val) SELECT {a}, {b}, {val} FROM json_each(?) AS j"
+    return (
+        "SELECT r.a_id, r.b_id, r.val FROM result AS r JOIN json_each(?) AS j "
+        f"WHERE r.a_id = ({a}) AND r.b_id = ({b})"
+    )
+
+
+def query_statement(form: str, count: int) -> str:
+    """Return the query for so many pairs: each a condition, nested as Peewee joins them one after the other
+    (BLK), compared as row values (ROW), or joined as a table (VALUES).
+    """
+    if form == "BLK":
+        return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
+    values = f"VALUES {', '.join(['(?, ?)'] * count)}"
+    if form == "ROW":
+        return f'{_SELECT} WHERE (("t1"."a_id", "t1"."b_id") IN ({values}))'
+    joined = '(("t1"."a_id" = "p"."column1") AND ("t1"."b_id" = "p"."column2"))'
+    return f'{_SELECT} INNER JOIN ({values}) AS "p" ON {joined}'
+
+
+# The course of one operation: until when it may go on, and how far it has come.
+
+
+INTERRUPT_EVERY_S = 0.01
+"""An interrupt that meets no running statement does nothing, so it is repeated."""
+
+
+class TimedOut(Exception):
+    """The operation was stopped between two statements."""
+
+
+class Course:
+    """Stops an operation after its time-out, wherever it is by then."""
+
+    def __init__(self, connection: Connection, timeout_s: float, written: Any) -> None:
+        """`written` is one shared word: the rows that the worker knows to be written."""
+        self.late = False
+        self._connection, self._timeout_s, self._written = connection, timeout_s, written
+        self._over = Event()
+        self._watch = Thread(target=self._stop_when_late, daemon=True)
+
+    def begin(self) -> None:
+        """The operation begins now."""
+        self._watch.start()
+
+    def _stop_when_late(self) -> None:
+        if self._over.wait(self._timeout_s):
+            return
+        self.late = True
+        while not self._over.wait(INTERRUPT_EVERY_S):
+            self._connection.interrupt()
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield items, each when the one before it has been written; raises TimedOut."""
+        written = 0
+        for item in items:
+            self._written[0] = written
+            if self.late:
+                raise TimedOut
+            yield item
+            written += 1
+        self._written[0] = written
+
+    def end(self) -> None:
+        """The operation has ended: nothing is interrupted any more."""
+        self._over.set()
+        self._watch.join()
+
+
+# The methods.
+
+
+class Binding:
+    """A driver's connection, and the methods on it: each does all that is a worker's part.
+
+    Another way to SQLite inherits from it, and overrides what is above `operation`.
+    """
+
+    def __init__(
+        self, connection: Any, method: Method, part: Part, course: Course, variables: int, arrow: bool
+    ) -> None:
+        """`variables`: how many parameters a statement takes; `arrow`: whether there is the operator ->>."""
+        self.method, self.part, self.course = method, part, course
+        self._connection: Connection = connection
+        self._variables, self._arrow = variables, arrow
+        self._insert, self._places = INSERT.get(method.phase, ("", ""))
+        self._width = {"insert": 1, "allocate": 3, "query": 2}[method.phase]
+        """Parameters of a row."""
+
+    def run(self, statement: str, params: Row) -> list[Row]:
+        """Run a statement."""
+        return self._connection.rows(statement, params)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction, commit it at its end, and undo it after an error."""
+        self._connection.rows("BEGIN")
+        try:
+            yield
+            self._connection.rows("COMMIT")
+        except BaseException:
+            self._connection.rollback()
+            raise
+
+    def rows(self) -> Iterator[Any]:
+        """Yield the rows to write, in the form that the binding takes."""
+        if self.method.phase == "insert":
+            return ((PATH.format(place),) for place in self.part.places)
+        return ((a, b, PENDING) for a, b in pairs(self.part.ids, self.method.scale))
+
+    def creation(self) -> Callable[[Any], object]:
+        """Return what inserts a row."""
+        return self._connection.writer(self._insert + self._places)
+
+    def create_all(self, rows: Sequence[Any]) -> object:
+        """Insert rows with one statement, a parameter for each of their values."""
+        text = self._insert + ", ".join([self._places] * len(rows))
+        return self.run(text, tuple(chain.from_iterable(rows)))
+
+    def get(self, a: int, b: int) -> Any:
+        """Return the result of a pair, in the form that the binding gives it; None if there is none."""
+        return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
+
+    def select(self, wanted: Sequence[Pair]) -> list[Any]:
+        """Return results by one query of the method's kind, in the form that the binding gives them."""
+        return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
+
+    def row(self, found: Any) -> Row:
+        """Return what was found as (a_id, b_id, val)."""
+        return tuple(found)
+
+    def operation(self) -> Callable[[], Any]:
+        """Return the function of the method; a query's answer is a list."""
+        work: Callable[[], Any] = self._query if self.method.phase == "query" else self._write
+        if not self.method.transaction:
+            return work
+
+        def whole() -> Any:
+            with self.transaction():
+                return work()
+
+        return whole
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows to write, by the names of their columns."""
+        if self.method.phase == "insert":
+            return ({"path": PATH.format(place)} for place in self.part.places)
+        return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.part.ids, self.method.scale))
+
+    def _write(self) -> None:
+        name = self.method.name
+        if name == "1b1":
+            create = self.creation()
+            for row in self.course.each(self.rows()):
+                create(row)
+        elif name == "BLK":
+            self._check_variables()
+            self.create_all([*self.rows()])
+        elif name == "BLK/n":
+            rows = [*self.rows()]
+            size = max(1, min(self.method.chunk, self._variables // self._width))
+            for chunk in self.course.each(rows[start : start + size] for start in range(0, len(rows), size)):
+                self.create_all(chunk)
+        elif name == "JSON":
+            self.run(json_statement(self.method.phase, self._arrow), (json.dumps([*self.objects()]),))
+        else:
+            self.run(ALLOCATE_SPC, (self.part.ids.start, self.part.ids.stop - 1))
+
+    def _query(self) -> list[Any]:
+        name, wanted = self.method.name, self.part.pairs
+        if name == "1b1":
+            return [self.get(a, b) for a, b in self.course.each(wanted)]
+        if name == "JSON":
+            objects = [{"a": a, "b": b} for a, b in wanted]
+            return self.run(json_statement("query", self._arrow), (json.dumps(objects),))
+        if name == "SPC":
+            return self.run(QUERY_SPC, tuple(map(json.dumps, self.part.sets)))
+        self._check_variables()
+        return self.select(wanted)
+
+    def _check_variables(self) -> None:
+        needed = self.part.rows * self._width
+        if needed > self._variables:
+            raise LimitReached(
+                f"{needed:,} parameters in one statement; this SQLite takes {self._variables:,}"
+            )
+
+    def most_pairs(self) -> int:
+        """Return how many pairs the query of the method's form takes at most, after it took no more."""
+
+        def is_refused(count: int) -> bool:
+            try:
+                self.select(self.part.pairs[:count])
+            except Exception as error:
+                if refusal(error) is None:
+                    raise
+                return True
+            return False
+
+        return bisect_left(range(1, len(self.part.pairs)), True, key=is_refused)
+
+
+_REFUSALS = (
+    "parser stack overflow",
+    "Expression tree is too large",
+    "too many SQL variables",
+    "too many terms",
+    "string or blob too big",
+    "Recursion limit",
+)
+"""How SQLite says so; the result code is the one of any wrong statement."""
+
+
+class LimitReached(Exception):
+    """It was seen beforehand that a statement would be refused."""
+
+
+def refusal(error: Exception) -> str | None:
+    """Return what a limit's error says; None for any other error."""
+    if isinstance(error, RecursionError):
+        return "Python's recursion limit, which Peewee met while it nested the conditions"
+    text = str(error)
+    found = isinstance(error, LimitReached) or any(phrase in text for phrase in _REFUSALS)
+    return text if found else None

@@ -13,9 +13,6 @@ from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, common, layout, otherwise
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
 
-# What is asked for where power is cut.
-
-
 POWER = "Power cuts"
 MOST_IMAGES = 1_000_000
 
@@ -33,29 +30,29 @@ class Extra:
         switch,
         False,
         POWER,
-        "Cut the power, instead of killing: images of the disk as it could be are checked (needs apsw).",
+        "Simulate power cuts instead of kills: check possible images of the disk. Needs apsw.",
         flag=True,
     )
     matrix: bool = option(
         switch,
         False,
         POWER,
-        "The same for every journal mode with every level of synchronous, as a table.",
+        "Simulate power cuts for every journal mode and every synchronous level.",
         flag=True,
     )
-    images: int = option(whole(100, MOST_IMAGES), 2000, POWER, "Images of each configuration.")
+    images: int = option(whole(100, MOST_IMAGES), 2000, POWER, "Disk images to check per configuration.")
     disk: str = option(
         choice("powersafe", "spoiling"),
         "powersafe",
         POWER,
-        "spoiling: a sector that was being written at the cut may hold anything.",
+        "Simulated disk: powersafe, or spoiling (a sector being written at the cut may hold anything).",
         metavar="KIND",
     )
     psow: bool = option(
         switch,
         "on",
         POWER,
-        "Whether SQLite is told that the disk is powersafe; it is, if you don't open with psow=0.",
+        "Whether SQLite assumes a powersafe disk (psow). It does by default.",
         metavar="on|off",
     )
 
@@ -87,14 +84,14 @@ def cases(request: PowerRequest) -> Iterator[Case]:
 def _check(request: PowerRequest) -> None:
     for name in _VARIED:
         if request.extra.matrix and name in request.given:
-            raise UsageError(f"--matrix tries every --{name}: leave it out, or say --power.")
+            raise UsageError(f"--matrix tries every --{name}. Leave it out, or use --power.")
     if "driver" in request.given and request.case.driver != "apsw":
-        raise UsageError("power cuts need --driver apsw: no other one lets us stand in for the disk.")
+        raise UsageError("power cuts need --driver apsw: no other driver can simulate the disk.")
     buckets = request.case.buckets
     if buckets > MOST_FILES or buckets * request.case.concurrency > MOST_CONNECTIONS:
         raise UsageError(
-            f"power cuts take {MOST_FILES} files and {MOST_CONNECTIONS} connections to all of them at most: "
-            "lower --buckets or --concurrency."
+            f"power cuts support at most {MOST_FILES} files and {MOST_CONNECTIONS} connections in all. "
+            "Lower --buckets or --concurrency."
         )
     check_locking(request, "connection")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.report.case import Case
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
@@ -24,6 +23,9 @@ from sqlstress.targets.sqlite.disk_model import (
 )
 from sqlstress.targets.sqlite.drivers import Connection
 from sqlstress.targets.sqlite.drivers import settings as pragmas
+
+if TYPE_CHECKING:
+    from sqlstress.targets.sqlite.disk_vfs import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +57,17 @@ def images(log: Sequence[Operation], count: int, device: Device, seed: str) -> I
     """
     random = Random(seed)
     while count > 0:
-        for image in _passing(log, -(-count // len(FATES)), device, random):
-            yield image
-            count -= 1
-            if not count:
-                return
-
-
-def _passing(log: Sequence[Operation], cuts: int, device: Device, random: Random) -> Iterator[Image]:
-    """Yield the images of so many cuts, in the order of the run."""
-    disk, done = Disk(), 0
-    for cut in sorted(random.randint(0, len(log)) for _ in range(cuts)):
-        for operation in log[done:cut]:
-            disk.apply(operation)
-        done = cut
-        yield from _of_one_cut(disk, cut, device, random)
+        disk, done = Disk(), 0
+        cuts = -(-count // len(FATES))
+        for cut in sorted(random.randint(0, len(log)) for _ in range(cuts)):
+            for operation in log[done:cut]:
+                disk.apply(operation)
+            done = cut
+            for image in _of_one_cut(disk, cut, device, random):
+                yield image
+                count -= 1
+                if not count:
+                    return
 
 
 def _of_one_cut(disk: Disk, cut: int, device: Device, random: Random) -> Iterator[Image]:
@@ -83,14 +81,12 @@ def _of_one_cut(disk: Disk, cut: int, device: Device, random: Random) -> Iterato
         seen.add(chosen)
         kept = [effect for effect, is_kept in zip(effects, chosen, strict=True) if is_kept]
         filler = random.choice((bytes, random.randbytes))
-        spoilt = _spoilt(effects, random) if device.spoils else []
+        spoilt: list[Effect] = []
+        if device.spoils and (writes := [effect for effect in effects if isinstance(effect, Write)]):
+            # A sector that was just being written, with anything in it.
+            (hit,) = random.sample(writes, 1)
+            spoilt = [replace(hit, data=random.randbytes(len(hit.data)))]
         yield Image(disk.image([*kept, *spoilt], filler), cut, sector, name, len(kept), len(effects))
-
-
-def _spoilt(effects: Sequence[Effect], random: Random) -> list[Effect]:
-    """Return a sector that was just being written, with anything in it; none where nothing was written."""
-    writes = [effect for effect in effects if isinstance(effect, Write)]
-    return [replace(one, data=random.randbytes(len(one.data))) for one in random.sample(writes, bool(writes))]
 
 
 # What one database file goes through: its transactions, in their order, and what it holds after each.
@@ -165,13 +161,13 @@ def _size(random: Random, page_size: int) -> int:
 
 def contents_after(changes: Iterable[Transaction]) -> list[Contents]:
     """Return what the table holds after 0, 1, 2, ... transactions."""
-    stages: Iterator[dict[int, Row]] = accumulate(changes, _changed, initial={})
-    return [tuple(rows[key] for key in sorted(rows)) for rows in stages]
-
-
-def _changed(rows: dict[int, Row], change: Transaction) -> dict[int, Row]:
-    left = {key: row for key, row in rows.items() if key not in change.removed}
-    return left | {row.id: row for row in change.put}
+    rows: dict[int, Row] = {}
+    stages: list[Contents] = [()]
+    for change in changes:
+        rows = {key: row for key, row in rows.items() if key not in change.removed}
+        rows |= {row.id: row for row in change.put}
+        stages.append(tuple(rows[key] for key in sorted(rows)))
+    return stages
 
 
 def carry_out(connection: Connection, change: Transaction, *, first: bool) -> None:
@@ -241,8 +237,10 @@ class History:
             return Finding(TORN, text=f"{self.name}: {self._describe(remains.contents)}")
         acknowledged = self.acknowledged(cut)
         if number < acknowledged:
-            missing = _numbered(number + 1, acknowledged)
-            return Finding(LOST, acknowledged - number, f"{self.name}: {missing} acknowledged and is gone")
+            first = f"transaction {acknowledged} was"
+            if number + 1 < acknowledged:
+                first = f"each of the transactions {number + 1} to {acknowledged} was"
+            return Finding(LOST, acknowledged - number, f"{self.name}: {first} acknowledged and is gone")
         return Finding(GOOD)
 
     def _describe(self, contents: Contents) -> str:
@@ -260,10 +258,6 @@ class History:
         if row is None:
             return f"{there} is gone"
         return f"{there} is of transaction {row.version!r:.40}"
-
-
-def _numbered(first: int, last: int) -> str:
-    return f"transaction {first} was" if first == last else f"each of the transactions {first} to {last} was"
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
@@ -292,47 +286,30 @@ _CHECKPOINTED = 0.1
 """Share of the transactions after which a checkpoint is asked for."""
 
 
-class RecordedDisk(Protocol):
-    """What keeps a log of all that connections do."""
+def run_load(case: Case, folder: Path, disk: Recorder) -> tuple[list[History], dict[str, str]]:
+    """Carry out the transactions of all files of a case, each file's in their order, and close the files.
 
-    log: list[Operation]
-
-    def connect(self, path: Path) -> Connection:
-        """Open a database file."""
-
-
-class Load:
-    """Works on all files of a case; `histories` tells what was done to each."""
-
-    def __init__(self, case: Case, folder: Path, disk: RecordedDisk) -> None:
-        self.effective: dict[str, str] = {}
-        """The settings as SQLite answered them after the first write."""
-        self._random = Random(f"{case.seed}:load")
-        each = max(FEWEST, TRANSACTIONS // case.buckets)
-        self._files = [_File(case, path, each, disk) for path in files.paths(case, folder)]
-
-    @property
-    def histories(self) -> list[History]:
-        """What was done to each file."""
-        return [file.history for file in self._files]
-
-    def run(self) -> None:
-        """Carry out all transactions, each file's in their order, and close the files."""
-        turns = [file for file in self._files for _ in file.history.transactions]
-        self._random.shuffle(turns)
-        try:
-            for file in turns:
-                file.step(self._random)
-                self.effective = self.effective or file.read_back()
-        finally:
-            for file in self._files:
-                file.close()
+    Returns what was done to each, and the settings as SQLite answered them after the first write.
+    """
+    random, effective = Random(f"{case.seed}:load"), dict[str, str]()
+    each = max(FEWEST, TRANSACTIONS // case.buckets)
+    loaded = [_File(case, path, each, disk) for path in files.paths(case, folder)]
+    turns = [file for file in loaded for _ in file.history.transactions]
+    random.shuffle(turns)
+    try:
+        for file in turns:
+            file.step(random)
+            effective = effective or file.read_back()
+    finally:
+        for file in loaded:
+            file.close()
+    return [file.history for file in loaded], effective
 
 
 class _File:
     """One file, its connections, and how far it has come."""
 
-    def __init__(self, case: Case, path: Path, count: int, disk: RecordedDisk) -> None:
+    def __init__(self, case: Case, path: Path, count: int, disk: Recorder) -> None:
         self._case, self._path, self._disk = case, path, disk
         random, page_size = Random(f"{case.seed}:{path.name}"), case.settings.page_size or DEFAULT_PAGE
         self.history = History(path.name, list(transactions(random, count, page_size)))
@@ -346,14 +323,24 @@ class _File:
             self.close()
             if number and number % _PAUSED_EVERY == 0:
                 self._disk.log.append(WriteBack())
-            self._open()
-        self._pin_or_release(number)
+            for _ in range(self._case.concurrency):
+                self._connections.append(self._disk.connect(self._path))
+                pragmas.apply(self._connections[-1], self._case.settings)
+        # The first connection keeps a snapshot now and then: in WAL mode the others can write.
+        phase, is_wal = number % _PINNED_EVERY, self._case.settings.journal_mode == "wal"
+        if phase == 0 and number and is_wal and len(self._connections) > 1:
+            self._pinned = self._connections[0]
+            self._pinned.rows("BEGIN")
+            self._pinned.rows(READ)
+        elif phase == _PINNED_FOR and self._pinned:
+            self._pinned.rollback()
+            self._pinned = None
         free = [connection for connection in self._connections if connection is not self._pinned]
         writer = free[number % len(free)]
         begun = len(self._disk.log)
         carry_out(writer, self.history.transactions[number], first=number == 0)
         self.history.spans.append(Span(begun, len(self._disk.log)))
-        if self._is_wal and random.random() < _CHECKPOINTED:
+        if is_wal and random.random() < _CHECKPOINTED:
             writer.rows(f"PRAGMA wal_checkpoint({random.choice(('PASSIVE', 'RESTART', 'TRUNCATE'))})")
 
     def read_back(self) -> dict[str, str]:
@@ -367,23 +354,3 @@ class _File:
         for connection in self._connections:
             connection.close()
         self._connections, self._pinned = [], None
-
-    @property
-    def _is_wal(self) -> bool:
-        return self._case.settings.journal_mode == "wal"
-
-    def _open(self) -> None:
-        for _ in range(self._case.concurrency):
-            self._connections.append(self._disk.connect(self._path))
-            pragmas.apply(self._connections[-1], self._case.settings)
-
-    def _pin_or_release(self, number: int) -> None:
-        """Let the first connection keep a snapshot now and then: in WAL mode the others can write."""
-        phase = number % _PINNED_EVERY
-        if phase == 0 and number and self._is_wal and len(self._connections) > 1:
-            self._pinned = self._connections[0]
-            self._pinned.rows("BEGIN")
-            self._pinned.rows(READ)
-        elif phase == _PINNED_FOR and self._pinned:
-            self._pinned.rollback()
-            self._pinned = None

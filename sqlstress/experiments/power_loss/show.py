@@ -17,87 +17,67 @@ from sqlstress.show.blocks import DETAIL, NAME, Block, Bullets, Column, Legend, 
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 
-# What power cuts say: the verdict, what to use, and counter-examples.
-
-
 _SPOILED = Risk(
     CORRUPT,
     "a power failure can take acknowledged transactions with the sector that was being written",
-    "SQLite was told that a write leaves the bytes beside it alone (psow=1), and this disk does not",
+    "SQLite assumes that a write leaves adjacent bytes alone (psow=1), but this disk does not",
 )
 
 
 def risk_of(loss: PowerLoss, cuts: PowerCuts) -> Risk:
-    """Return what SQLite's documentation lets a power cut do to a configuration."""
-    journal_mode, synchronous = _levels(cuts)
+    """Return what SQLite's documentation lets a power cut do to a configuration, as it was read back."""
+    settings, effective = cuts.case.settings, cuts.effective
+    journal_mode = effective.get("journal_mode", settings.journal_mode)
+    synchronous = effective.get("synchronous", settings.synchronous or "")
     if loss.spoils and loss.told_powersafe and journal_mode == "wal" and synchronous != "off":
         return _SPOILED
     return risk(journal_mode, synchronous)
 
 
-def _levels(cuts: PowerCuts) -> tuple[str, str]:
-    """Return journal mode and synchronous, as they were read back where they were."""
-    settings, effective = cuts.case.settings, cuts.effective
-    return (
-        effective.get("journal_mode", settings.journal_mode),
-        effective.get("synchronous", settings.synchronous or ""),
-    )
-
-
-def has_lost(loss: PowerLoss) -> bool:
-    """Say whether a configuration lost anything at all, be it as documented."""
-    return any(cuts.worst != GOOD for cuts in loss.configurations)
-
-
 def power_verdict(loss: PowerLoss) -> Conclusion:
     """Return what was found."""
-    if loss.control is None or loss.checked == 0:
+    control = loss.control
+    if control is None or loss.checked == 0:
         return Conclusion(UNPROVED, Finding("power-unproved"))
     if not loss.is_proved:
-        return Conclusion(WRONG, _unproved(loss.control))
+        counts = {LOST: control.lost, TORN: control.torn, CORRUPT: control.corrupt}
+        missing = tuple(kind for kind, count in counts.items() if not count)
+        good = Finding("power-control-good", control=name(control), images=control.images, missing=missing)
+        return Conclusion(WRONG, good)
     if worse := tuple(_met(cuts, name(cuts)) for cuts in loss.configurations if _breaks(loss, cuts)):
         return Conclusion(WRONG, Finding("power-worse", worse=worse))
+    failed = control.images - control.good
+    proof = Finding("power-control-failed", name=name(control), failed=failed, images=control.images)
     if loss.matrix:
-        return Conclusion(PROVED, Finding("power-no-worse", control=_control(loss.control)))
-    return Conclusion(PROVED, _of_one(loss, loss.configurations[0], _control(loss.control)))
-
-
-def _unproved(control: PowerCuts) -> Finding:
-    counts = zip((LOST, TORN, CORRUPT), (control.lost, control.torn, control.corrupt), strict=True)
-    missing = tuple(kind for kind, count in counts if not count)
-    return Finding("power-control-good", control=name(control), images=control.images, missing=missing)
-
-
-def _of_one(loss: PowerLoss, cuts: PowerCuts, control: Finding) -> Finding:
-    """Return what came of a configuration that did no worse than it may."""
-    found = risk_of(loss, cuts)
+        return Conclusion(PROVED, Finding("power-no-worse", control=proof))
+    cuts = loss.configurations[0]
+    documented = risk_of(loss, cuts)
     if cuts.worst == GOOD:
-        return Finding("power-kept", images=cuts.images, allowed=found.told, control=control)
-    return Finding(
+        kept = Finding("power-kept", images=cuts.images, allowed=documented.told, control=proof)
+        return Conclusion(PROVED, kept)
+    spoils = documented is _SPOILED
+    finding = Finding(
         "power-documented",
         met=_met(cuts),
-        why=found.why,
-        told=found.told,
-        spoils=found is _SPOILED,
-        cure=None if found is _SPOILED else found.cure.upper() or "WAL with FULL",
-        control=control,
+        why=documented.why,
+        told=documented.told,
+        spoils=spoils,
+        cure=None if spoils else documented.cure.upper() or "WAL with FULL",
+        control=proof,
     )
+    return Conclusion(PROVED, finding)
 
 
 def _met(cuts: PowerCuts, of: str | None = None) -> Finding:
-    """Return what was wrong with the images of a configuration; of which it is, if several are told of."""
+    """Return what was wrong with the images of a configuration; of which it is, if there are several."""
     counts = {"images-lost": cuts.lost, "images-torn": cuts.torn, "images-corrupt": cuts.corrupt}
-    found = tuple(Finding(code, count=count) for code, count in counts.items() if count)
-    return Finding("images-met", name=of, images=cuts.images, found=found)
+    met = tuple(Finding(code, count=count) for code, count in counts.items() if count)
+    return Finding("images-met", name=of, images=cuts.images, found=met)
 
 
-def _control(control: PowerCuts) -> Finding:
-    failed = control.images - control.good
-    return Finding("power-control-failed", name=name(control), failed=failed, images=control.images)
-
-
-def _is_worse(one: str, other: str) -> bool:
-    return KINDS.index(one) > KINDS.index(other)
+def _breaks(loss: PowerLoss, cuts: PowerCuts) -> bool:
+    """Say whether a configuration did worse than it may."""
+    return KINDS.index(cuts.worst) > KINDS.index(risk_of(loss, cuts).worst)
 
 
 def advice(loss: PowerLoss) -> Iterator[Finding]:
@@ -108,11 +88,10 @@ def advice(loss: PowerLoss) -> Iterator[Finding]:
     if least := safest(loss):
         others = tuple(name(cuts) for cuts in safe if cuts is not least)
         yield Finding("power-safe", name=name(least), others=others)
-    if documented := [cuts for cuts in losing if risk_of(loss, cuts).told]:
-        told = tuple(
-            Finding("power-risk", name=name(cuts), told=risk_of(loss, cuts).told) for cuts in documented
-        )
-        yield Finding("power-losing", told=told)
+    risks = [(name(cuts), told) for cuts in losing if (told := risk_of(loss, cuts).told)]
+    if risks:
+        findings = tuple(Finding("power-risk", name=which, told=told) for which, told in risks)
+        yield Finding("power-losing", told=findings)
     if breaking:
         one = len(breaking) == 1
         yield Finding("power-breaking", one=one, count=None if one else len(breaking))
@@ -148,20 +127,14 @@ def power_findings(loss: PowerLoss) -> Iterator[Finding]:
         yield Finding("ended-early", rounds=None, reason=loss.error.removesuffix("."))
 
 
-def _breaks(loss: PowerLoss, cuts: PowerCuts) -> bool:
-    return _is_worse(cuts.worst, risk_of(loss, cuts).worst)
-
-
-def power_progress(loss: PowerLoss) -> str:
-    """Return how far a test of power cuts has come."""
-    images = loss.images * loss.planned
-    return f"{whole(loss.checked)} of {plural(images, 'image')}"
-
-
 def name(cuts: PowerCuts) -> str:
     """Return what tells a configuration from others: "WAL with FULL"."""
+    return " with ".join(_levels(cuts))
+
+
+def _levels(cuts: PowerCuts) -> tuple[str, str]:
     settings = cuts.case.settings
-    return f"{settings.journal_mode.upper()} with {(settings.synchronous or 'default').upper()}"
+    return settings.journal_mode.upper(), (settings.synchronous or "default").upper()
 
 
 class PowerLossShown(ResultShown[PowerLoss]):
@@ -187,14 +160,14 @@ class PowerLossShown(ResultShown[PowerLoss]):
 
     def tiles(self, result: PowerLoss) -> Iterator[Tile]:
         value, what, kind = came_of(power_verdict(result), "nothing lost", "power cuts")
-        documented = kind == "ok" and has_lost(result)
-        yield ("as documented", "what power cuts took", "") if documented else (value, what, kind)
+        documented = kind == "ok" and any(cuts.worst != GOOD for cuts in result.configurations)
+        yield ("as documented", "effect of power cuts", "") if documented else (value, what, kind)
         if least := safest(result):
             yield name(least), "lost nothing, with the fewest syncs", ""
         yield whole(result.checked), "images of the disk", ""
 
     def progress(self, result: PowerLoss) -> str:
-        return power_progress(result)
+        return f"{whole(result.checked)} of {plural(result.images * result.planned, 'image')}"
 
 
 COLUMNS = (
@@ -210,17 +183,17 @@ COLUMNS = (
 )
 LEAVING = ("syncs/transaction", "good", "most lost")
 _MEANINGS = {
-    "good": "good: every acknowledged transaction is there, none in parts",
-    "lost": "lost: the files are as they were at an earlier moment",
-    "most lost": "most lost: acknowledged transactions that were missing then",
-    "torn": "torn: the files are as they were at no moment",
-    "corrupt": "corrupt: SQLite or integrity_check complains",
-    "syncs/transaction": "syncs/transaction: of files and folders, those of checkpoints included",
+    "good": "good: every acknowledged transaction is there and whole",
+    "lost": "lost: the files are in an earlier state",
+    "most lost": "most lost: the most acknowledged transactions missing in one image",
+    "torn": "torn: the files are in a state that never existed",
+    "corrupt": "corrupt: SQLite or integrity_check reports errors",
+    "syncs/transaction": "syncs/transaction: of files and folders, including those of checkpoints",
 }
 """Column → what it is."""
 MODEL = (
-    "The counts are this model's: how much a real cut takes depends on when your load checkpoints and your "
-    "system writes back."
+    "The counts come from this model: what a real power cut takes depends on when your load checkpoints and "
+    "your system writes back."
 )
 
 
@@ -231,8 +204,8 @@ def _legend(result: PowerLoss, table: Table) -> Iterator[str]:
 
 def _what(loss: PowerLoss, cuts: PowerCuts) -> str:
     case = cuts.case
-    sector = "may hold anything" if loss.spoils else "is the old or the new"
-    told = "" if loss.told_powersafe else ", as SQLite was told (psow=0)"
+    sector = "may hold anything" if loss.spoils else "holds either old or new data"
+    told = "" if loss.told_powersafe else ", as SQLite assumes (psow=0)"
     return (
         f"Power cuts. {plural(cuts.transactions, 'transaction')} on {files(case.buckets)}, "
         f"{plural(case.concurrency, 'connection')} each; a sector written at the cut {sector}{told}"
@@ -241,14 +214,5 @@ def _what(loss: PowerLoss, cuts: PowerCuts) -> str:
 
 def _row(cuts: PowerCuts) -> tuple[str, ...]:
     counts = (cuts.images, cuts.good, cuts.lost, cuts.torn, cuts.corrupt, cuts.most_lost)
-    settings = cuts.case.settings
-    return (
-        settings.journal_mode.upper(),
-        (settings.synchronous or "default").upper(),
-        _tenths(syncs_each(cuts)),
-        *map(whole, counts),
-    )
-
-
-def _tenths(number: float) -> str:
-    return f"{number:.1f}" if abs(number) < 100 else rounded(number, 2)
+    each = syncs_each(cuts)
+    return (*_levels(cuts), f"{each:.1f}" if abs(each) < 100 else rounded(each, 2), *map(whole, counts))

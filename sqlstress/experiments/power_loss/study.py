@@ -18,10 +18,10 @@ from sqlstress.experiments.power_loss.images import (
     Finding,
     History,
     Image,
-    Load,
     Remains,
     Row,
     images,
+    run_load,
     worst,
 )
 from sqlstress.experiments.power_loss.show import name
@@ -56,10 +56,9 @@ class Recording:
 def record(case: Case, folder: Path, device: Device) -> Recording:
     """Carry out the transactions of a case on new files in a folder. Raises UsageError without apsw."""
     files.remove(case, folder)
-    with load_vfs("recording").Recorder(device) as recorder:
-        load = Load(case, folder, recorder)
-        load.run()
-        return Recording(recorder.log, load.histories, load.effective)
+    with load_vfs().Recorder(device) as recorder:
+        histories, effective = run_load(case, folder, recorder)
+        return Recording(recorder.log, histories, effective)
 
 
 def how_far(loss: PowerLoss) -> Progress:
@@ -77,7 +76,7 @@ class PowerStudy:
 
     def __init__(self, cases: Sequence[Case], loss: PowerLoss) -> None:
         """`loss` says what is to be done, and has what was found. Raises UsageError without apsw."""
-        load_vfs("recording")
+        load_vfs()
         self.cases, self.loss = cases, loss
         self._device = Device(loss.spoils, loss.told_powersafe)
         self._begun = 0.0
@@ -110,8 +109,14 @@ class PowerStudy:
         """Record a run and check so many images of it; `take` is given what has been found by then."""
         recording = record(case, runner.folder, self._device)
         runner.discard(lambda: files.remove(case, runner.folder))
-        found = _recorded(case, recording)
-        with load_vfs("image").ImageVfs(self._device) as vfs:
+        found = PowerCuts(
+            case,
+            transactions=sum(len(history.spans) for history in recording.histories),
+            operations=len(recording.log),
+            syncs=sum(isinstance(operation, Sync | SyncFolder) for operation in recording.log),
+            effective=recording.effective,
+        )
+        with load_vfs().ImageVfs(self._device) as vfs:
             for image in images(recording.log, count, self._device, f"{case.seed}:images"):
                 runner.signals.check()
                 vfs.load(image.files)
@@ -133,16 +138,6 @@ def study_of(cases: Sequence[Case], extra: Extra) -> PowerStudy:
 def judge(connect: Callable[[str], Connection], histories: Sequence[History], cut: int) -> Finding:
     """Return what is to be said of an image; `connect` opens a file of it by its name."""
     return worst(history.judge(examine(partial(connect, history.name)), cut) for history in histories)
-
-
-def _recorded(case: Case, recording: Recording) -> PowerCuts:
-    return PowerCuts(
-        case,
-        transactions=sum(len(history.spans) for history in recording.histories),
-        operations=len(recording.log),
-        syncs=sum(isinstance(operation, Sync | SyncFolder) for operation in recording.log),
-        effective=recording.effective,
-    )
 
 
 def _added(found: PowerCuts, image: Image, finding: Finding) -> PowerCuts:

@@ -78,19 +78,13 @@ def _filled(table: str, columns: str, count: int, values: str) -> str:
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
     """Yield the SQL that makes these tables: all targets understand it."""
     if "tpcb" in tables:
-        yield "CREATE TABLE pgbench_branches (bid INTEGER PRIMARY KEY, bbalance INTEGER, filler TEXT)"
-        yield (
-            "CREATE TABLE pgbench_tellers "
-            "(tid INTEGER PRIMARY KEY, bid INTEGER, tbalance INTEGER, filler TEXT)"
-        )
-        yield (
-            "CREATE TABLE pgbench_accounts "
-            "(aid INTEGER PRIMARY KEY, bid INTEGER, abalance INTEGER, filler TEXT)"
-        )
-        yield (
-            "CREATE TABLE pgbench_history "
-            "(tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP, filler TEXT)"
-        )
+        for name, columns in (
+            ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),
+            ("tellers", "tid INTEGER PRIMARY KEY, bid INTEGER, tbalance INTEGER"),
+            ("accounts", "aid INTEGER PRIMARY KEY, bid INTEGER, abalance INTEGER"),
+            ("history", "tid INTEGER, bid INTEGER, aid INTEGER, delta INTEGER, mtime TIMESTAMP"),
+        ):
+            yield f"CREATE TABLE pgbench_{name} ({columns}, filler TEXT)"
         yield _filled("pgbench_branches", "bid, bbalance", scale, "i, 0")
         tellers = f"i, (i - 1) / {TELLERS} + 1, 0"
         yield _filled("pgbench_tellers", "tid, bid, tbalance", scale * TELLERS, tellers)

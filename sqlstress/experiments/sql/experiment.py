@@ -2,39 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
-from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.tree import Command, If, Script, Sql
-from sqlstress.experiments.sql.spec import Extra, Scripted, Scripts, named
-from sqlstress.options.option import chosen, options_of
-from sqlstress.options.parsing import choice
-from sqlstress.plan import Request, at_rates, suggestion
-from sqlstress.report.case import SETTINGS, Case, Settings, common, otherwise
-from sqlstress.report.server import Server
+from sqlstress.experiments.sql.script import Command, If, Script, Sql, read, statements
+from sqlstress.options.option import LOAD, MANY, TRUST, chosen, option, options_of
+from sqlstress.options.parsing import choice, suggestion, switch, whole
+from sqlstress.plan import Request, at_rates
+from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, target_name, told
-from sqlstress.targets import options as target_options
 from sqlstress.targets import target_of
 from sqlstress.targets.options import traits_there
 from sqlstress.user_work import options
-from sqlstress.user_work.files import text_of, weighted
-from sqlstress.user_work.options import BEHAVIOUR, CHECKS, COMPANIONS, DATA, Data
-from sqlstress.user_work.options import read as read_data
+from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of
 
+MOST_TRIES = 1000
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
+_DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
-DRIVER = otherwise("driver", parse=choice(*for_scripts()), help=told(for_scripts()))
+
+def defines(value: Any) -> tuple[tuple[str, str], ...]:
+    """Read several NAME=VALUE."""
+    found = []
+    for one in value if isinstance(value, list | tuple) else [value]:
+        match = _DEFINED.fullmatch(one) if isinstance(one, str) else None
+        if not match:
+            raise ValueError(f"{str(one)[:40]!r} is not NAME=VALUE")
+        found.append((match[1], match[2]))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A script: a transaction, in pgbench's dialect."""
+
+    name: str
+    """The file, or the name of the one that is built in."""
+    text: str
+    """What stands in it."""
+    weight: int = 1
+    """How often it is drawn, beside the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """What the workers of a case of SQL scripts do."""
+
+    scripts: tuple[Scripted, ...] = ()
+    """The scripts, of which each worker draws one after the other."""
+    data: Data = NO_DATA
+    """The database that they find, and what must hold of it."""
+    builtin_setup: tuple[str, ...] = ()
+    """Which tables that are built in are made: tpcb, bank."""
+    scale: int = option(
+        whole(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
+    )
+    define: tuple[tuple[str, str], ...] = option(
+        defines,
+        (),
+        LOAD,
+        "Define a variable for all scripts. May be repeated.",
+        short="D",
+        metavar="NAME=VALUE",
+        multiple=True,
+        meaning="Variables of all scripts, as (name, value).",
+    )
+    max_tries: int = option(
+        whole(1, MOST_TRIES),
+        1,
+        LOAD,
+        "How often to try a transaction that fails with BUSY, as a whole, with the same values. On a server: "
+        "with a serialization failure, a deadlock or a lock time-out.",
+    )
+    per_statement: bool = option(
+        switch,
+        False,
+        TRUST,
+        "Also show the latency of each statement.",
+        flag=True,
+        meaning="Whether each statement is timed too.",
+    )
+    ledger: bool = option(
+        switch,
+        False,
+        TRUST,
+        "Add a row to each writing transaction, which proves that every acknowledged transaction is there. "
+        "Also measures the load without it, which shows the cost.",
+        flag=True,
+        meaning="Whether sqlstress adds a row to each transaction that writes.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Options that only say which cases there are."""
+
+    script: tuple[str, ...] = option(
+        options.names,
+        (),
+        LOAD,
+        "Scripts, each with an optional weight: transfer.sql@3.",
+        metavar="[SCRIPT[@N]]...",
+        argument=MANY,
+    )
+    builtin: tuple[str, ...] = option(
+        options.names,
+        (),
+        LOAD,
+        "A built-in script, with an optional weight: tpcb-like, simple-update, select-only or bank. May be "
+        "repeated.",
+        aliases=("-b",),
+        metavar="NAME[@N]",
+        multiple=True,
+    )
+    where: Where = NOWHERE
+    data: DataOptions = NO_OPTIONS
+
 
 ScriptsRequest = Request[Scripts, Extra]
 
@@ -44,7 +138,8 @@ def cases(request: ScriptsRequest) -> Iterator[Case]:
 
     Raises UsageError.
     """
-    firsts = [_first(request, driver) for driver in drivers(request)]
+    drivers = options.drivers(request, request.extra.where.target, for_scripts())
+    firsts = [_first(request, driver) for driver in drivers]
     for ledger in (False, True) if request.spec.ledger else (False,):
         for concurrency in request.some("concurrency"):
             for first in firsts:
@@ -55,44 +150,34 @@ def cases(request: ScriptsRequest) -> Iterator[Case]:
 def _first(request: ScriptsRequest, driver: str) -> Case:
     """Return the first case with a driver. Raises UsageError."""
     scripts = tuple(_scripts(request.extra, driver))
-    data = read_data(request.extra.data, dialect_of(driver))
-    names = [one.name for one in scripts]
-    own = [name for name in names if name in SCRIPTS]
+    data = options.read(request.extra.data, dialect_of(driver))
+    own = [one.name for one in scripts if one.name in SCRIPTS]
     tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
     if not (tables or data.setup or data.database):
-        raise UsageError("these scripts have no tables: give --setup FILE, --database FILE, or both.")
+        raise UsageError("the scripts need tables. Give --setup FILE, --database FILE, or both.")
     data = replace(data, checks=(*checks(own, request.spec.scale), *data.checks))
     spec = replace(request.spec, scripts=scripts, data=data, builtin_setup=tables)
-    _check(spec, driver)
-    if stores_nothing(driver):
-        _check_without_rows(spec, driver)
     settings = options.settings_of(request, data)
-    if again := begun_again_by(spec.max_tries, settings, driver):
-        for script in read_scripts(spec, driver):
-            check_whole(script, again)
-    case = replace(_checked(request, data), driver=driver, spec=spec, settings=settings)
-    return target_of(driver).checked(case, request.extra.server, request.extra.anyway)
-
-
-def _checked(request: ScriptsRequest, data: Data) -> Case:
+    _check(spec, settings, driver)
     case = options.check_together(request, data)
     if case.ops is not None:
-        return replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in request.given else 1)
-    return case
+        case = replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in request.given else 1)
+    case = replace(case, driver=driver, spec=spec, settings=settings)
+    return target_of(driver).checked(case, request.extra.where.server, request.extra.where.anyway)
 
 
 def _scripts(extra: Extra, driver: str) -> Iterator[Scripted]:
     if not extra.script and not extra.builtin:
-        raise UsageError("nothing to run: give a script (sqlstress sql transfer.sql), or -b bank.")
+        raise UsageError("nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.")
     for word in extra.builtin:
-        name, weight = weighted(word)
+        name, weight = options.weighted(word)
         if name not in SCRIPTS:
             known = ", ".join(SCRIPTS)
             raise UsageError(f"--builtin {name!r:.60} is not one of {known}.{suggestion(name, SCRIPTS)}")
         yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
     for word in extra.script:
-        name, weight = weighted(word)
-        yield Scripted(name, text_of(name, MOST_TEXT), weight)
+        name, weight = options.weighted(word)
+        yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
@@ -101,65 +186,114 @@ def read_scripts(spec: Scripts, driver: str) -> list[Script]:
     return [read(one.name, one.text, variables, dialect) for one in spec.scripts]
 
 
-def _check(spec: Scripts, driver: str) -> None:
-    """Refuse what can't be run. Raises UsageError."""
+def named(scripts: Sequence[Scripted]) -> str:
+    """Return scripts in a few words."""
+    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
+
+
+# What can't be run is refused.
+
+
+def _check(spec: Scripts, settings: Settings, driver: str) -> None:
     names = [one.name for one in spec.scripts]
     if len(set(names)) < len(names):
-        raise UsageError("a script is given twice: give it once, with a weight (transfer.sql@2).")
+        raise UsageError("a script is given twice. Give it once, with a weight (transfer.sql@2).")
     if spec.per_statement and len({Path(name).name for name in names}) < len(names):
-        raise UsageError("--per-statement needs scripts of different names: rename one of them.")
+        raise UsageError("--per-statement needs scripts with different names. Rename one of them.")
     if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
-        raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB together.")
+        raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB in all. Shorten them.")
     scripts = read_scripts(spec, driver)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
-    timed = sum(len(list(statements(script.commands))) for script in scripts) * spec.per_statement
+    all_sql = [one for script in scripts for one in statements(script.commands)]
+    timed = len(all_sql) * spec.per_statement
     if len(scripts) + timed > MOST_KINDS:
         what = "scripts and statements" if timed else "scripts"
-        raise UsageError(f"these are more than {MOST_KINDS} {what}: measure fewer at once.")
-
-
-def _check_without_rows(spec: Scripts, driver: str) -> None:
-    for script in read_scripts(spec, driver):
-        for one in statements(script.commands):
+        raise UsageError(f"there are more than {MOST_KINDS} {what}. Measure fewer at once.")
+    if stores_nothing(driver):
+        for one in all_sql:
             if one.prefix is not None:
-                raise one.place.error(
-                    "the dry driver returns no row for \\gset to take values from: use another --driver"
+                raise one.statement.place.error(
+                    "\\gset needs a row, and the dry driver returns none: use another --driver"
                 )
+    if again := _begun_again_by(spec.max_tries, settings, driver):
+        for script in scripts:
+            _check_whole(script.commands, {_State(False, False)}, again)
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
     """See that the transactions of a script end. What its conditions decide is seen when it runs."""
-    own = list(statements(script.commands))
-    begins = [one for one in own if one.statement.begins]
-    if begins and not any(one.statement.ends for one in own):
-        raise begins[0].place.error("the transaction that begins here is never ended: add COMMIT")
-    commits = sum(one.statement.commits for one in own)
-    if ledger and writes(script) and (not begins or commits != 1):
+    sql = list(statements(script.commands))
+    begins = [one for one in sql if one.statement.begins]
+    if begins and not any(one.statement.ends for one in sql):
+        raise begins[0].statement.place.error("the transaction that begins here never ends: add COMMIT")
+    commits = sum(one.statement.commits for one in sql)
+    if ledger and any(map(_may_write, sql)) and (not begins or commits != 1):
         raise UsageError(
-            f"{script.name}: --ledger needs one BEGIN and one COMMIT in a script that writes, so that a row "
-            "of ours is in its transaction."
+            f"{script.name}: --ledger adds a row to its transaction. Write exactly one BEGIN and one COMMIT."
         )
 
 
-def writes(script: Script) -> bool:
-    """Return whether a script may write, as far as the words of its statements say it."""
-    return any(map(may_write, statements(script.commands)))
+def _begun_again_by(max_tries: int, settings: Settings, driver: str) -> str:
+    """Return what begins scripts again as a whole, in words; nothing where nothing does."""
+    if max_tries > 1:
+        return "--max-tries begins a script again"
+    if settings.busy != "fair" or target_name(driver) != "sqlite":
+        return ""
+    # Help loads this, and needs no SQLite.
+    from sqlstress.targets.sqlite.drivers import load_driver
+
+    return "" if load_driver(driver).HANDLES_BUSY else f"--busy fair begins a script again with {driver}"
 
 
-def _case_writes(case: Case) -> bool:
+class _State(NamedTuple):
+    """What may be so at a place of a script."""
+
+    is_open: bool
+    has_written: bool
+
+
+def _check_whole(commands: Collection[Command], states: set[_State], again: str) -> set[_State]:
+    """See that a script is one transaction: begun again, it would do twice what was committed by itself.
+
+    Returns what may be so behind the commands, whatever branches are taken.
+    """
+    for command in commands:
+        if isinstance(command, If):
+            bodies = (_check_whole(branch.body, states, again) for branch in command.branches)
+            states = set().union(*bodies)
+        elif isinstance(command, Sql):
+            sql = command.statement
+            if any(state.has_written and not state.is_open for state in states):
+                raise sql.place.error(
+                    f"{again} from the start, but earlier statements are already committed: put all into "
+                    "one transaction, or into separate scripts"
+                )
+            states = {
+                _State((is_open or sql.begins) and not sql.ends, has_written or _may_write(command))
+                for is_open, has_written in states
+            }
+    return states
+
+
+def _may_write(one: Sql) -> bool:
+    """Return whether a statement may write, as far as its words say it."""
+    return not (one.statement.reads or one.statement.begins or one.statement.ends)
+
+
+# What the others are told of its cases.
+
+
+def _writes(case: Case) -> bool:
     try:
-        return any(map(writes, read_scripts(case.spec, case.driver)))
+        scripts = read_scripts(case.spec, case.driver)
     except UsageError:
         return True  # a report is shown whatever texts it holds, and one that can't be read may write
-
-
-def _work_of(case: Case) -> str:
-    """Return what its processes do; a script that differs in its text only has the name of the other."""
-    return named(case.spec.scripts)
+    return any(_may_write(one) for script in scripts for one in statements(script.commands))
 
 
 def _traits(case: Case) -> dict[str, str]:
+    # A script that differs in its text only has the name of the other.
     return {**traits_there(case), "script": named(case.spec.scripts)}
 
 
@@ -179,10 +313,11 @@ SQL = Experiment(
         name="sql",
         summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
         help=(
-            "Measure scripts of your own: files of SQL in the dialect of pgbench, each a transaction.\n\n"
-            "Each process draws one script after the other by its weight (transfer.sql@3). The tables "
-            "come from --setup, or from a copy of your database; --check names what must always hold."
+            "Measure your own SQL: files in the dialect of pgbench, each a transaction.\n\n"
+            "Each process draws scripts by their weight (transfer.sql@3). The tables come from --setup or "
+            "from a copy of your --database. --check names queries that test the data."
         ),
+        main_options=("setup", "check", "database", "builtin", "concurrency", "target", "output"),
         example=(
             "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
             "--check examples/transfer/invariants.sql"
@@ -190,91 +325,27 @@ SQL = Experiment(
     ),
     options=(
         *chosen(options_of(Extra), "script", "builtin"),
-        *DATA,
+        *options.DATA,
         *options.SWEPT,
-        *chosen(options_of(Extra), "target"),
+        *chosen(options_of(Where), "target"),
         *chosen(options_of(Scripts), "scale", "define", "max-tries"),
         *options.CONNECTED,
-        DRIVER,
+        otherwise("driver", parse=choice(*for_scripts()), help=told(for_scripts())),
         *chosen(options_of(Server)),
-        *chosen(options_of(Extra), "anyway"),
+        *chosen(options_of(Where), "anyway"),
         *common("verify", "max-failed"),
-        *CHECKS,
+        *options.CHECKS,
         *chosen(options_of(Scripts), "per-statement", "ledger"),
         *options.SEED,
     ),
     by_itself={"ledger": None, "target": None},
     extra=Extra,
-    behaviour=replace(BEHAVIOUR, begins_again=False, writes=_case_writes, guess_s=_guess_s),
+    behaviour=replace(options.BEHAVIOUR, begins_again=False, writes=_writes, guess_s=_guess_s),
     cases=cases,
-    words=Words(does="SQL scripts", work_of=_work_of),
+    words=Words(does="SQL scripts", work_of=lambda case: named(case.spec.scripts)),
     alike=Alike(traits=_traits),
     work="sqlstress.experiments.sql.work:SqlWork",
     worker="sqlstress.experiments.sql.worker:SqlSource",
     shown="sqlstress.experiments.sql.show:SqlShown",
-    companions=COMPANIONS,
+    companions=options.COMPANIONS,
 )
-
-
-# Whether a script is one transaction: begun again, it would do twice what was committed by itself.
-
-
-class _State(NamedTuple):
-    """What may be so at a place of a script."""
-
-    is_open: bool
-    has_written: bool
-
-
-def begun_again_by(max_tries: int, settings: Settings, driver: str) -> str:
-    """Return what begins scripts again as a whole, in words; nothing where nothing does."""
-    if max_tries > 1:
-        return "--max-tries begins a script again"
-    if settings.busy != "fair" or target_name(driver) != "sqlite":
-        return ""
-    # Help loads this, and needs no SQLite.
-    from sqlstress.targets.sqlite.drivers import load_driver
-
-    return "" if load_driver(driver).HANDLES_BUSY else f"--busy fair begins a script again with {driver}"
-
-
-def check_whole(script: Script, again: str) -> None:
-    """See that a script is one transaction, whatever branches it takes. Raises UsageError, with its place."""
-    _walked(script.commands, {_State(False, False)}, again)
-
-
-def _walked(commands: Collection[Command], states: set[_State], again: str) -> set[_State]:
-    for command in commands:
-        if isinstance(command, Sql):
-            states = {_behind(command, state, again) for state in states}
-        elif isinstance(command, If):
-            bodies = (*(branch.body for branch in command.branches), command.otherwise)
-            states = set().union(*(_walked(body, states, again) for body in bodies))
-    return states
-
-
-def _behind(one: Sql, state: _State, again: str) -> _State:
-    if state.has_written and not state.is_open:
-        raise one.place.error(
-            f"{again} as a whole, and what stands before this is committed by itself: put all of it into one "
-            "transaction, or into scripts of their own"
-        )
-    is_open = (state.is_open or one.statement.begins) and not one.statement.ends
-    return _State(is_open, state.has_written or may_write(one))
-
-
-def may_write(one: Sql) -> bool:
-    """Return whether a statement may write, as far as its words say it."""
-    return not (one.statement.reads or one.statement.begins or one.statement.ends)
-
-
-# On which targets scripts are run, and what of the options means something there.
-
-
-def drivers(request: Request[Scripts, Extra]) -> tuple[str, ...]:
-    """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    found = target_options.drivers(request, request.extra.target, for_scripts())
-    target_options.check_options(request, found, SETTINGS, any)
-    target_options.check_options(request, found, ("database",), all)
-    target_options.check_servers(request, found, for_scripts())
-    return found

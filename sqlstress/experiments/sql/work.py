@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.experiments.sql import ledger
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.experiment import read_scripts
-from sqlstress.experiments.sql.script.reading import statements
+from sqlstress.experiments.sql.script import statements
+from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.report import Check
 from sqlstress.report.results import Tally
+from sqlstress.system.sharing import shared_array
+from sqlstress.target import serves
 from sqlstress.user_work.database import explained
-from sqlstress.user_work.parent import OwnWork
+from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
@@ -22,34 +24,33 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
 
 
-class SqlWork(OwnWork):
+class SqlWork(UserWork):
     """One trial."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
-        self._acknowledged = ledger.shared_words(case.concurrency)
+        self._acknowledged = shared_array("q", case.concurrency)
         self.shared = (*self.shared, self._acknowledged)
-        own = [
-            one.statement
-            for script in read_scripts(case.spec, case.driver)
-            for one in statements(script.commands)
-        ]
-        self.redefines = any(one.redefines for one in own)
+        scripts = read_scripts(case.spec, case.driver)
+        self._statements = [one for script in scripts for one in statements(script.commands)]
+        self.redefines = any(one.statement.redefines for one in self._statements)
 
     def made(self) -> Iterator[str]:
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
-            yield ledger.definition(self.case.driver)
+            key = "PRIMARY KEY (worker, number)"
+            # Where that can be, without a number of SQLite's for each row.
+            options = "" if serves(self.case.driver) else " WITHOUT ROWID"
+            yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
         """See that the database understands each statement; not where scripts make the tables they use."""
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:
-            for script in read_scripts(self.case.spec, self.case.driver):
-                for one in statements(script.commands):
-                    pulse()
-                    explained(reader, one.place, one.statement)
+            for one in self._statements:
+                pulse()
+                explained(reader, one.statement)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         if self.case.spec.ledger:
@@ -57,11 +58,11 @@ class SqlWork(OwnWork):
 
     def _check_ledger(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
         with self.place.reading(pulse) as reader:
-            found = {worker: (rows, least, most) for worker, rows, least, most in reader.rows(ledger.SUMMED)}
+            rows = reader.rows(
+                f"SELECT worker, count(*), min(number), max(number) FROM {LEDGER} GROUP BY worker"
+            )
+        found = {worker: (count, least, most) for worker, count, least, most in rows}
         return check_ledger(found, list(self._acknowledged), [one.died for one in outcomes])
-
-
-# Whether the ledger holds what the workers were told; who died may have committed one more.
 
 
 def check_ledger(
@@ -69,16 +70,15 @@ def check_ledger(
 ) -> Check:
     """Hold the ledger against what each worker was told: numbers from 1 on, none left out, none too many.
 
-    `found` is (how many rows, least number, largest) by worker; the others are by worker, from the first.
+    Who died may have committed one more. `found` is (how many rows, least number, largest) by worker; the
+    others are by worker, from the first.
     """
     tally = Tally("ledger")
     for worker, (told, died) in enumerate(zip(acknowledged, dead, strict=True), 1):
         tally.checked += told
         count, least, most = found.get(worker, (0, 1, 0))
-        if count < told:
-            tally.problem(f"worker {worker} was told of {told:,} commits, and {count:,} of them are there")
-        elif count > told + died:
-            tally.problem(f"worker {worker} was told of {told:,} commits, and {count:,} are there")
+        if not told <= count <= told + died:
+            tally.problem(f"{told:,} commits of worker {worker} were acknowledged, {count:,} are there")
         elif (least, most) != (1, count) and count:
             tally.problem(f"the commits of worker {worker} are {least:,} to {most:,}, and only {count:,}")
     for worker in found.keys() - set(range(1, len(acknowledged) + 1)):

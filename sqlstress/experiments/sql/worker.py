@@ -9,121 +9,134 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.sql.ledger import Ledger
-from sqlstress.experiments.sql.script.compiling import Compiler, Failed, Step, leading, sets
-from sqlstress.experiments.sql.script.expressions import Variables, draws
-from sqlstress.experiments.sql.script.functions import NoValue, meant
-from sqlstress.experiments.sql.script.reading import read, statements
-from sqlstress.experiments.sql.script.tree import Command, If, Script, Value
+from sqlstress.experiments.sql.expressions import NoValue, Value, Variables, draws, meant
+from sqlstress.experiments.sql.script import (
+    Branch,
+    Compiler,
+    Failed,
+    Script,
+    Sql,
+    Step,
+    leading,
+    read,
+    sets,
+    statements,
+    walked,
+)
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.targets import target_of
-from sqlstress.user_work.source import OwnSource
+from sqlstress.user_work.source import UserSource
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
     from sqlstress.engine.protocols import Findings
-    from sqlstress.experiments.sql.ledger import Ledger
-    from sqlstress.experiments.sql.script.compiling import Step
-    from sqlstress.experiments.sql.script.expressions import Variables
-    from sqlstress.experiments.sql.script.tree import Sql
     from sqlstress.report.case import Case
-    from sqlstress.targets.dry.store import DryPlace
+    from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.views import Session
+
+LEDGER = "sqlstress_ledger"
+"""A table of ours: a row in each transaction proves that what was acknowledged is there, and that once."""
+_NUMBER = "sqlstress_number"
+_LONGEST_NAME = 60
 
 
-class SqlSource(OwnSource):
+class SqlSource(UserSource):
     """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         spec = case.spec
-        super().__init__(
-            case, worker, salt, [one.name for one in spec.scripts], [one.weight for one in spec.scripts]
-        )
+        super().__init__(case, worker, salt, {one.name: one.weight for one in spec.scripts})
         self._client = place.client(worker) if place.stores else None
-        self._connection = self._client.connect(0) if self._client else None
-        self._acknowledged = memoryview(shared[1]).cast("B").cast("q")[worker - 1 : worker]
+        self._connection: Session = self._client.connect(0) if self._client else Nowhere()
+        acknowledged = memoryview(shared[1]).cast("B").cast("q")[worker - 1 : worker]
+        self._ledger = Ledger(self._connection, worker, acknowledged) if spec.ledger else None
         self._times: dict[str, Times] | None = {} if spec.per_statement else None
-        names = [name for name, _ in spec.define]
-        dialect = dialect_of(case.driver)
+        self._window: Window | None = None
+        self._variables: Variables = {
+            "client_id": worker - 1,
+            "default_seed": case.seed,
+            "random_seed": case.seed,
+            "scale": spec.scale,
+            **{name: _meant(text) for name, text in spec.define},
+        }
+        names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
         scripts = [read(one.name, one.text, names, dialect) for one in spec.scripts]
-        self._variables = self._base()
         # A script may leave variables to those after it, unless all of them set theirs before they begin.
-        late = any(_sets_late(script) for script in scripts)
-        self._compiler = self._compiled(scripts)
-        heads = [0 if late else leading(script) for script in scripts]
+        self._sets_late = any(map(_changes_late, scripts))
+        compiler = self._compiler(scripts)
+        heads = [0 if self._sets_late else leading(script) for script in scripts]
         self._heads = [
-            self._compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
+            compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
         ]
         self.calls = [
-            self._transaction(script, head, late) for script, head in zip(scripts, heads, strict=True)
+            self._transaction(script.name, compiler.steps(script.commands[head:]))
+            for script, head in zip(scripts, heads, strict=True)
         ]
-        self.prepared = self._shared_variables if late else self._own_variables  # type: ignore[method-assign]
-        self._window: Window | None = None
 
-    def _base(self) -> Variables:
-        spec = self.case.spec
-        own: Variables = {
-            "client_id": self.worker - 1,
-            "default_seed": self.case.seed,
-            "random_seed": self.case.seed,
-            "scale": spec.scale,
-        }
-        return {**own, **{name: _meant(text) for name, text in spec.define}}
-
-    def _compiled(self, scripts: Sequence[Script]) -> Compiler:
+    def _compiler(self, scripts: Sequence[Script]) -> Compiler:
         changed = {name for script in scripts for name in sets(script.commands)}
         gets = any(one.prefix is not None for script in scripts for one in statements(script.commands))
         fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
-        database = self._connection or Nowhere()
-        ledger = Ledger(database, self.worker, self._acknowledged) if self.case.spec.ledger else None
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
-        sleep = None if self._connection else _awake
-        return Compiler(self.random, database, fixed, Around(ledger, self._times), sleep)
+        sleep = time.sleep if self._client else _nothing
+        return Compiler(self.random, self._connection, fixed, self._around, sleep)
 
-    def _own_variables(self, picks: Sequence[int]) -> list[Variables]:
-        """Set the variables of each transaction, which it does not change.
+    def _around(self, sql: Sql, run: Step) -> Step:
+        """Time a statement, and write into the ledger before a commit, as far as that is asked for."""
+        if self._times is not None:
+            run = self._times.setdefault(called(sql), Times()).timed(run)
+        return self._ledger.committed(run) if self._ledger and sql.statement.commits else run
 
-        Those of the last one that is run are what the next ones begin with.
+    def prepared(self, picks: Sequence[int]) -> list[Variables]:
+        """Give each transaction its variables: those of the last one that is run are what others begin with.
+
+        What a script sets while it runs the next one may find, so that then all have the same.
         """
-        found, variables, heads = [], self._variables, self._heads
+        if self._sets_late:
+            return [self._variables] * len(picks)
+        prepared, variables = [], self._variables
         for pick in picks:
             variables = variables.copy()
-            for step in heads[pick]:
+            for step in self._heads[pick]:
                 step(variables)
-            found.append(variables)
-        return found
+            prepared.append(variables)
+        return prepared
 
-    def _shared_variables(self, picks: Sequence[int]) -> list[Variables]:
-        """Give all transactions the same variables, which they change one after the other."""
-        return [self._variables] * len(picks)
-
-    def _transaction(self, script: Script, head: int, late: bool) -> Callable[[Variables], None]:
+    def _transaction(self, name: str, steps: Sequence[Step]) -> Step:
         """Return what runs a script; after BUSY it is begun again as a whole, with the same values."""
-        steps = self._compiler.steps(script.commands[head:])
-        once = self._once(script, steps)
-        if self._client is None or self._connection is None:
-            return once
-        if late:
-            once = self._restored(once)
-        if self._client.waits_outside:
-            once = self._client.retried(once, self._connection.rollback)
-        return self._tried(once)
-
-    def _once(self, script: Script, steps: Sequence[Step]) -> Callable[[Variables], None]:
-        is_open = self._connection.in_transaction if self._connection else _never
+        in_transaction = self._connection.in_transaction
 
         def once(variables: Variables) -> None:
             for step in steps:
                 step(variables)
-            if is_open():
-                raise Failed(f"{script.name}: it ends within a transaction: add COMMIT or ROLLBACK")
+            if in_transaction():
+                raise Failed(f"{name} ends inside a transaction: add COMMIT or ROLLBACK")
 
-        return once
+        if not self._client:
+            return once
+        attempt = self._restored(once) if self._sets_late else once
+        if self._client.waits_outside:
+            attempt = self._client.retried(attempt, self._connection.rollback)
+        client, rollback, max_tries = self._client, self._connection.rollback, self.case.spec.max_tries
 
-    def _restored(self, once: Callable[[Variables], None]) -> Callable[[Variables], None]:
+        def transaction(variables: Variables) -> None:
+            for tries_left in reversed(range(max_tries)):
+                try:
+                    attempt(variables)
+                except Exception as error:
+                    rollback()
+                    if not (tries_left and client.was_busy(error)):
+                        raise
+                else:
+                    return
+
+        return transaction
+
+    def _restored(self, once: Step) -> Step:
         """Return the same, which leaves variables and random numbers as they were where it fails."""
         stream = self.random
 
@@ -139,26 +152,6 @@ class SqlSource(OwnSource):
 
         return attempt
 
-    def _tried(self, once: Callable[[Variables], None]) -> Callable[[Variables], None]:
-        assert self._client and self._connection
-        client, rollback, tries = self._client, self._connection.rollback, range(self.case.spec.max_tries - 1)
-
-        def transaction(variables: Variables) -> None:
-            for _ in tries:
-                try:
-                    return once(variables)
-                except Exception as error:
-                    rollback()
-                    if not client.was_busy(error):
-                        raise
-            try:
-                return once(variables)
-            except Exception:
-                rollback()
-                raise
-
-        return transaction
-
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
             return True  # a value that only a database could give is missing: it counts as not done
@@ -171,7 +164,6 @@ class SqlSource(OwnSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def hear(self, window: Window) -> None:
-        """Learn which window is measured."""
         self._window = window
 
     def settle(self, chunk: Any, done: int, results: list[Any], stamps: Any) -> None:
@@ -188,9 +180,9 @@ class SqlSource(OwnSource):
         return self._client.effective() if self._client else {}
 
     def findings(self) -> Findings:
-        found = super().findings()
-        found.latency = {name: times.histogram() for name, times in (self._times or {}).items()}
-        return found
+        findings = super().findings()
+        findings.latency = {name: times.histogram() for name, times in (self._times or {}).items()}
+        return findings
 
     def close(self) -> None:
         if self._client:
@@ -200,76 +192,76 @@ class SqlSource(OwnSource):
 def _meant(text: str) -> Value:
     """Return what stands on the command line for a variable: a number if it is one, as in pgbench."""
     try:
-        found = meant(text)
+        value = meant(text)
     except NoValue:
         return text
-    is_number = isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
-    return found if is_number else text
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return value if is_number else text
 
 
-def _awake(_: float) -> None:
-    pass
+def _changes_late(script: Script) -> bool:
+    """Return whether a script changes variables behind what it sets at its beginning.
 
-
-def _never() -> bool:
-    return False
-
-
-def _sets_late(script: Script) -> bool:
-    """Return whether a script changes variables behind what it sets at its beginning."""
+    A condition that draws a number counts too: for a second try it has to be the same.
+    """
     behind = script.commands[leading(script) :]
     gets = any(one.prefix is not None for one in statements(behind))
-    return gets or any(True for _ in sets(behind)) or _draws_late(behind)
-
-
-def _draws_late(commands: Sequence[Command]) -> bool:
-    """Return whether a condition draws a number: for a second try it has to be the same."""
-    return any(
-        draws(branch.condition) or _draws_late(branch.body)
-        for command in commands
-        if isinstance(command, If)
-        for branch in command.branches
-    )
-
-
-# What is done around the statements of a script: they are timed, and a row of ours proves their commit.
-
-
-_LONGEST = 60
+    decides = any(isinstance(one, Branch) and draws(one.expression) for one in walked(behind))
+    return gets or decides or bool(sets(behind))
 
 
 class Nowhere:
     """A database that does nothing: what remains is the harness's own cost."""
 
-    def runs(self, sql: str) -> Callable[[Variables], Any]:
+    def runs(self, sql: str) -> Step:
         return _nothing
 
-    def reads(self, sql: str) -> Callable[[Variables], Any]:
-        return _nothing
+    reads = runs
 
-    def names(self, sql: str) -> Callable[[Variables], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
+    def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
         return lambda _: ((), ((),))
 
+    def rollback(self) -> None:
+        """There is nothing to undo."""
 
-def _nothing(_: Variables) -> None:
+    def in_transaction(self) -> bool:
+        return False
+
+
+def _nothing(_: Any) -> None:
     pass
 
 
-class Around:
-    """Times statements, and writes into the ledger before a commit, as far as that is asked for."""
+class Ledger:
+    """One worker's rows, each in the transaction that it stands for: they are numbered from 1."""
 
-    def __init__(self, ledger: Ledger | None, times: dict[str, Times] | None) -> None:
-        self._ledger, self._times = ledger, times
+    def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
+        """`acknowledged` is the worker's word in shared memory: how many of its commits it was told of."""
+        self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
+        self._acknowledged = acknowledged
 
-    def statement(self, sql: Sql, run: Step) -> Step:
-        timed = self._timed(sql, run)
-        return self._ledger.committed(timed) if self._ledger and sql.statement.commits else timed
+    def committed(self, commit: Step) -> Step:
+        """Return a commit that writes the row before it, and is noted when it is done."""
+        insert, acknowledged = self._insert, self._acknowledged
 
-    def _timed(self, sql: Sql, run: Step) -> Step:
-        if self._times is None:
-            return run
-        keep = self._times.setdefault(called(sql), Times()).add
-        clock = time.perf_counter_ns
+        def step(variables: Variables) -> None:
+            number = acknowledged[0] + 1
+            insert({_NUMBER: number})
+            commit(variables)
+            acknowledged[0] = number
+
+        return step
+
+
+class Times:
+    """How long a statement took, and when it ended."""
+
+    def __init__(self) -> None:
+        self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
+
+    def timed(self, run: Step) -> Step:
+        """Return the statement, of which each time is kept until it is folded."""
+        keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
             begun = clock()
@@ -278,19 +270,11 @@ class Around:
 
         return timed
 
-
-class Times:
-    """How long a statement took, and when it ended."""
-
-    def __init__(self) -> None:
-        self._recorder, self._found = Recorder(), list[tuple[int, int]]()
-        self.add = self._found.append
-
     def fold(self, window: Window) -> None:
         """Keep what ended within the window."""
         opens, closes = window.opens_ns, window.closes_ns
-        self._recorder.record([end - begun for begun, end in self._found if opens <= end < closes])
-        self._found.clear()
+        self._recorder.record([end - begun for begun, end in self._ended if opens <= end < closes])
+        self._ended.clear()
 
     def histogram(self) -> tuple[dict[int, int], int]:
         """Return the histogram, and the longest, in nanoseconds."""
@@ -300,5 +284,5 @@ class Times:
 
 def called(sql: Sql) -> str:
     """Return what a statement is called: its line, and how it begins."""
-    text = " ".join(sql.statement.text.split())
-    return f"{Path(sql.place.file).name}:{sql.place.line} {text}"[:_LONGEST]
+    text, place = " ".join(sql.statement.text.split()), sql.statement.place
+    return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]

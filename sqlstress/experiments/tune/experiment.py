@@ -1,20 +1,25 @@
-"""The face of a search for better settings: the cases are those of its load, the verdict its own."""
+"""The faces of both searches for settings, `tune` and `presets`, and the published settings that we ship.
+
+The cases are those of a load; the verdict is their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from sqlstress.experiment import DEFAULT, CommandLine, Experiment, StudyOf, face
-from sqlstress.options.option import Option, chosen, option, options_of
-from sqlstress.options.parsing import duration, switch
+from sqlstress.options.option import REST, chosen, option, options_of
+from sqlstress.options.parsing import duration, shown, switch, whole, word_list
 from sqlstress.plan import AT_A_RATE
+from sqlstress.report.power_failure import risk
 
-# What is asked for where settings are searched.
-
-
-SEARCH = "The search"
+SEARCH, COMPARED = "Search", "Comparison"
+NOT_HERE = ("repeat", "max-failed", "preset", *AT_A_RATE)
+"""Options of a load that mean nothing where slices are measured in turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,50 +32,179 @@ class Patience:
     """How long is searched."""
 
     max_time: float = option(
-        duration(5.0), "3m", SEARCH, "How long is searched, the fresh pairs included.", metavar="DURATION"
+        duration(5.0),
+        "3m",
+        SEARCH,
+        "Time limit of the search, final comparison included.",
+        metavar="DURATION",
     )
-    strict: bool = option(switch, None, SEARCH, "Exit 3 when it can't be told what is better.", flag=True)
+    strict: bool = option(switch, None, SEARCH, "Exit 3 if the result is inconclusive.", flag=True)
 
 
 OTHERWISE: dict[str, dict[str, Any]] = {
-    "concurrency": {"default": "4", "help": "Processes, a number."},
-    "buckets": {"help": "Files: n is n hash-partitioned ones; of a list the best number is searched too."},
-    "duration": {"default": "500ms", "help": "Length of the measured window of a slice."},
+    "concurrency": {"default": "4", "help": "Number of processes, a single number."},
+    "buckets": {"help": "Number of database files. With a list, the search includes it."},
+    "duration": {"default": "500ms", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "200ms"},
 }
-"""What options of the load mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "max-failed", "preset", "ops", *AT_A_RATE)
-"""Options of the load that mean nothing where slices are measured in turns."""
-
-
-def _of_load() -> Iterator[Option]:
-    for one in face(DEFAULT).options:
-        if one.name not in _NOT_HERE:
-            yield replace(one, **OTHERWISE.get(one.name, {}))
-
+"""What options of the load mean in `tune`, where there is a single trial to a slice."""
 
 TUNE = Experiment(
     name="tune",
     spec=Nothing,
     command=CommandLine(
         name="tune",
-        summary="Settings that do more here, and promise the same.",
+        summary="Find faster settings for this machine, with the same guarantees.",
         help=(
-            'Search settings that do more on this machine; it ends with a line to paste, or with "as '
-            'good".\n\n'
-            "Searched are checkpoints, page size, cache, mmap, how a lock is waited for, and with "
-            "--buckets 1,4 the number of files; never journal mode, synchronous or batch. What is given "
-            "stays."
+            "Search for settings that are faster on this machine. The result is a line to paste, or that "
+            "your settings are as good.\n\n"
+            "It varies checkpoints, page size, cache, mmap and the busy policy; with --buckets 1,4 also the "
+            "number of files. It never varies journal mode, synchronous, batch or an option that you give."
         ),
+        main_options=("concurrency", "buckets", "synchronous", "read-ratio", "max-time", "output"),
         example="sqlstress tune --concurrency 4 --synchronous normal",
     ),
-    options=(*chosen(options_of(Patience)), *_of_load()),
+    options=(
+        *chosen(options_of(Patience)),
+        *(
+            replace(known, **OTHERWISE.get(known.name, {}))
+            for known in face(DEFAULT).options
+            if known.name not in (*NOT_HERE, "ops")
+        ),
+    ),
     extra=Patience,
     study=StudyOf(
-        asks="sqlstress.experiments.tune.study:study_of",
+        asks="sqlstress.experiments.tune.study:tune_study",
         result="sqlstress.experiments.tune.results:Tuning",
         result_key=("choice", "tune"),
         called="a search for better settings",
     ),
     shown="sqlstress.experiments.tune.show:TuningShown",
 )
+
+
+def name(value: Any) -> str:
+    """Read the name of a preset."""
+    if isinstance(value, str) and value.strip():
+        return value.strip().lower()
+    raise ValueError(f"{shown(value)} is not the name of a preset")
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Read names of presets: "rails,django"."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+    if not parts:
+        raise ValueError(f"{shown(value)} is not a list of presets: write rails,django")
+    return tuple(dict.fromkeys(map(name, parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Which presets are measured, and how often."""
+
+    compare: tuple[str, ...] | None = option(
+        names, None, COMPARED, "Presets to measure: rails,django, or all.", metavar="LIST"
+    )
+    against: str | None = option(
+        name,
+        None,
+        COMPARED,
+        "Baseline: sqlite (SQLite's defaults), yours (the settings after --), or a preset. Default: yours if "
+        "you give settings, else sqlite.",
+        metavar="NAME",
+    )
+    rounds: int = option(whole(3, 500), 10, COMPARED, "Number of rounds. Each measures every preset once.")
+    max_time: float = option(
+        duration(1.0),
+        "20m",
+        COMPARED,
+        "Time limit. No round starts that would end after it.",
+        metavar="DURATION",
+    )
+    strict: bool = option(switch, None, COMPARED, "Exit 3 if a comparison is inconclusive.", flag=True)
+    load: tuple[str, ...] = option(
+        word_list,
+        (),
+        COMPARED,
+        "Your load, after --: options of kv, or another command and its options.",
+        metavar="[-- OPTIONS OF THE LOAD]",
+        argument=REST,
+    )
+
+
+PRESETS = Experiment(
+    name="presets",
+    spec=Nothing,
+    command=CommandLine(
+        name="presets",
+        summary="Published settings of well-known projects, measured on your load.",
+        help=(
+            "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
+            "The list shows the source of each, and what a power failure can lose. The baseline is SQLite's "
+            "defaults (a rollback journal, every commit synced); choose another with --against."
+        ),
+        main_options=("compare", "against", "rounds", "max-time", "output"),
+        example="sqlstress presets --compare rails,django -- --concurrency 4",
+    ),
+    options=chosen(options_of(Compared)),
+    extra=Compared,
+    study=StudyOf(
+        asks="sqlstress.experiments.tune.study:preset_study",
+        result="sqlstress.experiments.tune.results:PresetComparison",
+        result_key=("choice", "presets"),
+        called="a comparison of presets",
+    ),
+    shown="sqlstress.experiments.tune.show:PresetsShown",
+)
+
+SQLITE = "sqlite"
+"""The preset that sets nothing."""
+YOURS = "yours"
+"""The name of the load's own settings; reports of sqlstress 0.1 before its release call them "default"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Settings that a project publishes."""
+
+    name: str
+    project: str
+    source: str
+    """Where they stand."""
+    looked_up: str
+    """When they stood there: ISO 8601."""
+    settings: dict[str, str]
+    """Values by the names of options."""
+    pragmas: tuple[str, ...] = ()
+    """Others, as NAME=VALUE."""
+    apart: tuple[str, ...] = ()
+    """What belongs to them and is not measured."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The settings as they are written on the command line."""
+        own = (word for name, value in self.settings.items() for word in (f"--{name}", value))
+        return (*own, *(word for pragma in self.pragmas for word in ("--pragma", pragma)))
+
+    @property
+    def risk(self) -> str:
+        """What a power failure can do, as a clause; "" for nothing."""
+        return risk(self.settings["journal-mode"], self.settings["synchronous"]).told
+
+
+@cache
+def catalogue() -> dict[str, Preset]:
+    """Return all presets, by name."""
+    text = resources.files(__package__).joinpath("presets.toml").read_text(encoding="utf-8")
+    return {
+        preset["name"]: Preset(
+            preset["name"],
+            preset["project"],
+            preset["source"],
+            preset["looked-up"].isoformat(),
+            {name: str(value) for name, value in preset["settings"].items()},
+            tuple(preset.get("pragma", ())),
+            tuple(preset.get("apart", ())),
+        )
+        for preset in tomllib.loads(text)["preset"]
+    }

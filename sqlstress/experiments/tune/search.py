@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from random import Random
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.compare import Passes, Ratio, quantile
+from sqlstress.statistics.compare import Passes, Ratio, quantile, ratio_of
 from sqlstress.statistics.search import Fit, Row, design, fit, runs_of, survivors, winner
 
 # What the balanced design tells: what each level of a factor does, and what any row of the grid promises.
@@ -30,8 +30,8 @@ from sqlstress.statistics.search import Fit, Row, design, fit, runs_of, survivor
 
 RatesOfRows = Mapping[Row, Mapping[int, float]]
 """What was done in a second, above 0, by row and pass."""
-Place = tuple[int, int]
-"""A level of a factor."""
+Level = tuple[int, int]
+"""A factor, and which of its levels; 0 is the default's."""
 DOUBT = 1.0
 """How firmly two levels are taken to act as if alone: as firmly as one slice that says so."""
 
@@ -51,15 +51,15 @@ class Effect(NamedTuple):
 
 def effects(rates: RatesOfRows, error: float) -> list[Effect]:
     """Return the effects of the levels that were measured; nothing where they can't be told apart."""
-    causes = _Causes(rates)
-    found = causes.fitted([(place,) for place in causes.places], doubts=0)
+    levels = _levels(rates)
+    found = _fitted(rates, [(level,) for level in levels], doubts=0)
     if found is None or not found.degrees:
         return []
-    reach = quantile(1 - error / 2 / max(1, len(causes.places)), found.degrees)
-    first = len(causes.passes)
-    told = zip(causes.places, found.coefficients[first:], found.errors[first:], strict=True)
+    reach = quantile(1 - error / 2 / max(1, len(levels)), found.degrees)
+    slices = sum(map(len, rates.values()))
     return [
-        Effect(*place, log, own, _ratio(log, reach * own, len(causes.values))) for place, log, own in told
+        Effect(*level, log, own, ratio_of(log, reach * own, slices))
+        for level, log, own in zip(levels, found.coefficients, found.errors, strict=True)
     ]
 
 
@@ -69,59 +69,45 @@ def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
     Two levels may do more together than each alone: that is believed as far as several slices show it. None
     where nothing can be told. Rows have levels that were measured.
     """
-    causes = _Causes(rates)
-    alone: list[tuple[Place, ...]] = [(place,) for place in causes.places]
-    together = [pair for pair in combinations(causes.places, 2) if pair[0][0] != pair[1][0]]
-    terms = [*alone, *together]
-    found = causes.fitted(terms, doubts=len(together))
+    levels = _levels(rates)
+    together = [pair for pair in combinations(levels, 2) if pair[0][0] != pair[1][0]]
+    terms = [*((level,) for level in levels), *together]
+    found = _fitted(rates, terms, doubts=len(together))
     if found is None:
         return None
-    weights = found.coefficients[len(causes.passes) :]
+    weights = found.coefficients
     return lambda row: math.fsum(
         weight for weight, term in zip(weights, terms, strict=True) if _holds(term, row)
     )
 
 
-class _Causes:
-    """The slices of a design, and what may have caused what they did."""
-
-    def __init__(self, rates: RatesOfRows) -> None:
-        seen = [(number, row, rate) for row, own in rates.items() for number, rate in own.items()]
-        self.passes = sorted({number for number, _, _ in seen})
-        self.places = sorted({place for _, row, _ in seen for place in enumerate(row) if place[1]})
-        self.values = [math.log(rate) for _, _, rate in seen]
-        self._seen = seen
-
-    def fitted(self, terms: Sequence[tuple[Place, ...]], doubts: int) -> Fit | None:
-        """Return what each pass and each term adds; the last ones are doubted. None if that is open."""
-        rows = [
-            [*(float(number == one) for one in self.passes), *(float(_holds(term, row)) for term in terms)]
-            for number, row, _ in self._seen
-        ]
-        try:
-            return fit(
-                [*rows, *_doubts(len(self.passes) + len(terms), doubts)], [*self.values, *[0.0] * doubts]
-            )
-        except ValueError:
-            return None
+def _levels(rates: RatesOfRows) -> list[Level]:
+    return sorted({level for row, own in rates.items() if own for level in enumerate(row) if level[1]})
 
 
-def _holds(term: tuple[Place, ...], row: Row) -> bool:
+def _fitted(rates: RatesOfRows, terms: Sequence[tuple[Level, ...]], doubts: int) -> Fit | None:
+    """Return what each term adds, beside each pass; the last ones are doubted. None if that is open."""
+    passes = sorted({number for own in rates.values() for number in own})
+    rows, values = [], []
+    for row, own in rates.items():
+        for number, rate in own.items():
+            of_pass = [float(number == each) for each in passes]
+            rows.append([*of_pass, *(float(_holds(term, row)) for term in terms)])
+            values.append(math.log(rate))
+    width = len(passes) + len(terms)
+    for column in range(width - doubts, width):  # a slice that says that this adds nothing
+        rows.append([DOUBT * (place == column) for place in range(width)])
+        values.append(0.0)
+    try:
+        found = fit(rows, values)
+    except ValueError:
+        return None
+    first = len(passes)
+    return Fit(found.coefficients[first:], found.errors[first:], found.degrees)
+
+
+def _holds(term: tuple[Level, ...], row: Row) -> bool:
     return all(row[factor] == level for factor, level in term)
-
-
-def _doubts(width: int, count: int) -> Iterator[list[float]]:
-    """Yield a row for each of the last columns, which says that it adds nothing."""
-    for column in range(width - count, width):
-        yield [DOUBT * (place == column) for place in range(width)]
-
-
-def _ratio(log: float, reach: float, count: int) -> Ratio:
-    return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), count)
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
 
 
 DESIGN, RACE, FRESH = STAGES = ("design", "race", "fresh")
@@ -230,9 +216,10 @@ class Search:
         others = [row for row in rates if row != self.default and rates[row]]
         if not others:
             return
-        self.chosen = winner(rates, sorted(others, key=self._changes), ABOUT)
-        pairs = self._affordable_pairs()
-        for number in range(pairs):
+        self.chosen = winner(rates, sorted(others, key=_changes), ABOUT)
+        each, left = self._spent() / self._asked if self._asked else 1.0, max(0.0, 1.0 - self._spent())
+        affordable = MOST_PAIRS if each <= 0 else math.floor(left / each / 2)
+        for number in range(min(MOST_PAIRS, max(FEWEST_PAIRS, affordable))):
             order = [self.default, self.chosen]
             Random(f"{self._seed}:fresh:{number}").shuffle(order)
             for row in order:
@@ -240,37 +227,27 @@ class Search:
 
     def candidates(self) -> list[Row]:
         """Return the rows that promise most, the one first that changes only what seems to matter."""
-        known = {(one.factor, one.level): one for one in self.effects()}
+        known = {(effect.factor, effect.level): effect for effect in self.effects()}
         promised = promise(self.rates[DESIGN]) if known else None
-        if promised is None:
-            return self._best_seen()
-        grid = product(*(self._usable(factor, known) for factor in range(len(self.levels))))
-        plain = tuple(self._worthwhile(factor, known) for factor in range(len(self.levels)))
-        best = sorted(
-            ((promised(row), row) for row in grid), key=lambda one: (-one[0], self._changes(one[1]))
+        if promised is None:  # nothing can be said of factors
+            means = {row: max(own.values()) for row, own in self.rates[DESIGN].items() if row != self.default}
+            return sorted(means, key=lambda row: -means[row])[:RACERS]
+        usable, plain = [], []
+        for factor, count in enumerate(self.levels):
+            own = [known[factor, level] for level in range(1, count) if (factor, level) in known]
+            best = max(own, key=lambda effect: effect.log, default=None)
+            usable.append([0, *(effect.level for effect in own)])
+            plain.append(best.level if best and best.log > best.error else 0)
+        promises = {row: promised(row) for row in product(*usable)}
+        order = dict.fromkeys(
+            [tuple(plain), *sorted(promises, key=lambda row: (-promises[row], _changes(row)))]
         )
-        order = dict.fromkeys([plain, *(row for _, row in best)])
-        return [row for row in order if row != self.default and not self._fails(row)][:RACERS]
-
-    def _best_seen(self) -> list[Row]:
-        """Return the rows that did most, where nothing can be said of factors."""
-        means = {row: max(own.values()) for row, own in self.rates[DESIGN].items() if row != self.default}
-        return sorted(means, key=lambda row: -means[row])[:RACERS]
-
-    def _usable(self, factor: int, known: Mapping[tuple[int, int], Effect]) -> list[int]:
-        return [level for level in range(self.levels[factor]) if level == 0 or (factor, level) in known]
-
-    def _worthwhile(self, factor: int, known: Mapping[tuple[int, int], Effect]) -> int:
-        """Return the level that does most, if that is more than its own error; else the default."""
-        own = [known[factor, level] for level in self._usable(factor, known) if level]
-        best = max(own, key=lambda one: one.log, default=None)
-        return best.level if best and best.log > best.error else 0
-
-    def _affordable_pairs(self) -> int:
-        each = self._spent() / self._asked if self._asked else 1.0
-        left = max(0.0, 1.0 - self._spent())
-        pairs = MOST_PAIRS if each <= 0 else math.floor(left / each / 2)
-        return min(MOST_PAIRS, max(FEWEST_PAIRS, pairs))
+        refused = self._refused()
+        return [
+            row
+            for row in order
+            if row != self.default and row not in self._failed and refused.isdisjoint(enumerate(row))
+        ][:RACERS]
 
     def _ask(self, wanted: Slice) -> Slices:
         rate = yield wanted
@@ -279,19 +256,17 @@ class Search:
             self.rates[wanted.stage].setdefault(wanted.row, {})[wanted.round] = rate
         else:
             self._failed.append(wanted.row)
-            self.racing = [one for one in self.racing if one != wanted.row]
+            self.racing = [row for row in self.racing if row != wanted.row]
 
-    def _refused(self) -> set[tuple[int, int]]:
+    def _refused(self) -> set[Level]:
         """Return the levels that can't be measured, as it seems: they failed twice, and never worked."""
-        worked = {place for rates in self.rates.values() for done in rates for place in enumerate(done)}
-        failed = Counter(place for one in self._failed for place in enumerate(one) if place not in worked)
-        return {place for place, count in failed.items() if count > 1}
+        worked = {level for rates in self.rates.values() for row in rates for level in enumerate(row)}
+        failed = Counter(level for row in self._failed for level in enumerate(row) if level not in worked)
+        return {level for level, count in failed.items() if count > 1}
 
-    def _fails(self, row: Row) -> bool:
-        return row in self._failed or not self._refused().isdisjoint(enumerate(row))
 
-    def _changes(self, row: Row) -> int:
-        return sum(map(bool, row))
+def _changes(row: Row) -> int:
+    return sum(map(bool, row))
 
 
 # What may be searched without changing what is promised, and what each choice of it means.
@@ -345,24 +320,19 @@ def factors_of(given: Mapping[str, Any], case: Case, buckets: Sequence[int]) -> 
     `buckets` are the numbers of files to choose from, the first of which the load has. Raises UsageError.
     """
     if len(buckets) > MOST_BUCKETS:
-        raise UsageError(f"--buckets names {len(buckets)} numbers: choose among {MOST_BUCKETS} at most.")
-    found = [factor for factor in FACTORS if not _is_settled(factor, given, case)]
+        raise UsageError(f"--buckets has {len(buckets)} numbers. Give at most {MOST_BUCKETS}.")
+    found = []
+    for factor in FACTORS:
+        is_given = any(name in given for _, options in factor.levels for name in options)
+        no_wal = factor is CHECKPOINTS and case.settings.journal_mode != "wal"
+        alone = factor.name == "busy" and case.concurrency == 1  # who waits for nobody
+        if not (is_given or no_wal or alone):
+            found.append(factor)
     if len(buckets) > 1:
-        files = ((str(count), {"buckets": str(count)}) for count in buckets[1:])
-        found.append(Factor("buckets", (("", {}), *files)))
+        found.append(_values("buckets", *map(str, buckets[1:])))
     if not found:
-        raise UsageError("nothing is left to be searched: every option of it was given. Leave some out.")
+        raise UsageError("nothing is left to search, since you gave every option. Leave some out.")
     return tuple(found)
-
-
-def _is_settled(factor: Factor, given: Mapping[str, Any], case: Case) -> bool:
-    names = {name for _, options in factor.levels for name in options}
-    if names & given.keys():
-        return True
-    if factor is CHECKPOINTS:
-        return case.settings.journal_mode != "wal"
-    # Whoever is alone waits for nobody.
-    return factor.name == "busy" and case.concurrency == 1
 
 
 @dataclass(frozen=True)

@@ -13,40 +13,33 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib import resources
+from itertools import chain
 
 from sqlstress.analysis.ab import found_change
-from sqlstress.analysis.comparison import LETTERS, Comparison, compare
+from sqlstress.analysis.comparison import Compared, Comparison, compare
+from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
 from sqlstress.analysis.finding import results
+from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.highest_rate import answered, promised
-from sqlstress.analysis.wording import percent, place, rounded, whole
+from sqlstress.analysis.wording import percent, place, plural, rounded, whole
 from sqlstress.experiment import face_of
-from sqlstress.report import AbTest, Environment, Report, Run, SqliteBuild, SyncCost
-from sqlstress.report.study_results import LimitSearch
+from sqlstress.report import Environment, Report
 from sqlstress.show import heading
-from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Paragraph, Picture, Table, Verdict, visible
+from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
+from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
-from sqlstress.show.limit_view import limit_plots
-from sqlstress.show.page.chart_data import ab_plots, comparison_plots, report_plots
-from sqlstress.show.page.markup import (
-    WARNING,
-    Folded,
-    data,
-    drawn,
-    drawn_folded,
-    drawn_table,
-    element,
-    folded,
-    said,
-    sentence,
-    text,
-)
-from sqlstress.show.plots import Plot
+from sqlstress.show.fleet_view import case_blocks, fleet_findings, fleet_heading, joint_blocks
+from sqlstress.show.page.markup import WARNING, data, element, said, sentence, tables_of, text
+from sqlstress.show.phrases import phrase
+from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
+from sqlstress.show.plots import name as plot_name
 from sqlstress.show.shown import Tile
-from sqlstress.show.views import Section, headline, headline_beside, report_sections
+from sqlstress.show.study_view import ab_plots, limit_plots
+from sqlstress.show.views import Section, headline, headline_beside, report_sections, title_of
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
-from sqlstress.statistics.units import format_count, format_ms
+from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
 
 
 def report_html(*reports: Report) -> str:
@@ -56,28 +49,38 @@ def report_html(*reports: Report) -> str:
 
 def named_html(named: Sequence[tuple[str, Report]]) -> str:
     """Return the same of reports that have names, such as their files'."""
-    if comparison := _beside(named):
+    if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
         return comparison_html(comparison)
     numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
-    return _page(numbered if len(named) > 1 else [""], [report for _, report in named], Plots())
+    return _page(numbered if len(named) > 1 else [""], [report for _, report in named])
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Return reports side by side as a page, and then each by itself."""
-    names = [f"Report {one}: {name}" for one, name in zip(LETTERS, comparison.names, strict=False)]
-    title, plots = headline_beside(comparison), Plots()
-    return _page(names, comparison.reports, plots, title, _compared(comparison, title, plots))
+    names = [f"Report {letter}: {name}" for letter, name in zip(LETTERS, comparison.names, strict=False)]
+    return _page(names, comparison.reports, comparison)
 
 
-def _page(
-    names: Sequence[str],
-    reports: Sequence[Report],
-    plots: Plots,
-    title: str = "",
-    before: Iterable[str] = (),
-) -> str:
-    """Return a page; without a title of its own it has that of its first report."""
-    body = [*before]
+def report_fragment(report: Report) -> str:
+    """Return a report as one HTML element for a notebook, without a script: tables, and first conclusions."""
+    sections = (element("section", *tables_of(_briefly(one.blocks))) for one in report_sections(report))
+    return element("article", *sections, class_="sqlstress")
+
+
+def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Bullets):
+            yield Bullets(block.texts[: block.first])
+        elif not isinstance(block, Legend | Note | Picture):
+            yield block
+
+
+def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
+    """Return a page; without a comparison it has the title of its first report."""
+    plots, title, body = Plots(), "", list[str]()
+    if comparison:
+        title = headline_beside(comparison)
+        body += _compared(comparison, title, plots)
     for report, name in zip(reports, names, strict=False):
         sections = tuple(report_sections(report))
         finding = headline(sections[1:])
@@ -95,7 +98,7 @@ def page(title: str, body: Sequence[str], plots: Plots) -> str:
             element("head", *_head(title)),
             "<body>",
             element("main", *body),
-            element("script", data(plots.plain()), type="application/json", id="plots"),
+            element("script", data(plots.views), type="application/json", id="plots"),
             element("script", script()),
             "</body>",
             "</html>\n",
@@ -107,24 +110,22 @@ class Plots:
     """The plots of a page, numbered as they are placed."""
 
     def __init__(self) -> None:
-        self._placed: list[Plot] = []
+        self.views: list[list[Plain]] = []
+        """Those of each plot, for the script."""
 
     def place(self, plots: Iterable[Plot]) -> str:
         """Return the places of plots, which the script fills."""
         places = []
         for plot in plots:
-            places.append(_place(len(self._placed), plot))
-            self._placed.append(plot)
+            places.append(_place(len(self.views), plot))
+            self.views.append([{"data": view.data, "layout": view.layout} for view in plot.views])
         return element("div", *places, class_="plots") if places else ""
-
-    def plain(self) -> list[object]:
-        """Return all of them, for the script."""
-        return [[{"data": view.data, "layout": view.layout} for view in plot.views] for plot in self._placed]
 
 
 def _head(title: str) -> Iterator[str]:
+    digest = b64encode(sha256(script().encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; script-src 'sha256-{_hash(script())}'; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield '\n<meta charset="utf-8">\n'
@@ -134,10 +135,6 @@ def _head(title: str) -> Iterator[str]:
     yield '<link rel="icon" href="data:,">\n'
     yield element("title", text(title)) + "\n"
     yield element("style", _asset("page.css")) + "\n"
-
-
-def _hash(script: str) -> str:
-    return b64encode(sha256(script.encode()).digest()).decode()
 
 
 SCRIPTS = ("marks.js", "chart.js", "page.js")
@@ -156,7 +153,7 @@ def _asset(name: str) -> str:
 
 BUTTONS = tuple(
     element("button", name, type="button", hidden=True, title=told)
-    for name, told in (("Show all", "the whole again"), ("Save", "this chart as a picture, SVG"))
+    for name, told in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
 """Of a plot; the script shows them where they do something."""
 
@@ -166,8 +163,7 @@ def _place(number: int, plot: Plot) -> str:
         element("option", text(view.label), value=str(place), selected=place == plot.first)
         for place, view in enumerate(plot.views)
     ]
-    shown = "".join(choices)
-    choice = element("select", shown, aria_label=f"{plot.title}: what is shown") if len(choices) > 1 else ""
+    choice = element("select", *choices, aria_label=f"{plot.title}: data shown") if choices[1:] else ""
     return element(
         "figure",
         element("figcaption", element("h3", text(plot.title)), *BUTTONS, choice),
@@ -178,49 +174,50 @@ def _place(number: int, plot: Plot) -> str:
     )
 
 
-def _beside(named: Sequence[tuple[str, Report]]) -> Comparison | None:
-    """Return what several reports say beside each other; None of those that have no case in common."""
-    if not 2 <= len(named) <= len(LETTERS):
-        return None
-    comparison = compare(named)
-    return comparison if comparison.tables else None
-
-
 def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
     yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
     for beside in comparison_tables(comparison):
+        findings = beside.findings
         yield element(
             "section",
-            said((*beside.before, *_saying(beside.findings))),
-            plots.place(comparison_plots(beside.compared)),
+            said((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            plots.place(_beside_plots(beside.compared)),
             *tables_of(beside.figures),
         )
 
 
-def _saying(findings: Bullets) -> tuple[Block, ...]:
-    return (Paragraph("What they say:"), findings) if findings.texts else ()
+def _beside_plots(compared: Compared) -> Iterator[Plot]:
+    names = []
+    for part in compared.table.parts:
+        system = part.report.environment.host.system
+        unknown = "published" if part.report.published is not None else "unknown"
+        names.append(plot_name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}"))
+    return face_of(compared.table.parts[0].case).show().compared_plots(compared, names)
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
     first, *others = sections
+    lines = (block for section in others for block in section.blocks if isinstance(block, Lines))
+    warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
+    tiles = (
+        element("div", element("strong", text(value)), element("span", text(what)), class_=f"tile {kind}")
+        for value, what, kind in _tiles(report)
+    )
+    top = element("div", *tiles, class_="tiles")
     return element(
         "article",
-        element("header", element("h1", text(title)), *tables_of(first.blocks), tiles(report)),
+        element("header", element("h1", text(title)), *tables_of(first.blocks), top),
         *(_section(report, section, plots) for section in others),
-        element("section", element("h2", "Environment"), environment(report.environment, _told(others))),
+        element("section", element("h2", "Environment"), _environment(report.environment, warned)),
         _again(report),
     )
 
 
-def _told(sections: Iterable[Section]) -> set[str]:
-    """Return the warnings that stand in sections."""
-    lines = (block for section in sections for block in section.blocks if isinstance(block, Lines))
-    return {words.removeprefix(WARNING) for block in lines for words in block.texts}
-
-
 def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
-    placed = plots.place(report_plots(section.group) if section.group else _whole_plots(report))
+    group = section.group
+    shown = face_of(group.case).show().plots(group) if group else chain(ab_plots(report), limit_plots(report))
+    placed = plots.place(shown)
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
     # A picture shows in characters what a plot shows better.
@@ -229,26 +226,93 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     return element("section", said((*begin, *saying)), placed, *tables_of(figures))
 
 
-def _whole_plots(report: Report) -> Iterator[Plot]:
-    yield from ab_plots(report)
-    yield from limit_plots(report)
+# A fleet: the map of its hosts, the spread of each case, and the tables.
 
 
-def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML, the tables in the page's way."""
-    for part in folded(tuple(blocks)):
-        match part:
-            case Folded():
-                yield drawn_folded(part)
-            case Table():
-                yield drawn_table(part)
-            case Paragraph() | Verdict() | Lines() | Bullets() | Picture() | Legend():
-                yield drawn(part)
+MOST_VIEWS = 40
+"""Cases that can be chosen in a plot; the tables have them all."""
 
 
-def _again(report: Report) -> str:
-    command = command_again(report)
-    return element("section", element("h2", "To measure it again"), command) if command else ""
+def fleet_html(fleet: Fleet) -> str:
+    """Return a fleet as a page."""
+    plots = Plots()
+    title = title_of(next(map(phrase, conclude(fleet)), plural(len(fleet.hosts), "host")))
+    return page(title, [*_fleet(fleet, title, plots)], plots)
+
+
+def _fleet(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
+    first, *others = fleet_heading(fleet)
+    findings = [*fleet_findings(fleet)]
+    bullets = [block for block in findings if isinstance(block, Bullets)]
+    yield element(
+        "section",
+        element("h1", text(title)),
+        said((first, *bullets)),
+        plots.place(_fleet_plots(fleet)),
+        *tables_of(others),
+    )
+    if joint := [*joint_blocks(fleet)]:
+        yield element("section", *tables_of(joint))
+    for work, table in map(case_blocks, fleet.tables):
+        yield element("section", said((work,)), *tables_of((table,)))
+    yield element("section", *tables_of(block for block in findings if isinstance(block, Paragraph)))
+
+
+def _fleet_plots(fleet: Fleet) -> Iterator[Plot]:
+    first = fleet.told()
+    others = (row for table in fleet.tables for row in table.rows if row not in first and row.comparable)
+    rows = [*first, *others][:MOST_VIEWS]
+    if views := [view for row in rows if (view := _map(row))]:
+        note = "A mark is a host: its sync cost (higher to the right) and its throughput."
+        yield Plot("Map of the hosts", note, tuple(views), wide=True)
+    if rows:
+        note = "The figure of each host (the median of its trials), highest first."
+        yield Plot("Host by host", note, tuple(map(_ranks, rows)), wide=True)
+
+
+def _map(row: Row) -> View | None:
+    """Return the hosts by what a sync costs and what they reached; None where no cost is known.
+
+    Nor is there one of hosts that loaded a server: its disk is not theirs.
+    """
+    if row.case.server:
+        return None
+    data: list[Plain] = []
+    kinds = (("comparable", "--c1", row.comparable), ("not comparable with the others", "--c2", row.apart))
+    for label, shade, figures in kinds:
+        known = [figure for figure in figures if figure.host.sync_ns]
+        if known:
+            costs = [figure.host.sync_ns[0] / NS_PER_MS for figure in known]
+            rates, names = (
+                [figure.rate for figure in known],
+                [plot_name(figure.host.name) for figure in known],
+            )
+            hover = "%{text}: sync %{x:.3g} ms, %{y:,.4g}/s"
+            data.append(marks(label, costs, rates, hover, names, color=shade, size=10, opacity=0.75))
+    layout = {
+        "xaxis": axis("a sync, p50, ms", type="log"),
+        "yaxis": axis(_unit(row), **scale([figure.rate for figure in row.figures()])),
+        "showlegend": bool(row.apart),
+    }
+    return View(plot_name(row.place), data, layout) if data else None
+
+
+def _ranks(row: Row) -> View:
+    """Return the hosts by their rank: so the spread of any number of hosts can be seen."""
+    rates, names = zip(
+        *((figure.rate, plot_name(figure.host.name)) for figure in row.comparable), strict=True
+    )
+    places = range(1, len(rates) + 1)
+    trace = marks(
+        "comparable", places, rates, "%{text}: %{y:,.4g}/s", names, color="--c1", size=8, opacity=0.75
+    )
+    yaxis = axis(_unit(row), rangemode="tozero")
+    layout = {"xaxis": axis("rank", whole=True), "yaxis": yaxis, "showlegend": False}
+    return View(plot_name(row.place), [trace], layout)
+
+
+def _unit(row: Row) -> str:
+    return f"{face_of(row.case).rate_counts} per second"
 
 
 # Facts of a page: at its top the figures looked for first, at its end the environment and the command.
@@ -267,67 +331,43 @@ _GATE = {
 }
 
 
-def tiles(report: Report) -> str:
-    """Return the figures that are looked for first."""
-    return element(
-        "div",
-        *(
-            element("div", element("strong", text(value)), element("span", text(what)), class_=f"tile {kind}")
-            for value, what, kind in _tiles(report)
-        ),
-        class_="tiles",
-    )
-
-
 def _tiles(report: Report) -> Iterator[Tile]:
+    """Yield the figures that are looked for first."""
     if report.results:
-        for experiment, found in results(report):
-            yield from experiment.show_result().tiles(found)
+        for experiment, result in results(report):
+            yield from experiment.show_result().tiles(result)
         return
     if report.ab:
-        yield from _gate(report, report.ab)
+        verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
+        yield verdict, found_change(report, report.ab) or "B against A", kind
     elif report.limit:
-        yield from _limit(report, report.limit)
+        answer, what = answered(report, report.limit), promised(report.limit.promise)
+        for due, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
+            if due is not None:
+                yield f"{whole(due)}/s", f"{verb} {what}", ""
+        if answer.holds is None and answer.breaks is None:
+            yield "cannot tell", f"which rate holds {what}", "unknown"
     else:
-        yield from _best(report)
+        # Of the report's first experiment: the rates of others count something else.
+        rates = [(rate, run, face_of(run.case).rate_counts) for run in report.runs if (rate := rate_of(run))]
+        if alike := [each for each in rates if each[2] == rates[0][2]]:
+            highest, best, unit = max(alike, key=lambda each: each[0])
+            yield rounded(highest), f"{unit} per second at most: {place(best.case)}", ""
     yield from _trust(report)
-
-
-def _gate(report: Report, test: AbTest) -> Iterator[Tile]:
-    verdict, kind = _GATE.get(test.verdict, _GATE[UNDECIDED])
-    yield verdict, found_change(report, test) or "B beside A", kind
-
-
-def _limit(report: Report, search: LimitSearch) -> Iterator[Tile]:
-    found, what = answered(report, search), promised(search.promise)
-    for rate, verb in ((found.holds, "holds"), (found.breaks, "does not hold")):
-        if rate is not None:
-            yield f"{whole(rate)}/s", f"{verb} {what}", ""
-    if found.holds is None and found.breaks is None:
-        yield "can't tell", f"which rate holds {what}", "unknown"
-
-
-def _best(report: Report) -> Iterator[Tile]:
-    """Yield the highest rate of the report's first experiment: those of others count something else."""
-    found = [(rate, run) for run in report.runs if (rate := rate_of(run))]
-    own = [one for one in found if _counted(one[1]) == _counted(found[0][1])]
-    if own:
-        rate, best = max(own, key=lambda one: one[0])
-        yield rounded(rate), f"{_counted(best)} a second at most: {place(best.case)}", ""
-
-
-def _counted(run: Run) -> str:
-    return face_of(run.case).rate_counts
 
 
 def _trust(report: Report) -> Iterator[Tile]:
     """Yield how far the figures can be trusted."""
-    statuses = [run.verdict.status for run in report.runs]
-    status = next((one for one in ("failed", "unknown", "ok", "skipped") if one in statuses), "skipped")
+    statuses = {run.verdict.status for run in report.runs}
+    status = next((each for each in ("failed", "unknown", "ok") if each in statuses), "skipped")
+    proved = "; ".join(
+        dict.fromkeys(face_of(run.case).show().proves for run in report.runs if run.verdict.status == "ok")
+    )
     if status == "ok" and any(run.failed_too_many for run in report.runs):
-        yield _given_up(report)
+        share = percent(max(run.failed_share() for run in report.runs))
+        yield f"{share} failed", f"of what was done: {proved}", "failed"
     elif status == "ok":
-        yield "proved", _proved(report), status
+        yield "proved", proved, status
     else:
         yield *_PROOF[status], status
     failed = sum(run.error is not None for run in report.runs)
@@ -341,25 +381,13 @@ def _trust(report: Report) -> Iterator[Tile]:
         yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
 
 
-def _proved(report: Report) -> str:
-    """Return what is known of the data, of each experiment that knows something else of it."""
-    proved = [run for run in report.runs if run.verdict.status == "ok"]
-    return "; ".join(dict.fromkeys(face_of(run.case).show().proves for run in proved))
-
-
-def _given_up(report: Report) -> Tile:
-    """Return that the data is right, and that more was given up than may be."""
-    worst = max(report.runs, key=Run.failed_share)
-    return f"{percent(worst.failed_share())} failed", f"of what was done: {_proved(report)}", "failed"
-
-
 _GIB = 1 << 30
 _UNKNOWN = "unknown"
 _LONGEST_COMMAND = 4000
 
 
-def environment(surroundings: Environment, told: Collection[str] = ()) -> str:
-    """Return the environment as a list of terms, and its warnings but for those that were told above."""
+def _environment(surroundings: Environment, warned: Collection[str]) -> str:
+    """Return the environment as a list of terms, and its warnings but for those that stand above."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)
@@ -369,7 +397,7 @@ def environment(surroundings: Environment, told: Collection[str] = ()) -> str:
     warnings = [
         element("p", sentence(warning.text), class_="warning" if warning.serious else "remark")
         for warning in ordered
-        if warning.text not in told
+        if warning.text not in warned
     ]
     return element("dl", *terms) + element(
         "div", *warnings, class_="said two" if len(warnings) > 1 else "said"
@@ -387,30 +415,22 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
         yield "A sleep of 1 ms", f"{format_ms(host.sleep_1ms_ns)} ms"
     yield "File system", f"{mounted.kind} on {mounted.device}" if mounted.device else mounted.kind
     yield "Mount options", mounted.options.replace(",", ", ")
-    if surroundings.sync:
-        yield from _sync(surroundings.sync)
+    if cost := surroundings.sync:
+        kinds = (
+            ("Write and sync, at the end", cost.append_p50_ns, cost.append_p99_ns),
+            ("Write and sync, over a block", cost.overwrite_p50_ns, cost.overwrite_p99_ns),
+        )
+        for name, p50, p99 in kinds:
+            yield name, f"{cost.primitive}: p50 {format_ms(p50)} ms, p99 {format_ms(p99)} ms"
     for build in surroundings.builds:
-        yield from _build(build)
+        yield f"{build.library} of {build.driver}", f"{build.version} ({build.driver} {build.driver_version})"
+        yield "Built from", build.source_id
+        if build.memory_gets_per_s is not None:
+            yield "Gets per second from memory", format_count(build.memory_gets_per_s)
+        yield "Compile options", telling(build.compile_options)
 
 
-def _sync(cost: SyncCost) -> Iterator[tuple[str, str]]:
-    kinds = {
-        "Write and sync, at the end": (cost.append_p50_ns, cost.append_p99_ns),
-        "Write and sync, over a block": (cost.overwrite_p50_ns, cost.overwrite_p99_ns),
-    }
-    for name, (p50, p99) in kinds.items():
-        yield name, f"{cost.primitive}: p50 {format_ms(p50)} ms, p99 {format_ms(p99)} ms"
-
-
-def _build(build: SqliteBuild) -> Iterator[tuple[str, str]]:
-    yield f"{build.library} of {build.driver}", f"{build.version} ({build.driver} {build.driver_version})"
-    yield "Built from", build.source_id
-    if build.memory_gets_per_s is not None:
-        yield "Gets a second from memory", format_count(build.memory_gets_per_s)
-    yield "Compile options", telling(build.compile_options)
-
-
-def command_again(report: Report) -> str:
+def _again(report: Report) -> str:
     """Return the command that measures it again, to be copied; nothing where there was none."""
     if not report.command:
         return ""
@@ -420,8 +440,9 @@ def command_again(report: Report) -> str:
     seeds = {run.case.seed for run in report.runs}
     given = any(word.partition("=")[0] == "--seed" for word in report.command)
     known = report.published is None and len(seeds) == 1 and not given
-    seed = f"It drew a seed of its own: add --seed {seeds.pop()} for the same keys." if known else ""
+    seed = f"The seed was random: add --seed {seeds.pop()} to get the same keys." if known else ""
     button = element("button", "Copy", type="button", class_="copy", hidden=True)
-    return element(
-        "div", element("pre", element("code", " ".join(words)), tabindex="0"), button, class_="command"
-    ) + (element("p", sentence(seed), class_="remark") if seed else "")
+    code = element("pre", element("code", " ".join(words)), tabindex="0")
+    remark = element("p", sentence(seed), class_="remark") if seed else ""
+    command = element("div", code, button, class_="command")
+    return element("section", element("h2", "Measure it again"), command, remark)

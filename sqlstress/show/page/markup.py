@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -19,6 +18,7 @@ from sqlstress.show.blocks import (
     Bullets,
     Legend,
     Lines,
+    Note,
     Paragraph,
     Picture,
     Table,
@@ -59,7 +59,7 @@ def data(plain: Any) -> str:
 
 WIDE = 240
 """Characters of a text that takes two columns where there is room for them."""
-Said = Paragraph | Verdict | Lines | Bullets | Picture | Legend
+Said = Paragraph | Verdict | Lines | Bullets | Note | Picture | Legend
 WARNING = "Warning: "
 """How a line begins that warns."""
 
@@ -71,36 +71,32 @@ def drawn(block: Said) -> str:
             lines = "\n".join(visible(line).rstrip() for line in block.lines)
             return element("pre", escape(lines), tabindex="0")
         case Lines():
-            return "\n".join(map(_line, block.texts))
-        case Verdict():
-            return element("p", sentence(block.text), class_="verdict")
+            return "\n".join(
+                element("p", sentence(words.removeprefix(WARNING)), class_="warning")
+                if words.startswith(WARNING)
+                else element("p", sentence(words))
+                for words in block.texts
+            )
         case Bullets():
             return element("ul", *(element("li", sentence(each)) for each in block.texts), class_="findings")
-    if block.text.startswith(NOT_COMPARABLE):
-        return element("p", sentence(block.text), class_="warning")
-    return element("p", sentence(block.text), class_="long" if len(block.text) > WIDE else False)
+    kind: str | bool = "long" if len(block.text) > WIDE else False
+    if isinstance(block, Verdict):
+        kind = "verdict"
+    elif block.text.startswith(NOT_COMPARABLE):
+        kind = "warning"
+    return element("p", sentence(block.text), class_=kind)
 
 
 def said(blocks: Sequence[Block]) -> str:
     """Return what was done and what it says, in two columns where there is room and much is said."""
     shown = [block for block in blocks if not isinstance(block, Table)]
-    long = sum(len(words) for block in shown for words in _words(block)) > 2 * WIDE
-    return element("div", *map(drawn, shown), class_="said two" if long else "said")
-
-
-def _words(block: Said) -> tuple[str, ...]:
-    match block:
-        case Lines() | Bullets():
-            return block.texts
-        case Picture():
-            return ()
-    return (block.text,)
-
-
-def _line(words: str) -> str:
-    if words.startswith(WARNING):
-        return element("p", sentence(words.removeprefix(WARNING)), class_="warning")
-    return element("p", sentence(words))
+    length = 0
+    for block in shown:
+        if isinstance(block, Lines | Bullets):
+            length += sum(map(len, block.texts))
+        elif not isinstance(block, Picture):
+            length += len(block.text)
+    return element("div", *map(drawn, shown), class_="said two" if length > 2 * WIDE else "said")
 
 
 # Tables of a page: what is looked for stands first, and long ones are folded.
@@ -110,95 +106,77 @@ LONG = 60
 """Rows that stand open below each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """Tables that are opened with a click, and what is said of them until then."""
-
-    summary: str
-    tables: tuple[Table, ...]
-
-
-def folded(blocks: Sequence[Block]) -> Iterator[Block | Folded]:
-    """Yield the blocks, with tables folded from where they are more rows than can be taken in.
+def tables_of(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield blocks as HTML, with tables folded from where they are more rows than can be taken in.
 
     Where that is so, those with a caption of their own (a paragraph that ends with a colon) are folded from
     the first on: one open among many closed ones would look like the one that counts.
     """
     parts = list(_captioned(blocks))
-    total = sum(_rows(part) for part in parts)
+    total = sum(len(table.rows) for _, tables in parts for table in tables)
     open_rows = 0
-    for part in parts:
-        if not isinstance(part, Folded):
-            yield part
-        elif total <= LONG or (not part.summary and open_rows + _rows(part) <= LONG):
-            open_rows += _rows(part)
-            if part.summary:
-                yield Paragraph(part.summary)
-            yield from part.tables
+    for caption, tables in parts:
+        rows = sum(len(table.rows) for table in tables)
+        if caption and not tables:
+            yield drawn(caption)
+        elif total <= LONG or (not caption and open_rows + rows <= LONG):
+            open_rows += rows
+            if caption:
+                yield drawn(caption)
+            yield from map(_table, tables)
         else:
-            yield part
+            yield _folded(caption, tables)
 
 
-def drawn_folded(part: Folded) -> str:
-    """Return folded tables as HTML."""
-    rows = max(len(table.rows) for table in part.tables)
-    columns = [column.name for column in part.tables[0].columns if column.role == FIGURE]
-    summary = part.summary.removesuffix(":") or f"Table: {', '.join(filter(None, columns))}"
-    count = element("span", f"{rows:,} rows", class_="count")
-    return element("details", element("summary", text(summary), " ", count), *map(drawn_table, part.tables))
-
-
-def drawn_table(table: Table) -> str:
-    """Return a table as HTML: names first, then what is looked for, then the details."""
-    begins = _beginnings(table)
-    order = _order(table)
-    head = _row("th", [(text(table.headers[place]), table.alignment[place]) for place in order], scope="col")
-    body = [
-        _row("td", [(_cell(table, row, place), table.alignment[place]) for place in order], row in begins)
-        for row in range(len(table.rows))
-    ]
-    names = max(1, sum(column.role == NAME for column in table.columns))
-    inner = element("table", element("thead", head), element("tbody", *body))
-    return element("div", inner, class_="table", tabindex="0", data_names=str(min(names, 2)))
-
-
-def _captioned(blocks: Sequence[Block]) -> Iterator[Block | Folded]:
-    """Yield the blocks, tables with what is said of them."""
-    caption, tables = "", list[Table]()
+def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
+    """Yield tables that stand below each other, with their caption if they have one; other blocks alone."""
+    caption: Said | None = None
+    tables: list[Table] = []
     for block in blocks:
         if isinstance(block, Table) and (caption or not tables):
             tables.append(block)
             continue
         if tables or caption:
-            yield _part(caption, tables)
-        caption, tables = "", [block] if isinstance(block, Table) else []
-        if isinstance(block, Paragraph) and block.text.endswith(":"):
-            caption = block.text
-        elif not tables:
-            yield block
+            yield caption, tables
+        caption, tables = None, []
+        if isinstance(block, Table):
+            tables.append(block)
+        elif isinstance(block, Paragraph) and block.text.endswith(":"):
+            caption = block
+        else:
+            yield block, []
     if tables or caption:
-        yield _part(caption, tables)
+        yield caption, tables
 
 
-def _part(caption: str, tables: Sequence[Table]) -> Block | Folded:
-    return Folded(caption, tuple(tables)) if tables else Paragraph(caption)
+def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
+    """Return tables that are opened with a click, and what is said of them until then."""
+    rows = max(len(table.rows) for table in tables)
+    columns = [column.name for column in tables[0].columns if column.role == FIGURE]
+    summary = f"Table: {', '.join(filter(None, columns))}"
+    if isinstance(caption, Paragraph):
+        summary = caption.text.removesuffix(":")
+    count = element("span", f"{rows:,} rows", class_="count")
+    return element("details", element("summary", text(summary), " ", count), *map(_table, tables))
 
 
-def _rows(part: Block | Folded) -> int:
-    return sum(len(table.rows) for table in part.tables) if isinstance(part, Folded) else 0
-
-
-def _order(table: Table) -> list[int]:
-    """Return the places of the columns in the page's order."""
-    order = (NAME, FIGURE, DETAIL)
-    return sorted(range(len(table.columns)), key=lambda place: order.index(table.columns[place].role))
-
-
-def _beginnings(table: Table) -> set[int]:
-    """Return the rows where the next of several groups begins: those of one layout, of one schema."""
+def _table(table: Table) -> str:
+    """Return a table as HTML: names first, then what is looked for, then the details."""
+    roles = [column.role for column in table.columns]
+    order = sorted(range(len(roles)), key=lambda place: (NAME, FIGURE, DETAIL).index(roles[place]))
     firsts = [row[0] for row in table.rows]
-    found = {place for place, (one, other) in enumerate(pairwise(firsts), 1) if one != other}
-    return found if len(found) < len(firsts) - 1 else set()
+    # The rows where the next of several groups begins: those of one layout, of one schema.
+    begins = {place for place, (above, here) in enumerate(pairwise(firsts), 1) if above != here}
+    if len(begins) >= len(firsts) - 1:
+        begins = set()
+    head = _row("th", [(text(table.headers[place]), table.alignment[place]) for place in order], scope="col")
+    body = [
+        _row("td", [(_cell(table, row, place), table.alignment[place]) for place in order], row in begins)
+        for row in range(len(table.rows))
+    ]
+    inner = element("table", element("thead", head), element("tbody", *body))
+    names = str(min(max(1, roles.count(NAME)), 2))
+    return element("div", inner, class_="table", tabindex="0", data_names=names)
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:

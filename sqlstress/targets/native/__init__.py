@@ -29,14 +29,17 @@ def extension() -> ModuleType:
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
-        reason = "the C extension was not built (install sqlstress again where there is a C compiler)"
+        reason = (
+            "the C extension was not built (install a C compiler, then reinstall sqlstress with "
+            "pip install --force-reinstall --no-cache-dir)"
+        )
         raise NotToBeHad(reason) from error
     except ImportError as error:
         raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
     before = time.perf_counter_ns()
     now = native.now_ns()
     if not before <= now <= time.perf_counter_ns():
-        raise NotToBeHad("its clock is not Python's")
+        raise NotToBeHad("its clock differs from Python's")
     return native
 
 
@@ -56,7 +59,7 @@ def needed(driver: str) -> Iterator[None]:
         yield
     except NotToBeHad as reason:
         raise EnvironmentFailure(
-            f"the native loop is not to be had with {driver}: {reason}. Use --loop python."
+            f"--loop native is not available with --driver {driver}: {reason}. Use --loop python."
         ) from reason
 
 
@@ -90,5 +93,5 @@ def carry_out(
     if done["ending"] == STOPPED:
         raise EnvironmentFailure(explained(done["code"], done["said"]))
     if done["ending"] == OUT_OF_PATIENCE:
-        raise EnvironmentFailure(f"{done['given_up']} writes in a row were given up, and none was done")
+        raise EnvironmentFailure(f"{done['given_up']} writes in a row failed, and none succeeded")
     return done

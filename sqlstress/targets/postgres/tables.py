@@ -1,21 +1,21 @@
-"""The parent's key-value view of a schema: it makes and fills the tables, and reads them afterwards."""
+"""The tables of a schema, as the parent has them: filled, read, and looked at for what no proof sees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import psycopg
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Identifier
 
-from sqlstress.report import Check, Space
+from sqlstress.report import Check
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.place import MEANWHILE, Definition, Disturbance
 from sqlstress.targets.postgres.client import counter_name, table_name
-from sqlstress.targets.postgres.errors import one_line
-from sqlstress.targets.postgres.schema import Connection, opened
+from sqlstress.targets.postgres.dialect import one_line
+from sqlstress.targets.postgres.schema import Connection, first, opened
 
 if TYPE_CHECKING:
     from sqlstress.targets.postgres.place import PostgresPlace
@@ -43,9 +43,28 @@ class PostgresTable:
             connection.execute("SET synchronous_commit = off")
             for bucket, rows in enumerate(buckets):
                 self._make(connection, bucket)
-                self._copy(connection, bucket, rows, pulse)
-                connection.execute(SQL("VACUUM (ANALYZE) {}").format(self._known(table_name(bucket))))
+                copy = SQL("COPY {} (key, value) FROM STDIN (FORMAT BINARY)").format(self._kv(bucket))
+                rows = iter(rows)
+                for row in rows:
+                    self._copy(connection, copy, chain((row,), islice(rows, AT_ONCE - 1)))
+                    pulse()
+                connection.execute(SQL("VACUUM (ANALYZE) {}").format(self._kv(bucket)))
                 pulse()
+
+    def _make(self, connection: Connection, bucket: int) -> None:
+        key, value = map(SQL, self._types)
+        definition = SQL("CREATE TABLE {} (key {} PRIMARY KEY, value {})")
+        connection.execute(definition.format(self._kv(bucket), key, value))
+        counter = Identifier(self._place.name, counter_name(bucket))
+        connection.execute(SQL("CREATE TABLE {} (id bigint PRIMARY KEY, n bigint NOT NULL)").format(counter))
+        numbers = SQL("INSERT INTO {} SELECT number, 0 FROM generate_series(0, {}) AS number")
+        connection.execute(numbers.format(counter, self._counters - 1))
+
+    def _copy(self, connection: Connection, statement: Any, rows: Iterable[tuple[Any, Any]]) -> None:
+        with connection.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.set_types(self._types)
+            for row in rows:
+                copy.write_row(row)
 
     def release(self) -> None:
         """Close nothing: no connection is kept for the workers."""
@@ -56,59 +75,27 @@ class PostgresTable:
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
         statement = SQL("COPY (SELECT key, value FROM {}) TO STDOUT (FORMAT BINARY)")
         with (
-            self._place.read(_nothing) as connection,
+            self._place.read() as connection,
             connection.cursor() as cursor,
-            cursor.copy(statement.format(self._known(table_name(bucket)))) as copy,
+            cursor.copy(statement.format(self._kv(bucket))) as copy,
         ):
             copy.set_types(self._types)
             yield from cast(Iterator[tuple[Any, Any]], copy.rows())
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
-        statement = SQL("SELECT id, n FROM {} ORDER BY id").format(self._known(counter_name(bucket)))
-        with self._place.read(_nothing) as connection:
-            return [(number, n) for number, n in connection.execute(statement).fetchall()]
+        counter = Identifier(self._place.name, counter_name(bucket))
+        with self._place.read() as connection:
+            rows = connection.execute(SQL("SELECT id, n FROM {} ORDER BY id").format(counter)).fetchall()
+        return [(number, n) for number, n in rows]
 
-    def _known(self, name: str) -> Identifier:
-        return Identifier(self._place.name, name)
-
-    def _make(self, connection: Connection, bucket: int) -> None:
-        key, value = map(SQL, self._types)
-        definition = SQL("CREATE TABLE {} (key {} PRIMARY KEY, value {})")
-        connection.execute(definition.format(self._known(table_name(bucket)), key, value))
-        counter = self._known(counter_name(bucket))
-        connection.execute(SQL("CREATE TABLE {} (id bigint PRIMARY KEY, n bigint NOT NULL)").format(counter))
-        numbers = SQL("INSERT INTO {} SELECT number, 0 FROM generate_series(0, {}) AS number")
-        connection.execute(numbers.format(counter, self._counters - 1))
-
-    def _copy(
-        self, connection: Connection, bucket: int, rows: Iterable[tuple[Any, Any]], pulse: Pulse
-    ) -> None:
-        statement = SQL("COPY {} (key, value) FROM STDIN (FORMAT BINARY)").format(
-            self._known(table_name(bucket))
-        )
-        rows = iter(rows)
-        for first in rows:
-            self._copy_some(connection, statement, chain((first,), islice(rows, AT_ONCE - 1)))
-            pulse()
-
-    def _copy_some(
-        self, connection: Connection, statement: Composed, rows: Iterable[tuple[Any, Any]]
-    ) -> None:
-        with connection.cursor() as cursor, cursor.copy(statement) as copy:
-            copy.set_types(self._types)
-            for row in rows:
-                copy.write_row(row)
+    def _kv(self, bucket: int) -> Identifier:
+        return Identifier(self._place.name, table_name(bucket))
 
 
-def _nothing() -> None:
-    pass
-
-
-# The tables of a trial as they were when they had been prepared, and what was done to them since.
+# What was done to the server and to the tables since they had been prepared.
 #
 # What a stranger writes into a table is for the proof to find. Here is what the proof can't see: a server
-# that
-# was started anew, a table that is another one now, one that somebody has locked.
+# that was started anew, a table that is another one now, one that somebody has locked.
 
 
 _STARTED = "SELECT pg_postmaster_start_time()"
@@ -123,48 +110,38 @@ _LOCKED = (
 )
 
 
-class Marks(NamedTuple):
-    """What no worker changes."""
-
-    started: str
-    """When the server was."""
-    tables: dict[str, tuple[int, int]]
-    """By name: which table it is, and which file it lies in."""
-
-
 class PostgresSnapshot:
-    """The server and the tables."""
+    """When the server was started, and which table each is, and in which file it lies."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place = place
-        self._before = self._marks(pulse)
+        with place.read(pulse) as connection:
+            self._before = self._marks(connection)
 
     def exchanged(self) -> None:
         """Return nothing: that a table is another one is told by `changed`, for workers may do that too."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        now = self._marks(pulse)
-        for name, before in self._before.tables.items():
-            if now.tables.get(name) != before:
-                how = "replaced by another table" if name in now.tables else "dropped"
-                return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
-        if now.started != self._before.started:
-            return Disturbance(f"the server was started anew {MEANWHILE}")
         with self._place.read(pulse) as connection:
-            row = connection.execute(_LOCKED, (self._place.name,)).fetchone()
-        if row:
+            started, tables = self._marks(connection)
+            lock = connection.execute(_LOCKED, (self._place.name,)).fetchone()
+        for name, before in self._before[1].items():
+            if tables.get(name) != before:
+                how = "replaced by another table" if name in tables else "dropped"
+                return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
+        if started != self._before[0]:
+            return Disturbance(f"the server restarted {MEANWHILE}")
+        if lock:
             return Disturbance(
-                f"{row[0]} is locked by another program, the server's process {row[1]}: "
+                f"{lock[0]} is locked by another program, the server's process {lock[1]}: "
                 "end it and measure again",
                 "unknown",
             )
         return None
 
-    def _marks(self, pulse: Pulse) -> Marks:
-        with self._place.read(pulse) as connection:
-            row = connection.execute(_STARTED).fetchone()
-            tables = connection.execute(_TABLES, (self._place.name,)).fetchall()
-        return Marks(str(row and row[0]), {name: (oid, file) for name, oid, file in tables})
+    def _marks(self, connection: Connection) -> tuple[str, dict[str, tuple[int, int]]]:
+        tables = connection.execute(_TABLES, (self._place.name,)).fetchall()
+        return str(first(connection, _STARTED)[0]), {name: (oid, file) for name, oid, file in tables}
 
 
 # Whether the tables are sound, as the server sees them, and defined as they were; and where not.
@@ -175,7 +152,6 @@ _AMCHECK = (
     "WHERE extname = 'amcheck'"
 )
 _CHECKS = {"quick": SQL("SELECT {}({})"), "full": SQL("SELECT {}({}, true)")}
-_SIZE = "SELECT pg_total_relation_size(%s::regclass)"
 _INDEXES = (
     "SELECT c.relname, c.oid FROM pg_class c JOIN pg_am ON pg_am.oid = relam "
     "WHERE relnamespace = to_regnamespace(%s) AND relkind = 'i' AND amname = 'btree' ORDER BY 1"
@@ -220,52 +196,38 @@ def integrity_check(place: PostgresPlace, level: str, pulse: Pulse) -> Check:
         if row is None:
             return Check(tally.name, "skipped", note="the server has no amcheck (CREATE EXTENSION amcheck)")
         function = Identifier(row[0], tally.name)
-        for name, number in connection.execute(_INDEXES, (place.name,)).fetchall():
+        for name, index in connection.execute(_INDEXES, (place.name,)).fetchall():
             pulse()
             tally.checked += 1
-            for complaint in _complaints(connection, level, function, number):
-                tally.problem(f"{name}: {complaint}")
+            try:
+                connection.execute(_CHECKS[level].format(function, index))
+            except psycopg.errors.InsufficientPrivilege:
+                raise
+            except psycopg.Error as error:
+                tally.problem(f"{name}: {one_line(str(error))}")
     return tally.check()
 
 
-def _complaints(connection: Connection, level: str, function: Identifier, index: int) -> Sequence[str]:
-    try:
-        connection.execute(_CHECKS[level].format(function, index))
-    except psycopg.errors.InsufficientPrivilege:
-        raise
-    except psycopg.Error as error:
-        return (one_line(str(error)),)
-    return ()
-
-
-def table_size(place: PostgresPlace, pulse: Pulse) -> Space:
-    """Return what the first bucket's table takes, with its index; its pages are not looked at."""
-    with place.read(pulse) as connection:
-        row = connection.execute(_SIZE, (f"{place.name}.{table_name(0)}",)).fetchone()
-    assert row
-    return Space(int(row[0]), None, None, None, ())
-
-
-def definitions(connection: Connection, schema: str) -> list[Definition]:
+def definitions(place: PostgresPlace, pulse: Pulse) -> list[Definition]:
     """Return what is defined in a schema: kind, of what, how."""
-    return connection.execute(_DEFINITIONS, {"schema": schema}).fetchall()
+    with place.read(pulse) as connection:
+        return connection.execute(_DEFINITIONS, {"schema": place.name}).fetchall()
 
 
 def schema_check(place: PostgresPlace, created: Sequence[Definition], pulse: Pulse) -> Check:
     """See that the schema defines what was created when the trial began, and nothing else."""
+
+    def described(row: Definition) -> str:
+        kind, of, how = row
+        return f"the {kind} of {of}: {how!r:.160}"
+
     tally = Tally("schema")
     tally.checked = len(created)
-    with place.read(pulse) as connection:
-        found = definitions(connection, place.name)
+    present = definitions(place, pulse)
     for row in created:
-        if row not in found:
-            tally.problem(f"the schema lacks {_describe(row)}")
-    for row in found:
+        if row not in present:
+            tally.problem(f"the schema lacks {described(row)}")
+    for row in present:
         if row not in created:
-            tally.problem(f"the schema holds {_describe(row)}, which nobody created")
+            tally.problem(f"the schema holds {described(row)}, which nobody created")
     return tally.check()
-
-
-def _describe(row: Definition) -> str:
-    kind, of, how = row
-    return f"the {kind} of {of}: {how!r:.160}"

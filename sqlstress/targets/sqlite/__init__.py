@@ -2,109 +2,97 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sys
+import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets.sqlite.drivers import DRIVERS, explain
+from sqlstress.targets.place import Target
+from sqlstress.targets.sqlite.drivers import DRIVERS, explain, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sqlstress.options.dsn import Dsn
     from sqlstress.report import SqliteBuild
     from sqlstress.report.case import Case
-    from sqlstress.report.server import Server
-    from sqlstress.targets.directions import Directions
+    from sqlstress.targets.views import Directions
 
-__all__ = [
-    "DESCRIPTORS",
-    "FILES",
-    "STORES",
-    "at_hand",
-    "checked",
-    "describe",
-    "durability",
-    "explain",
-    "foresees",
-    "lacks_native",
-    "open_place",
-    "preload",
-    "serving",
-    "stand_in",
-    "untold",
-]
-
-STORES = True
-FILES: str | None = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
-DESCRIPTORS = 4
-"""The database, its WAL, the wal-index, and in the parent the database once more.
-
-SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
-that filled a database one stays, as long as another connection keeps its WAL.
-"""
+_GETS = 2_000
 
 
-def open_place(case: Case, where: Path) -> SqlitePlace:
-    return SqlitePlace(case, where)
+class SqliteTarget(Target):
+    FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
+    DESCRIPTORS = 4
+    """The database, its WAL, the wal-index, and in the parent the database once more.
+
+    SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
+    that filled a database one stays, as long as another connection keeps its WAL.
+    """
+
+    def open_place(self, case: Case, where: Path) -> SqlitePlace:
+        return SqlitePlace(case, where)
+
+    def stand_in(self, folder: Path) -> Directions:
+        """Return directions to a file that is not there."""
+        from sqlstress.targets.views import Directions
+
+        return Directions(str((folder / "app.db").absolute()), {})
+
+    def preload(self, driver: str) -> tuple[str, ...]:
+        return "sqlstress.targets.sqlite.place", DRIVERS[driver], "sqlstress.targets.native._native"
+
+    def explain(self, driver: str, error: Exception) -> str:
+        return explain(driver, error)
+
+    def durability(self, case: Case, effective: Mapping[str, str]) -> str:
+        from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
+        from sqlstress.report.power_failure import GOOD, LOST, risk
+        from sqlstress.target import IN_CACHE, LAST_LOST, SYNCED, UNSAFE
+
+        journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
+        if journal not in JOURNAL_MODES or level not in SYNCHRONOUS:
+            return ""  # not read back, or files differ
+        worth = {GOOD: SYNCED, LOST: LAST_LOST}.get(risk(journal, level).worst, UNSAFE)
+        if worth == SYNCED and sys.platform == "darwin" and effective.get("fullfsync") != "1":
+            worth = IN_CACHE
+        return f"{worth}: {journal.upper()} journal, synchronous={level.upper()}"
+
+    def lacks_native(self, driver: str) -> str | None:
+        from sqlstress.targets.sqlite.connections import lacks
+
+        return lacks(driver)
+
+    def foresees(self, error: Exception) -> bool:
+        return type(error).__module__.partition(".")[0] in DRIVERS
+
+    def untold(self, driver: str) -> str | None:
+        return self.lacks_native(driver)
+
+    def at_hand(self, driver: str, address: Dsn | None) -> str:
+        binding, library = load_driver(driver).versions()
+        return f"SQLite {library} ({binding})"
+
+    def describe(self, driver: str) -> SqliteBuild:
+        """Return the fingerprint of a driver's SQLite library, with a short in-memory measurement."""
+        from pathlib import Path
+
+        from sqlstress.report import SqliteBuild
+
+        with closing(load_driver(driver).connect(Path(":memory:"), 0, None)) as connection:
+            source_id = str(connection.rows("SELECT sqlite_source_id()")[0][0])
+            options = tuple(str(row[0]) for row in connection.rows("PRAGMA compile_options"))
+            connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID")
+            connection.run_many("INSERT INTO kv VALUES (?, ?)", ((key, key) for key in range(10_000)))
+            get = connection.scalar("SELECT value FROM kv WHERE key = ?")
+            begun = time.perf_counter()
+            for key in range(_GETS):
+                get((key * 7919 % 10_000,))
+            gets_per_s = _GETS / (time.perf_counter() - begun)
+        binding, library = load_driver(driver).versions()
+        return SqliteBuild(driver, binding, library, source_id, options, gets_per_s)
 
 
-def checked(case: Case, server: Server, anyway: bool) -> Case:
-    return case
-
-
-def stand_in(folder: Path) -> Directions:
-    """Return directions to a file that is not there."""
-    from sqlstress.targets.directions import Directions
-
-    return Directions(str((folder / "app.db").absolute()), {})
-
-
-def serving(cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
-def durability(case: Case, effective: Mapping[str, str]) -> str:
-    from sqlstress.targets.sqlite.library import durability
-
-    return durability(effective)
-
-
-def lacks_native(driver: str) -> str | None:
-    from sqlstress.targets.sqlite.connections import lacks
-
-    return _apart(driver) or lacks(driver)
-
-
-def preload(driver: str) -> tuple[str, ...]:
-    connections = "sqlstress.targets.sqlite.connections"
-    return connections, DRIVERS[driver], "sqlstress.targets.native._native"
-
-
-def foresees(error: Exception) -> bool:
-    return type(error).__module__.partition(".")[0] in DRIVERS
-
-
-def untold(driver: str) -> str | None:
-    return lacks_native(driver)
-
-
-def _apart(driver: str) -> str | None:
-    """Say why C code can't get at a driver's connections; None where it may."""
-    return f"the binding {driver} hands over no connection" if KNOWN[driver].keyvalue else None
-
-
-def at_hand(driver: str, address: Dsn | None) -> str:
-    from sqlstress.targets.sqlite.drivers import load_driver
-
-    binding, library = (loaded := load_driver(driver)).versions()
-    return f"{loaded.LIBRARY} {library}{f' ({binding})' if binding else ''}"
-
-
-def describe(driver: str) -> SqliteBuild:
-    from sqlstress.targets.sqlite.library import describe
-
-    return describe(driver)
+TARGET = SqliteTarget()

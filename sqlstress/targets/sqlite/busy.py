@@ -104,7 +104,6 @@ class Waiting:
         return True
 
     def count(self, code: int | None) -> None:
-        """Count an answer of SQLite that was an error."""
         if code == BUSY_SNAPSHOT:
             self.busy_snapshot += 1
         elif is_busy(code):
@@ -161,7 +160,7 @@ class Turns:
             result = write(params)
             self._wrote = self._clock()
             if self._waiting.woke_s > begun:
-                self._begin(self._waiting.woke_s, self._waiting.turn_s)
+                self._begun, self._length_s = self._waiting.woke_s, self._waiting.turn_s
             return result
 
         return write_in_turn
@@ -170,17 +169,14 @@ class Turns:
         """Pause if the turn is over; return when the write begins."""
         now = self._clock()
         if now - self._wrote >= PAUSE_S:
-            self._begin(now, self._length_s)
+            self._begun = now
         if now - self._begun < self._length_s:
             return now
         self._sleep(PAUSE_S)
         woke = self._clock()
         self._paused(now, woke)
-        self._begin(woke, 2 * self._length_s)
+        self._begun, self._length_s = woke, 2 * self._length_s
         return woke
-
-    def _begin(self, now: float, length_s: float) -> None:
-        self._begun, self._length_s = now, length_s
 
 
 def waiting_of(case: Case, worker: int) -> Waiting:

@@ -1,12 +1,12 @@
 """What a power cut leaves of a disk: a pure model of files, of folder entries and of syncs.
 
-A log of operations (operations.py) is applied to a Disk (disk.py), which knows what is durable and
-what is not yet. What becomes of the rest is a fate (fates.py), and an image is the files that remain.
+A log of operations is applied to a Disk, which knows what is durable and what is not yet. What becomes of
+the rest is a fate, and an image is the files that remain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
@@ -67,9 +67,6 @@ class WriteBack:
 Operation = Create | Delete | Write | Truncate | Sync | SyncFolder | WriteBack
 
 
-# Disk: what of the operations so far is durable, and what a power cut may do away with.
-
-
 @dataclass(frozen=True, slots=True)
 class Extend:
     """A file's new length. It may be durable before what is written there is: then anything stands there."""
@@ -98,18 +95,30 @@ class Disk:
         self._unsynced: list[Effect] = []
 
     def apply(self, operation: Operation) -> None:
-        """Take in one more operation."""
         match operation:
             case Sync(file):
-                self._make_durable(lambda effect: _is_of(effect, file))
+                self._make_durable(
+                    lambda effect: not isinstance(effect, Create | Delete) and effect.file == file
+                )
             case SyncFolder():
                 self._make_durable(lambda effect: isinstance(effect, Create | Delete))
                 self._forget_files_without_a_name()
             case WriteBack():
                 self._make_durable(lambda effect: True)
                 self._forget_files_without_a_name()
-            case _:
-                self._unsynced += self._effects(operation)
+            case Create(_, file):
+                self._sizes[file], self._durable[file] = 0, bytearray()
+                self._unsynced.append(operation)
+            case Truncate(file, size):
+                self._sizes[file] = size
+                self._unsynced.append(operation)
+            case Write(file, offset, data):
+                if (end := offset + len(data)) > self._sizes[file]:
+                    self._sizes[file] = end
+                    self._unsynced.append(Extend(file, end))
+                self._unsynced.append(operation)
+            case Delete():
+                self._unsynced.append(operation)
 
     def unsynced(self, sector: int) -> list[Effect]:
         """Return what is not durable yet, in the order in which it was asked for.
@@ -117,78 +126,49 @@ class Disk:
         A write is one effect for each sector of so many bytes that it touches: the sector as it is then,
         with all that was written to it before.
         """
-        seen = {file: bytearray(data) for file, data in self._durable.items()}
-        found: list[Effect] = []
+        files = {file: bytearray(data) for file, data in self._durable.items()}
+        effects: list[Effect] = []
         for effect in self._unsynced:
-            _carry_out(seen, effect, bytes)
-            found += _sectors(effect, seen, sector) if isinstance(effect, Write) else [effect]
-        return found
+            _carry_out(effect, files, {}, bytes)
+            if isinstance(effect, Write):
+                content, end = files[effect.file], effect.offset + len(effect.data)
+                for offset in range(effect.offset // sector * sector, end, sector):
+                    effects.append(Write(effect.file, offset, bytes(content[offset : offset + sector])))
+            else:
+                effects.append(effect)
+        return effects
 
     def image(self, kept: Iterable[Effect], filler: Filler = bytes) -> dict[str, bytes]:
         """Return what the files hold, by name, if of what was not durable only these effects became it."""
         kept, entries = list(kept), dict(self._entries)
         for effect in kept:
-            _enter(entries, effect)
+            _carry_out(effect, {}, entries, bytes)
         files = {file: bytearray(self._durable[file]) for file in entries.values()}
         for effect in kept:
-            _carry_out(files, effect, filler)
+            _carry_out(effect, files, {}, filler)
         return {name: bytes(files[file]) for name, file in entries.items()}
 
-    def _effects(self, operation: Create | Delete | Write | Truncate) -> Iterator[Effect]:
-        match operation:
-            case Create(_, file):
-                self._sizes[file], self._durable[file] = 0, bytearray()
-            case Truncate(file, size):
-                self._sizes[file] = size
-            case Write(file, offset, data) if offset + len(data) > self._sizes[file]:
-                self._sizes[file] = offset + len(data)
-                yield Extend(file, offset + len(data))
-        yield operation
-
     def _make_durable(self, chosen: Callable[[Effect], bool]) -> None:
-        left = []
-        for effect in self._unsynced:
-            if chosen(effect):
-                _enter(self._entries, effect)
-                _carry_out(self._durable, effect, bytes)
-            else:
-                left.append(effect)
-        self._unsynced = left
+        for effect in filter(chosen, self._unsynced):
+            _carry_out(effect, self._durable, self._entries, bytes)
+        self._unsynced = [effect for effect in self._unsynced if not chosen(effect)]
 
     def _forget_files_without_a_name(self) -> None:
         """Drop what can be in no image any more: all entries are durable by now."""
         named = set(self._entries.values())
-        self._unsynced = [effect for effect in self._unsynced if _file(effect) in named]
+        self._unsynced = [
+            effect for effect in self._unsynced if not isinstance(effect, Delete) and effect.file in named
+        ]
         self._durable = {file: data for file, data in self._durable.items() if file in named}
 
 
-def _file(effect: Effect) -> int | None:
-    return None if isinstance(effect, Delete) else effect.file
-
-
-def _is_of(effect: Effect, file: int) -> bool:
-    return isinstance(effect, Write | Truncate | Extend) and effect.file == file
-
-
-def _sectors(written: Write, files: dict[int, bytearray], sector: int) -> Iterator[Write]:
-    """Yield the sectors that a write touches, as they are in `files`."""
-    begin, end = written.offset // sector * sector, written.offset + len(written.data)
-    content = files[written.file]
-    for offset in range(begin, end, sector):
-        yield Write(written.file, offset, bytes(content[offset : offset + sector]))
-
-
-def _enter(entries: dict[str, int], effect: Effect) -> None:
-    """Carry out what an effect does to the folder."""
-    if isinstance(effect, Create):
-        entries[effect.name] = effect.file
-    elif isinstance(effect, Delete):
-        entries.pop(effect.name, None)
-
-
-def _carry_out(files: dict[int, bytearray], effect: Effect, filler: Filler) -> None:
-    """Carry out what an effect does to a file, if it is one of these."""
+def _carry_out(effect: Effect, files: dict[int, bytearray], entries: dict[str, int], filler: Filler) -> None:
+    """Do to files, those of them that are there, and to the folder's entries what an effect does."""
     match effect:
+        case Create(name, file):
+            entries[name] = file
+        case Delete(name):
+            entries.pop(name, None)
         case Write(file, offset, data) if file in files:
             content = files[file]
             content.extend(bytes(max(0, offset - len(content))))
@@ -235,16 +215,6 @@ Fate = Callable[[int, Random], list[bool]]
 """(number of effects, random stream) → for each of them, in their order, whether it became durable."""
 
 
-def nothing(effects: int, random: Random) -> list[bool]:
-    """Return that all of it is lost."""
-    return [False] * effects
-
-
-def everything(effects: int, random: Random) -> list[bool]:
-    """Return that all of it is there, as after the death of a process."""
-    return [True] * effects
-
-
 def up_to_a_point(effects: int, random: Random) -> list[bool]:
     """Return that all of it was carried out in order, and a point at which it was broken off."""
     done = random.randint(0, effects)
@@ -259,11 +229,6 @@ def all_but_one(effects: int, random: Random) -> list[bool]:
     return kept
 
 
-def only_one(effects: int, random: Random) -> list[bool]:
-    """Return that one is there, whatever preceded it."""
-    return [not keep for keep in all_but_one(effects, random)]
-
-
 def at_random(effects: int, random: Random) -> list[bool]:
     """Return a share drawn anew for each image: few of them, about half, or most, in no order."""
     share = random.choice((0.1, 0.5, 0.9))
@@ -271,11 +236,11 @@ def at_random(effects: int, random: Random) -> list[bool]:
 
 
 FATES: dict[str, Fate] = {
-    "nothing": nothing,
-    "everything": everything,
+    "nothing": lambda effects, random: [False] * effects,
+    "everything": lambda effects, random: [True] * effects,  # as after the death of a process
     "up to a point": up_to_a_point,
     "all but one": all_but_one,
-    "only one": only_one,
+    "only one": lambda effects, random: [not kept for kept in all_but_one(effects, random)],
     "at random": at_random,
 }
 """By the name that a report gives them."""

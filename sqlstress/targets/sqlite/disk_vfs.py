@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import apsw
 
@@ -38,8 +37,18 @@ def characteristics(device: Device) -> int:
     return apsw.SQLITE_IOCAP_POWERSAFE_OVERWRITE if device.told_powersafe else 0
 
 
-class Recorder(apsw.VFS):
-    """Records what connections do to one folder, from one thread; unregistered when it is left."""
+class _Registered(apsw.VFS):
+    """A VFS that is unregistered when it is left."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_how: object) -> None:
+        self.unregister()
+
+
+class Recorder(_Registered):
+    """Records what connections do to one folder, from one thread."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(RECORDING, "")
@@ -48,14 +57,6 @@ class Recorder(apsw.VFS):
         self._files: dict[str, int] = {}
         self._made = 0
 
-    def __enter__(self) -> Recorder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.unregister()
-
     def connect(self, path: Path) -> ApswConnection:
         """Open a database file. Nobody waits: what holds a lock is another connection of this thread."""
         return ApswConnection(path, 0, None, RECORDING)
@@ -63,20 +64,20 @@ class Recorder(apsw.VFS):
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         if name is None or not flags[0] & _LASTING:
             return super().xOpen(name, flags)
-        path = name.filename() if isinstance(name, apsw.URIFilename) else name
-        is_new = not Path(path).exists()
+        path = Path(_path(name))
+        is_new = not path.exists()
         file = _RecordedFile(self, name, flags)
         if is_new:
             self._made += 1
-            self._files[_short(path)] = self._made
-            self.log.append(Create(_short(path), self._made))
-        file.number = self._files[_short(path)]
+            self._files[path.name] = self._made
+            self.log.append(Create(path.name, self._made))
+        file.number = self._files[path.name]
         return file
 
     def xDelete(self, name: str, sync_folder: bool) -> None:
         super().xDelete(name, sync_folder)
-        if self._files.pop(_short(name), None) is not None:
-            self.log.append(Delete(_short(name)))
+        if self._files.pop(Path(name).name, None) is not None:
+            self.log.append(Delete(Path(name).name))
         if sync_folder:
             self.log.append(SyncFolder())
 
@@ -113,8 +114,8 @@ class _RecordedFile(apsw.VFSFile):
         return characteristics(self._device)
 
 
-def _short(path: str) -> str:
-    return Path(path).name
+def _path(name: str | apsw.URIFilename) -> str:
+    return name.filename() if isinstance(name, apsw.URIFilename) else name
 
 
 # A VFS over an image of a disk, in memory: SQLite finds journals and WALs by their names, and recovers.
@@ -126,22 +127,14 @@ def _short(path: str) -> str:
 IMAGE = "sqlstress-image"
 
 
-class ImageVfs(apsw.VFS):
-    """Holds the files of one image at a time; unregistered when it is left."""
+class ImageVfs(_Registered):
+    """Holds the files of one image at a time."""
 
     def __init__(self, device: Device) -> None:
         super().__init__(IMAGE, "")
         self._characteristics = characteristics(device)
         self.files: dict[str, bytearray] = {}
         """What the files hold, by name: as the image had it, then as SQLite has recovered it."""
-
-    def __enter__(self) -> ImageVfs:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.unregister()
 
     def load(self, image: Mapping[str, bytes]) -> None:
         """Take another image; every connection to the last one must be closed."""
@@ -168,9 +161,8 @@ class ImageVfs(apsw.VFS):
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> Any:
         if name is None:
             return super().xOpen(name, flags)
-        path = name.filename() if isinstance(name, apsw.URIFilename) else name
         flags[1] = flags[0]
-        return _ImageFile(self.files.setdefault(path, bytearray()), self._characteristics)
+        return _ImageFile(self.files.setdefault(_path(name), bytearray()), self._characteristics)
 
 
 class _ImageFile:

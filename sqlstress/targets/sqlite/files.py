@@ -1,41 +1,43 @@
-"""The files of a place, as the parent handles them: create, open, remove."""
+"""The files of a place, as the parent handles them: create, open, fill, read, remove."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import chain, islice
 from os import SEEK_END
-from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiment import face_of
-from sqlstress.report.case import Case
-from sqlstress.system import files as system_files
-from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.place import MEANWHILE, Disturbance
-from sqlstress.targets.seal import Seal
+from sqlstress.targets import run_watched
+from sqlstress.targets.place import MEANWHILE, Disturbance, Seal
 from sqlstress.targets.sqlite.connections import PUT
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.place import SqlitePlace, file_names
-from sqlstress.targets.watched import run_watched
 
-SUFFIXES = ("", "-wal", "-shm", "-journal")
+if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from sqlstress.report.case import Case
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+HELD_OPEN = ("", "-wal", "-shm")
+"""Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
+SUFFIXES = (*HELD_OPEN, "-journal")
 
 
 def paths(case: Case, folder: Path) -> list[Path]:
-    """Return the database files of a case, by bucket."""
-    return [folder / name for name in file_names(case.buckets)]
+    names = ["kv.db"] if case.buckets == 1 else [f"kv_{bucket}.db" for bucket in range(case.buckets)]
+    return [folder / name for name in names]
 
 
 def remove(case: Case, folder: Path) -> None:
-    """Delete the database files of a case and what SQLite puts beside them."""
+    from sqlstress.system import files
+
     for path in paths(case, folder):
         for suffix in SUFFIXES:
-            system_files.remove(path.with_name(path.name + suffix))
+            files.remove(path.with_name(path.name + suffix))
 
 
 @contextmanager
@@ -46,11 +48,8 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
     """
     driver = load_driver(case.driver)
     try:
-        connection = driver.connect(path, case.settings.busy_timeout_ms, None)
-        try:
+        with closing(driver.connect(path, case.settings.busy_timeout_ms, None)) as connection:
             yield connection
-        finally:
-            connection.close()
     except Exception as error:
         if codes.is_lack(driver.result_code(error)):
             raise EnvironmentFailure(f"cannot use {path.name}: {explain(case.driver, error)}.") from error
@@ -61,10 +60,8 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
     """Create a file with the case's settings and these tables, and see that the settings were taken."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
-        connection.rows("BEGIN IMMEDIATE")
-        for definition in definitions:
-            connection.rows(definition)
-        connection.rows("COMMIT")
+        for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
+            connection.rows(statement)
         pragmas.check(case.settings, pragmas.read_back(connection, case.settings))
 
 
@@ -83,7 +80,7 @@ def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
     return run_watched(connection, lambda: connection.rows(sql), pulse)
 
 
-# The parent's key-value view of SQLite files: it creates and fills them, and reads them afterwards.
+# The parent's key-value view of the files: it creates and fills them, and reads them afterwards.
 
 
 DEFAULT_AUTOCHECKPOINT = 1000
@@ -102,15 +99,12 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 class SqliteTable:
     """The table of keys and values in each file of a place, and beside it that of the counters."""
 
-    def __init__(
-        self, place: SqlitePlace, key_type: str, value_size: int, counters: int, rowids: bool = False
-    ) -> None:
-        """`rowids`: the table of keys and values has them, for who can write no other."""
+    def __init__(self, place: SqlitePlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._value_size, self._counters = place, value_size, counters
         self._case, self._settings = place.case, place.case.settings
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
-        without = "" if rowids else " WITHOUT ROWID"
-        self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}){without}"
+        self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
+        self._is_wal = self._settings.journal_mode == "wal"
         self._idle: list[Connection] = []
 
     def create(self, pulse: Pulse) -> None:
@@ -137,14 +131,19 @@ class SqliteTable:
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
         with self._place.opened(bucket) as connection:
-            yield from cast(Iterator[tuple[Any, Any]], connection.iterate("SELECT key, value FROM kv"))
+            yield from cast("Iterator[tuple[Any, Any]]", connection.iterate("SELECT key, value FROM kv"))
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
         with self._place.opened(bucket) as connection:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
-        """Create a file, and return an idle connection. It is not measured, so only its checkpoints sync."""
+        """Create a file, and return an idle connection that has seen the WAL and holds no lock on it.
+
+        It is not measured, so only its checkpoints sync.
+        """
+        from dataclasses import replace
+
         hasty = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
             connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
@@ -153,24 +152,21 @@ class SqliteTable:
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.rows(self._definition)
             if self._counters:
-                self._create_counters(connection)
+                connection.rows("BEGIN IMMEDIATE")
+                connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
+                numbers = ((number,) for number in range(self._counters))
+                connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
+                connection.rows("COMMIT")
             self._insert(connection, rows)
             # The last page, which nobody writes: if the file is cut off, SQLite does not put it back unseen.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
                 _checkpoint(connection)
-            return self._open_idle(path)
-
-    @property
-    def _is_wal(self) -> bool:
-        return self._settings.journal_mode == "wal"
-
-    def _create_counters(self, connection: Connection) -> None:
-        connection.rows("BEGIN IMMEDIATE")
-        connection.rows("CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-        connection.run_many("INSERT INTO counter VALUES (?, 0)", ((n,) for n in range(self._counters)))
-        connection.rows("COMMIT")
+            idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
+            if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+                idle.rows("SELECT count(*) FROM sqlite_schema")
+            return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
         """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
@@ -193,17 +189,9 @@ class SqliteTable:
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
         page_size = int(connection.rows("PRAGMA page_size")[0][0])
         target = min(frames * (page_size + _FRAME_HEADER), _WAL_BUDGET // self._case.buckets)
-        wal = path.with_name(path.name + "-wal")
-        with wal.open("r+b") as file:
+        with path.with_name(path.name + "-wal").open("r+b") as file:
             for size in range(file.seek(0, SEEK_END), target, _BLOCK):
                 file.write(bytes(min(_BLOCK, target - size)))
-
-    def _open_idle(self, path: Path) -> Connection:
-        """Open a connection that has seen the WAL and holds no lock on it."""
-        connection = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
-        if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
-            connection.rows("SELECT count(*) FROM sqlite_schema")
-        return connection
 
 
 def _checkpoint(connection: Connection) -> None:
@@ -231,26 +219,26 @@ class SqliteSnapshot:
     """The files, and what each said of itself."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
-        self._driver, self._strangers = case.driver, face_of(case).words.strangers
-        self._seal = Seal(paths)
-        self._marks = [(path, self._first_marks(path, pulse)) for path in paths]
+        from sqlstress.experiment import face_of
 
-    def exchanged(self) -> str | None:
-        return self._seal.exchanged()
+        self._driver, self._strangers = case.driver, face_of(case).words.strangers
+        seal = Seal(paths)
+        self.exchanged = seal.exchanged
+        self._marks: list[tuple[Path, dict[str, str]]] = []
+        for path in paths:
+            pulse()
+            try:
+                self._marks.append((path, self._read_marks(path)))
+            except Exception as error:
+                reason = explain(self._driver, error)
+                raise EnvironmentFailure(f"cannot read {path.name}: {reason}.") from error
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         for path, before in self._marks:
             pulse()
-            if found := self._changed(path, before):
-                return found
+            if disturbance := self._changed(path, before):
+                return disturbance
         return None
-
-    def _first_marks(self, path: Path, pulse: Pulse) -> dict[str, str]:
-        pulse()
-        try:
-            return self._read_marks(path)
-        except Exception as error:
-            raise EnvironmentFailure(f"{path.name} can't be read: {explain(self._driver, error)}.") from error
 
     def _changed(self, path: Path, before: dict[str, str]) -> Disturbance | None:
         try:
@@ -262,7 +250,7 @@ class SqliteSnapshot:
                     f"{path.name} is locked by another program: end it and measure again", "unknown"
                 )
             if codes.is_damage(code):
-                return Disturbance(f"{path.name} can't be read: {explain(self._driver, error)}")
+                return Disturbance(f"cannot read {path.name}: {explain(self._driver, error)}")
             raise  # what this machine lacks is nobody's hand
         for name, mark in now.items():
             if mark != before[name]:

@@ -11,17 +11,17 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
+from sqlstress.targets import run_watched
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import SCHEMA
 from sqlstress.targets.sqlite.space import trees_of
-from sqlstress.targets.watched import run_watched
 
 MALFORMED = "database disk image is malformed"
+_COLUMNS = "rowid type name tbl_name sql"
 _HEADING = "*** in database main ***"
 """Stands above what SQLite complains of, in the same row as the first complaint."""
-_COLUMNS = "rowid type name tbl_name sql"
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -36,41 +36,15 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
     return tally.check()
 
 
-def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], pulse: Pulse) -> Check:
-    """See that every file defines what was created when the trial began, and nothing else.
-
-    SQLite compares no definition with anything: one that has been changed is only another one.
-    """
-    tally = Tally("schema")
-    for path in paths:
-        pulse()
-        found = schema(case, path)
-        tally.checked += len(created)
-        for complaint in schema_complaints(created, found):
-            tally.problem(f"the schema of {path.name} {complaint}")
-    return tally.check()
-
-
-def schema_complaints(created: Sequence[Row], found: Sequence[Row]) -> list[str]:
-    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
-    lacks = [f"lacks {_definition(row)}" for row in created if row not in found]
-    return lacks + [f"holds {_definition(row)}, which nobody created" for row in found if row not in created]
-
-
-def _definition(row: Row) -> str:
-    number, kind, name, table, sql = row
-    return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
-
-
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return what a PRAGMA complains of: quick_check or integrity_check.
 
     If it was an error that ended it, the file is read without SQLite too: to name what can't be read.
     """
-    complaints, error = _checked(case, path, pragma, pulse)
+    complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error; asked for one complaint, SQLite does not go that far.
-        complaints, _ = _checked(case, path, f"{pragma}(1)", pulse)
+        # A binding may lose the row before an error; for a single complaint SQLite does not go that far.
+        complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
     # Of what it meets in the rows, when all pages have been looked at, SQLite tells in these words only.
@@ -79,27 +53,27 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     return complaints
 
 
-def _checked(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
+def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
     """Return what a check complains of, and the error with which it ended, if it did."""
-    found: list[Row] = []
+    rows: list[Row] = []
     error = ""
     try:
         with opened(case, path) as connection:
-            run_watched(connection, lambda: found.extend(connection.iterate(f"PRAGMA {pragma}")), pulse)
+            run_watched(connection, lambda: rows.extend(connection.iterate(f"PRAGMA {pragma}")), pulse)
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
         error = said(problem)
-    lines = [line for row in found for line in str(row[0]).splitlines()]
+    lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line not in ("ok", _HEADING)], error
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     """Return what is wrong with the pages and records of a file, as far as we see it."""
+    complaints = []
     try:
         with opened(case, path) as connection:
             trees = trees_of(connection)
-        complaints = []
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception:
@@ -108,6 +82,31 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     if wal.exists() and wal.stat().st_size:
         return complaints  # what the file itself holds may be an older state
     return complaints + call_apart(pulse, pages.complaints, path, trees)
+
+
+def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], pulse: Pulse) -> Check:
+    """See that every file defines what was created when the trial began, and nothing else.
+
+    SQLite compares no definition with anything: one that has been changed is only another one.
+    """
+    tally = Tally("schema")
+    for path in paths:
+        pulse()
+        tally.checked += len(created)
+        for complaint in schema_complaints(created, schema(case, path)):
+            tally.problem(f"the schema of {path.name} {complaint}")
+    return tally.check()
+
+
+def schema_complaints(created: Sequence[Row], present: Sequence[Row]) -> list[str]:
+    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
+
+    def described(row: Row) -> str:
+        number, kind, name, table, sql = row
+        return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
+
+    lacks = [f"lacks {described(row)}" for row in created if row not in present]
+    return lacks + [f"holds {described(row)}, which nobody created" for row in present if row not in created]
 
 
 def schema(case: Case, path: Path) -> list[Row]:
@@ -119,6 +118,6 @@ def schema(case: Case, path: Path) -> list[Row]:
 def definitions(connection: Connection) -> list[Row]:
     """Return what is defined: number, type, name, table, SQL; the oldest first."""
     # As bytes: what is damaged need not be text any more.
-    columns = ", ".join(f"CAST({column} AS BLOB)" for column in _COLUMNS.split())
+    columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]

@@ -15,9 +15,6 @@ from typing import BinaryIO, NamedTuple
 from sqlstress.errors import SqlstressError
 from sqlstress.report import TreeSpace
 
-# What is known of a database file's b-trees and of each of their pages, however it was found out.
-
-
 LEAF, INTERNAL, OVERFLOW = "leaf", "internal", "overflow"
 
 
@@ -61,7 +58,6 @@ class Page(NamedTuple):
 
 
 def tree_space(tree: Tree, pages: Iterable[Page]) -> TreeSpace:
-    """Add up the pages of a b-tree."""
     kinds: Counter[str] = Counter()
     entries = overflowing = payload = unused = 0
     for page in pages:
@@ -112,7 +108,7 @@ class PageFile:
         self._file = file
         header = file.read(HEADER)
         if len(header) < HEADER or not header.startswith(_MAGIC):
-            raise DamagedFile("it has no header of SQLite's")
+            raise DamagedFile("it has no SQLite header")
         size, reserved = struct.unpack_from(">H2xB", header, 16)
         self.page_size = 1 << 16 if size == 1 else size
         """Bytes of a page."""
@@ -120,33 +116,25 @@ class PageFile:
         """Bytes of a page that SQLite uses."""
         if self.page_size < 512 or self.page_size & (self.page_size - 1) or self.usable < _LEAST_USABLE:
             raise DamagedFile(f"its header says {self.page_size} bytes a page, of them {reserved} reserved")
-        self.page_count = self._count_pages(header)
+        in_file = file.seek(0, os.SEEK_END) // self.page_size
+        # An SQLite before 3.7.0 left the count as it was, and did not mark it as valid.
+        count = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
+        if count > in_file:
+            raise DamagedFile(f"it should have {count} pages and has {in_file}")
+        self.page_count = count or in_file
         """Pages of the database."""
         self._taken = bytearray(self.page_count + 1)
         self._taken[0] = True  # pages are numbered from 1
-        self._set_aside(auto_vacuum=header[52:56] != bytes(4))
-        self._read_free_list(*struct.unpack_from(">II", header, 32))
-
-    def _count_pages(self, header: bytes) -> int:
-        in_file = self._file.seek(0, os.SEEK_END) // self.page_size
-        # An SQLite before 3.7.0 left the count as it was, and did not mark it as valid.
-        valid = header[24:28] == header[92:96]
-        count = int.from_bytes(header[28:32], "big") if valid else 0
-        if count > in_file:
-            raise DamagedFile(f"it should have {count} pages and has {in_file}")
-        return count or in_file
-
-    def _set_aside(self, auto_vacuum: bool) -> None:
-        """Take the page with the lock bytes, and the pointer maps that a file with auto_vacuum has."""
         lock_page = _LOCK_BYTE // self.page_size + 1
         if lock_page <= self.page_count:
             self.claim(lock_page)
-        if auto_vacuum:
+        if header[52:56] != bytes(4):  # with auto_vacuum there are pointer maps
             for number in range(2, self.page_count + 1, self.usable // _POINTER + 1):
                 self.claim(number + 1 if number == lock_page else number)
+        self._claim_free_list(*struct.unpack_from(">II", header, 32))
 
-    def _read_free_list(self, trunk: int, count: int) -> None:
-        found = 0
+    def _claim_free_list(self, trunk: int, count: int) -> None:
+        claimed = 0
         while trunk:
             data = self.take(trunk)
             number, (trunk, leaves) = trunk, struct.unpack_from(">II", data)
@@ -154,12 +142,11 @@ class PageFile:
                 raise DamagedFile(f"page {number} of its free list says that it leads to {leaves} pages")
             for leaf in struct.unpack_from(f">{leaves}I", data, 8):
                 self.claim(leaf)
-            found += 1 + leaves
-        if found != count:
-            raise DamagedFile(f"its free list should have {count} pages and has {found}")
+            claimed += 1 + leaves
+        if claimed != count:
+            raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
 
     def claim(self, number: int) -> None:
-        """Take a page without reading it."""
         if not 1 <= number <= self.page_count:
             raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
         if self._taken[number]:
@@ -167,78 +154,29 @@ class PageFile:
         self._taken[number] = True
 
     def take(self, number: int) -> bytes:
-        """Take a page and return it."""
         self.claim(number)
         return self.read(number)
 
     def read(self, number: int) -> bytes:
-        """Return a page that was taken."""
         self._file.seek((number - 1) * self.page_size)
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
-        """Raise when pages are neither used nor free."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
 
 
-# Records: the format in which a b-tree's cell holds a row's columns.
+# The walk through the b-trees.
 #
 # Source: https://www.sqlite.org/fileformat2.html#record_format
-
-
-_FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Bytes of a column by its type: NULL, integers of six sizes, a float, and the constants 0 and 1."""
-
-
-def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
-    value = 0
-    for at in range(place, place + 8):
-        value = value << 7 | data[at] & 0x7F
-        if data[at] < 0x80:
-            return value, at + 1
-    return value << 8 | data[place + 8], place + 9
-
-
-def contradicts_itself(stored: bytes, size: int) -> bool:
-    """Return whether a record's header does not describe as many bytes as it has.
-
-    `stored` is its beginning, and `size` the bytes of all of it.
-    """
-    try:
-        return _described(stored, size) != size
-    except IndexError:
-        return True
-
-
-def _described(stored: bytes, size: int) -> int:
-    """Return how many bytes a record's header describes, its own included. Raises IndexError."""
-    header, at = varint(stored, 0)
-    if len(stored) < header <= size:
-        return size  # a header with overflow is not looked at
-    total = at
-    while at < header:
-        kind, following = varint(stored, at)
-        # The types 10 and 11 are not used.
-        total += following - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
-        at = following
-    return total
 
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
 """Kinds of pages by whether their b-tree is ordered by keys, and by their first byte."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
-
-
-class _Chain(NamedTuple):
-    """The overflow of one entry."""
-
-    first: int
-    """Its first page."""
-    length: int
-    """Bytes in all its pages."""
+_FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
+"""Bytes of a column by its type: NULL, integers of six sizes, a float, and the constants 0 and 1."""
 
 
 def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
@@ -249,9 +187,9 @@ def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
     """
     with path.open("rb") as file:
         database = PageFile(file)
-        found = tuple(tree_space(tree, pages(database, tree)) for tree in trees)
+        spaces = tuple(tree_space(tree, pages(database, tree)) for tree in trees)
         database.check_all_taken()
-        return found
+        return spaces
 
 
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
@@ -282,8 +220,39 @@ def _check_records(file: PageFile, page: Page, tree: Tree) -> None:
         if not tree.keyed:
             _, begin = varint(data, begin)
         stored = data[begin : begin + stored_here(size, file.usable, tree.keyed)]
-        if contradicts_itself(stored, size):
+        try:
+            sound = _described(stored, size) == size
+        except IndexError:
+            sound = False
+        if not sound:
             raise DamagedFile(f"cell {cell} of page {page.number} of {tree.name} holds no record")
+
+
+def _described(stored: bytes, size: int) -> int:
+    """Return how many bytes the header of a record describes, its own included; it should be its size.
+
+    `stored` is what of it stands in its cell. Raises IndexError.
+    """
+    header, at = varint(stored, 0)
+    if len(stored) < header <= size:
+        return size  # a header with overflow is not looked at
+    total = at
+    while at < header:
+        kind, following = varint(stored, at)
+        # The types 10 and 11 are not used.
+        total += following - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
+        at = following
+    return total
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """Return a number of variable length, and where it ends."""
+    value = 0
+    for at in range(place, place + 8):
+        value = value << 7 | data[at] & 0x7F
+        if data[at] < 0x80:
+            return value, at + 1
+    return value << 8 | data[place + 8], place + 9
 
 
 def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
@@ -292,23 +261,23 @@ def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
     while waiting:
         number = waiting.pop()
         try:
-            page, children, chains = _read(file, number, tree)
+            page, children, overflows = _read(file, number, tree)
         except (IndexError, struct.error) as error:
             raise DamagedFile(f"page {number} leads out of itself") from error
         yield page
         waiting += children
-        for chain in chains:
-            yield from _overflow(file, chain)
+        for first, length in overflows:
+            yield from _overflow(file, first, length)
 
 
-def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], list[_Chain]]:
-    """Return a page, its children, and the overflow of its entries."""
+def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], list[tuple[int, int]]]:
+    """Return a page, its children, and the first page and the bytes of the overflow of each entry."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
     kind = _KINDS.get((tree.keyed, first_byte))
     if kind is None:
-        raise DamagedFile(f"page {number} is no page of {tree.name}")
+        raise DamagedFile(f"page {number} is not a page of {tree.name}")
     places_at = start + (12 if kind == INTERNAL else 8)
     places_end = places_at + 2 * cells
     places = struct.unpack_from(f">{cells}H", data, places_at)
@@ -316,20 +285,28 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], lis
     if kind == INTERNAL:
         children = [_number(data, place) for place in (*places, start + 8)]
         entries = tuple(place + 4 for place in places) if tree.keyed else ()
-    payload, chains = _payload(data, entries, file.usable, tree.keyed)
+    payload, overflows = _payload(data, entries, file.usable, tree.keyed)
     content = content or 1 << 16
-    unused = content - places_end + fragments + _free_blocks(data, number, free_block)
+    unused = content - places_end + fragments
+    while free_block:
+        following, size = struct.unpack_from(">HH", data, free_block)
+        if size < 4 or 0 < following < free_block + size:
+            raise DamagedFile(f"page {number} has free blocks that overlap")
+        unused += size
+        free_block = following
     ordered = places_end <= content <= min(places, default=content)
     if not ordered or places_end + payload + unused > file.usable:
         raise DamagedFile(f"page {number} holds more than a page can")
-    return Page(number, kind, cells, payload, unused, False), children, chains
+    return Page(number, kind, cells, payload, unused, False), children, overflows
 
 
-def _payload(data: bytes, entries: Sequence[int], usable: int, keyed: bool) -> tuple[int, list[_Chain]]:
+def _payload(
+    data: bytes, entries: Sequence[int], usable: int, keyed: bool
+) -> tuple[int, list[tuple[int, int]]]:
     """Return the bytes of records on a page, and the overflow of its entries."""
     most = _most_stored(usable, keyed)
     total = 0
-    chains = []
+    overflows = []
     for place in entries:
         size = data[place]
         if size > 0x7F:
@@ -339,10 +316,10 @@ def _payload(data: bytes, entries: Sequence[int], usable: int, keyed: bool) -> t
             if not keyed:  # the rowid stands before the record
                 _, begin = varint(data, begin)
             here = stored_here(size, usable, keyed)
-            chains.append(_Chain(_number(data, begin + here), size - here))
+            overflows.append((_number(data, begin + here), size - here))
             size = here
         total += size
-    return total, chains
+    return total, overflows
 
 
 def _most_stored(usable: int, keyed: bool) -> int:
@@ -360,31 +337,18 @@ def stored_here(size: int, usable: int, keyed: bool) -> int:
     return here if here <= most else least
 
 
-def _overflow(file: PageFile, chain: _Chain) -> Iterator[Page]:
+def _overflow(file: PageFile, first: int, length: int) -> Iterator[Page]:
     room = file.usable - 4
-    number, left = chain.first, chain.length
+    number, left = first, length
     while left > 0:
         data = file.take(number)
         stored = min(left, room)
-        yield Page(number, OVERFLOW, 0, stored, room - stored, number == chain.first)
+        yield Page(number, OVERFLOW, 0, stored, room - stored, number == first)
         left -= stored
         number = _number(data, 0)
     if number:
-        raise DamagedFile(f"the overflow that begins on page {chain.first} goes on after its end")
-
-
-def _free_blocks(data: bytes, number: int, place: int) -> int:
-    """Return the bytes in a page's chain of free blocks."""
-    total = 0
-    while place:
-        following, size = struct.unpack_from(">HH", data, place)
-        if size < 4 or 0 < following < place + size:
-            raise DamagedFile(f"page {number} has free blocks that overlap")
-        total += size
-        place = following
-    return total
+        raise DamagedFile(f"the overflow that begins on page {first} goes on after its end")
 
 
 def _number(data: bytes, place: int) -> int:
-    """Return the number of a page."""
     return int(struct.unpack_from(">I", data, place)[0])

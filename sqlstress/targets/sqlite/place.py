@@ -6,9 +6,17 @@ What only the parent does is imported when it does it: a worker needs none of it
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.targets.sqlite.connections import Client
+from sqlstress.errors import said
+from sqlstress.targets import run_watched
+from sqlstress.targets.place import Place, Seal
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.connections import Client, SqliteNativeStore, SqliteStore
+from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
+from sqlstress.targets.sqlite.drivers import settings as pragmas
+from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,33 +27,23 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.directions import Directions
-    from sqlstress.targets.seal import Seal
-    from sqlstress.targets.sqlite.connections import SqliteNativeStore, SqliteStore
-    from sqlstress.targets.sqlite.drivers import Connection, Row
-    from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
-    from sqlstress.targets.sqlite.scripts_view import SqliteMaker, SqliteReader
+    from sqlstress.targets.sqlite.drivers import Row
     from sqlstress.targets.sqlite.where_recording import Watch
-
-HELD_OPEN = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
+    from sqlstress.targets.views import Answer, Directions, T
 
 
-def file_names(buckets: int) -> list[str]:
-    """Return the names of the database files, one for each bucket."""
-    return ["kv.db"] if buckets == 1 else [f"kv_{bucket}.db" for bucket in range(buckets)]
-
-
-class SqlitePlace:
+class SqlitePlace(Place):
     """The files of a case. Beyond a Place, it says where they are, and opens them for who speaks SQL."""
 
     stores: Literal[True] = True
 
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
-        self.paths = [where / name for name in file_names(case.buckets)]
+        self.paths = files.paths(case, where)
         """The database files, by bucket."""
         self._watch: Watch | None = None
+
+    # Where the time goes.
 
     def watch(self, trace: Any, process: int) -> Watch:
         from sqlstress.targets.sqlite.where_recording import Watch
@@ -53,6 +51,11 @@ class SqlitePlace:
         words, processes = trace
         self._watch = Watch(self.case.driver, words, process, processes)
         return self._watch
+
+    def pause(self, schedule: Sequence[int]) -> None:
+        from sqlstress.targets.sqlite import pauses
+
+        pauses.begin(self.case.driver, schedule)
 
     def trace(self, processes: int) -> tuple[Any, int]:
         from sqlstress.system.sharing import shared_array
@@ -66,57 +69,80 @@ class SqlitePlace:
         words, processes = trace
         return account(words, processes, workers)
 
+    # A worker's.
+
     def client(self, worker: int) -> Client:
         """Return a worker's connections, none of which is opened yet."""
         return Client(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
-        from sqlstress.targets.sqlite.connections import SqliteStore
-
         return SqliteStore(self.client(worker), begin)
 
     @contextmanager
     def bare_call(self) -> Iterator[Callable[[], object]]:
         with closing(self.client(0)) as client:
-            one = client.connect(0).scalar("SELECT 1")
-            yield lambda: one(())
+            select = client.connect(0).scalar("SELECT 1")
+            yield lambda: select(())
 
     def native(self, worker: int, begin: str) -> SqliteNativeStore:
-        from sqlstress.targets.sqlite.connections import SqliteNativeStore
-
         return SqliteNativeStore(self.client(worker), begin)
 
     def seal(self) -> Seal:
-        from sqlstress.targets.seal import Seal
-        from sqlstress.targets.sqlite.drivers.settings import KEPT
-
         # An application closes its connections as it likes, and the last one takes the WAL along.
-        held = HELD_OPEN[:1] if self.case.settings.journal_mode == KEPT else HELD_OPEN
+        held = files.HELD_OPEN[:1] if self.case.settings.journal_mode == pragmas.KEPT else files.HELD_OPEN
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in held)
 
-    def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
-        from sqlstress.targets.sqlite.files import SqliteTable
+    # The parent's.
 
+    def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
+        """Open a file as `files.opened` does."""
+        return files.opened(self.case, self.paths[bucket])
+
+    def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         return SqliteTable(self, key_type, value_size, counters)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
         """Make every file anew, with the settings of the case and these tables."""
-        from sqlstress.targets.sqlite.files import create_tables
-
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
             pulse()
-            create_tables(self.case, path, definitions)
+            files.create_tables(self.case, path, definitions)
 
-    def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
-        """Open a file for the parent, as `files.opened` does."""
-        from sqlstress.targets.sqlite.files import opened
+    def schema(self) -> list[Row]:
+        from sqlstress.targets.sqlite.integrity import schema
 
-        return opened(self.case, self.paths[bucket])
+        return schema(self.case, self.paths[0])
+
+    def snapshot(self, pulse: Pulse) -> SqliteSnapshot:
+        return SqliteSnapshot(self.case, self.paths, pulse)
+
+    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        return pragmas.differences(self.case.settings, effective)
+
+    def integrity(self, level: str, pulse: Pulse) -> Check:
+        from sqlstress.targets.sqlite.integrity import integrity_check
+
+        return integrity_check(self.case, self.paths, level, pulse)
+
+    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+        from sqlstress.targets.sqlite.integrity import schema_check
+
+        return schema_check(self.case, self.paths, created, pulse)
+
+    def space(self, pulse: Pulse) -> Space:
+        """Return what the pages of the first file hold."""
+        from sqlstress.targets.sqlite.space import measure_space
+
+        return measure_space(self.case, self.paths[0], pulse)
+
+    def discard(self) -> None:
+        files.remove(self.case, self.where)
+
+    # For SQL of the user's.
 
     def directions(self) -> Directions:
-        from sqlstress.targets.directions import Directions
+        from sqlstress.targets.views import Directions
 
         return Directions(str(self.paths[0].absolute()), {})
 
@@ -134,54 +160,78 @@ class SqlitePlace:
         return None
 
     def reader(self) -> SqliteReader:
-        from sqlstress.targets.sqlite.scripts_view import SqliteReader
-
         return SqliteReader(self.case.driver, self.client(0).connect(0))
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[SqliteReader]:
-        from sqlstress.targets.sqlite.scripts_view import SqliteReader
-
         with self.opened() as connection:
             yield SqliteReader(self.case.driver, connection)
 
-    def making(self, pulse: Pulse) -> AbstractContextManager[SqliteMaker]:
-        from sqlstress.targets.sqlite.scripts_view import making
+    @contextmanager
+    def making(self, pulse: Pulse) -> Iterator[SqliteMaker]:
+        settings = self.case.settings
+        with self.opened() as connection:
+            pragmas.apply(connection, settings)
+            connection.rows("PRAGMA synchronous=OFF")
+            yield SqliteMaker(self.case.driver, connection, pulse)
+            pragmas.apply(connection, settings)
+            connection.rows(f"PRAGMA user_version={connection.rows('PRAGMA user_version')[0][0]}")
+            pragmas.check(settings, pragmas.read_back(connection, settings))
+            # The WAL keeps the size that it works with.
+            connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
-        return making(self, pulse)
 
-    def schema(self) -> list[Row]:
-        from sqlstress.targets.sqlite.integrity import schema
+class SqliteReader:
+    """A connection that only reads."""
 
-        return schema(self.case, self.paths[0])
+    def __init__(self, driver: str, connection: Connection) -> None:
+        self._driver, self._connection = driver, connection
+        self.end, self.interrupt, self.close = connection.rollback, connection.interrupt, connection.close
+        connection.rows("PRAGMA query_only=ON")
 
-    def snapshot(self, pulse: Pulse) -> SqliteSnapshot:
-        from sqlstress.targets.sqlite.files import SqliteSnapshot
+    def begin(self) -> None:
+        self._connection.rows("BEGIN")
 
-        return SqliteSnapshot(self.case, self.paths, pulse)
+    def first(self, sql: str, most: int) -> list[Row]:
+        return list(islice(self._connection.iterate(sql), most))
 
-    def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        from sqlstress.targets.sqlite.drivers.settings import differences
+    def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+        return self._connection.rows(sql, tuple(params))
 
-        return differences(self.case.settings, effective)
+    def understood(self, sql: str, names: Sequence[str]) -> None:
+        self._connection.reads(f"EXPLAIN {sql}")(dict.fromkeys(names))
 
-    def integrity(self, level: str, pulse: Pulse) -> Check:
-        from sqlstress.targets.sqlite.integrity import integrity_check
+    def answer(self, error: BaseException) -> Answer | None:
+        return _answer(self._driver, error)
 
-        return integrity_check(self.case, self.paths, level, pulse)
 
-    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
-        from sqlstress.targets.sqlite.integrity import schema_check
+class SqliteMaker:
+    """A connection that makes what is there; nobody needs it after a power failure: no sync is waited for."""
 
-        return schema_check(self.case, self.paths, created, pulse)
+    def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
+        self._driver, self._connection, self._pulse = driver, connection, pulse
+        self.in_transaction = connection.in_transaction
 
-    def space(self, pulse: Pulse) -> Space | None:
-        """Return what the pages of the only file hold; of several nothing is said."""
-        from sqlstress.targets.sqlite.space import measure_space
+    def run(self, sql: str) -> None:
+        self._connection.rows(sql)
 
-        return measure_space(self.case, self.paths[0], pulse) if len(self.paths) == 1 else None
+    def watched(self, task: Callable[[], T]) -> T:
+        return run_watched(self._connection, task, self._pulse)
 
-    def discard(self) -> None:
-        from sqlstress.targets.sqlite.files import remove
+    def answer(self, error: BaseException) -> Answer | None:
+        return _answer(self._driver, error)
 
-        remove(self.case, self.where)
+
+def _answer(driver: str, error: BaseException) -> Answer | None:
+    from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, Answer
+
+    code, text = load_driver(driver).result_code(error), said(error).removesuffix(".")
+    if code is None:
+        return None
+    if codes.is_busy(code):
+        return Answer(BUSY, text)
+    if code == codes.INTERRUPT:
+        return Answer(INTERRUPTED, text)
+    if advice := codes.advice(code):
+        return Answer(LACKING, f"{text} ({advice})")
+    return Answer(REFUSED, text)

@@ -1,19 +1,25 @@
-"""How much space a database file takes, and what for: from dbstat, or from a walk of our own."""
+"""How much space a database file takes, and what for: from SQLite's dbstat, or from a walk of our own.
+
+Source: https://www.sqlite.org/dbstat.html
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure, SqlstressError, said
-from sqlstress.report import Space, TreeSpace
+from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
-from sqlstress.targets.sqlite import dbstat, pages
-from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
+from sqlstress.targets.sqlite import pages
+from sqlstress.targets.sqlite.drivers import Connection, Driver, codes, load_driver
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import DamagedFile, Tree, tree_space
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Page, Tree, tree_space
 
+DBSTAT = "dbstat"
+_LARGEST_PAGE = 1 << 16
 # A WITHOUT ROWID table is known by the index of its primary key, which lies nowhere: it is the table.
 _TREES = """
 SELECT 'sqlite_schema' AS name, 'sqlite_schema', 1, 0, 0
@@ -34,7 +40,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     DamagedFile, or EnvironmentFailure.
     """
     if not path.is_file() or path.stat().st_size == 0:
-        raise _impossible(path, "there is no database")
+        raise _impossible(path, "no such database")
     try:
         return _measure(case, path, pulse)
     except DamagedFile as error:
@@ -46,13 +52,13 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
     except Exception as error:
         code = load_driver(case.driver).result_code(error)
         name = type(error).__name__ if code is None else codes.name(code)
-        tell = _damaged if codes.is_damage(code) else _impossible
+        failure = _damaged if codes.is_damage(code) else _impossible
         # A damaged schema may have names with line breaks, of which SQLite's message quotes one.
-        raise tell(path, f"{name}: {' '.join(said(error).split())}") from error
+        raise failure(path, f"{name}: {' '.join(said(error).split())}") from error
 
 
 def _impossible(path: Path, reason: str) -> EnvironmentFailure:
-    return EnvironmentFailure(f"the space of {path.name} can't be measured: {reason}.")
+    return EnvironmentFailure(f"cannot measure the space of {path.name}: {reason}.")
 
 
 def _damaged(path: Path, reason: str) -> DamagedFile:
@@ -63,28 +69,49 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 
 
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
+    spaces = None
     with opened(case, path) as connection:
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # in another mode it has nothing to do
             raise _impossible(path, "another connection reads or writes it")
-        page_size = int(connection.rows("PRAGMA page_size")[0][0])
-        page_count = int(connection.rows("PRAGMA page_count")[0][0])
-        free_pages = int(connection.rows("PRAGMA freelist_count")[0][0])
+        page_size, page_count, free_pages = (
+            int(connection.rows(f"PRAGMA {name}")[0][0])
+            for name in ("page_size", "page_count", "freelist_count")
+        )
         trees = trees_of(connection)
-        spaces = _from_dbstat(case, connection, trees)
+        if has_dbstat(load_driver(case.driver), connection):
+            spaces = tuple(tree_space(tree, dbstat_pages(connection, tree)) for tree in trees)
     if spaces is None:
         spaces = call_apart(pulse, pages.walk, path, trees)
     return Space(path.stat().st_size, page_size, page_count, free_pages, spaces)
 
 
 def trees_of(connection: Connection) -> tuple[Tree, ...]:
-    """Return the b-trees of a database, by name."""
     return tuple(
         Tree(name, table, root, bool(is_index), bool(keyed))
         for name, table, root, is_index, keyed in connection.rows(_TREES)
     )
 
 
-def _from_dbstat(case: Case, connection: Connection, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...] | None:
-    if not dbstat.available(load_driver(case.driver), connection):
-        return None
-    return tuple(tree_space(tree, dbstat.pages(connection, tree)) for tree in trees)
+def has_dbstat(driver: Driver, connection: Connection) -> bool:
+    try:
+        connection.rows(f"SELECT 1 FROM {DBSTAT} LIMIT 0")
+    except Exception as error:
+        if driver.result_code(error) != codes.ERROR:
+            raise
+        return False
+    return True
+
+
+def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[Page]:
+    """Yield the pages of a b-tree, as dbstat has them. Raises DamagedFile."""
+    rows = connection.rows(
+        # The path of the first page of an entry's overflow ends in its number, 0.
+        f"SELECT pageno, pagetype, ncell, payload, unused, path LIKE '%+000000' FROM {DBSTAT} WHERE name = ?",
+        (tree.name,),
+    )
+    for number, kind, cells, payload, unused, begins_overflow in rows:
+        if kind not in (LEAF, INTERNAL, OVERFLOW):
+            raise DamagedFile(f"page {number} is not a page of {tree.name}")
+        # An empty page of 65,536 bytes says that its content begins at 0, and dbstat takes it at its word.
+        really_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
+        yield Page(number, kind, cells, payload, really_unused, bool(begins_overflow))

@@ -72,7 +72,6 @@ def is_mid_checkpoint(database: Path) -> bool:
 
 
 def wal_bytes(database: Path) -> int:
-    """Return the size of a database's WAL in bytes; 0 when there is none."""
     try:
         return database.with_name(f"{database.name}-wal").stat().st_size
     except OSError:
@@ -99,17 +98,12 @@ def _parse(words: mmap.mmap) -> WalIndex | None:
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]
     (checkpointed,) = _BACKFILLED.unpack(words[2 * _HEADER.size : _LENGTH])
     version, is_init, page_size, frames, salt, *sums = _HEADER.unpack(header)
-    if header != copy or version != _VERSION or not is_init or sums != _checksum(header):
+    summed = _SUMMED.unpack_from(header)
+    first = second = 0
+    for one, other in zip(summed[::2], summed[1::2], strict=True):
+        first = (first + one + second) & 0xFFFF_FFFF
+        second = (second + other + first) & 0xFFFF_FFFF
+    if header != copy or version != _VERSION or not is_init or sums != [first, second]:
         return None
     # The salt stands there as in the WAL, with its highest byte first; 65,536 stands there as 1.
     return WalIndex(frames, checkpointed, int.from_bytes(salt, "big"), page_size if page_size > 1 else 65_536)
-
-
-def _checksum(header: bytes) -> list[int]:
-    """Return the two sums over a header's first ten words."""
-    words = _SUMMED.unpack_from(header)
-    first = second = 0
-    for one, other in zip(words[::2], words[1::2], strict=True):
-        first = (first + one + second) & 0xFFFF_FFFF
-        second = (second + other + first) & 0xFFFF_FFFF
-    return [first, second]

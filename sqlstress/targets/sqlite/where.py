@@ -1,4 +1,4 @@
-"""All that is told of a trial: from the words that its processes left."""
+"""All that is told of a trial's time: pure functions of the words that its processes left."""
 
 from __future__ import annotations
 
@@ -29,20 +29,19 @@ from sqlstress.report.results import (
     WorkerResult,
 )
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite import where_recording as recording
 from sqlstress.targets.sqlite.where_recording import Area, Span
 
 # Who held a lock while somebody waited for it: waits of one process laid over the holds of the others.
-#
-# Pure functions of the spans that the processes wrote down.
 
 
 BLOCKS = {
-    where_recording.WAIT_WRITE: where_recording.HOLD_WRITE,
-    where_recording.WAIT_READ: where_recording.HOLD_ALONE,
-    where_recording.WAIT_ALONE: where_recording.HOLD_READ,
+    recording.WAIT_WRITE: recording.HOLD_WRITE,
+    recording.WAIT_READ: recording.HOLD_ALONE,
+    recording.WAIT_ALONE: recording.HOLD_READ,
 }
 """Kind of a wait → kind of the holds that it waits for."""
+_DOINGS = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
 class Wait(NamedTuple):
@@ -74,100 +73,89 @@ class Row:
 
     def over(self, begin: int, end: int) -> list[Span]:
         """Return those that have a part of a stretch of time, cut to it."""
-        found = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
-        return [Span(one.process, max(begin, one.begin), min(end, one.end)) for one in found]
+        spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
+        return [Span(span.process, max(begin, span.begin), min(end, span.end)) for span in spans]
 
 
 class Seen:
     """All that the processes of a trial wrote down, by kind."""
 
     def __init__(self, areas: Sequence[Area]) -> None:
-        holds: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
-        doings: dict[tuple[int, int], list[Span]] = defaultdict(list)
+        spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
         self.waits: list[Wait] = []
         self.transactions: list[Wait] = []
         """As waits: with their file."""
-        self.opens = max((one[where_recording.OPENS] for one in areas), default=0)
-        self.closes = max((one[where_recording.CLOSES] for one in areas), default=0)
-        self.complete_from = max((one.complete_from for one in areas), default=0)
-        for one in areas:
-            for begin, end, tag in one.spans():
-                kind, file, span = tag & 0xFF, tag >> 8, Span(one.process, begin, end)
-                if kind == where_recording.TRANSACTION:
+        self.opens = max((area[recording.OPENS] for area in areas), default=0)
+        self.closes = max((area[recording.CLOSES] for area in areas), default=0)
+        self.complete_from = max((area.complete_from for area in areas), default=0)
+        for area in areas:
+            for begin, end, tag in area.spans():
+                kind, file, span = tag & 0xFF, tag >> 8, Span(area.process, begin, end)
+                if kind == recording.TRANSACTION:
                     self.transactions.append(Wait(span, kind, file))
                 elif kind in BLOCKS:
                     self.waits.append(Wait(span, kind, file))
-                elif kind in (where_recording.SYNC, where_recording.CHECKPOINT):
-                    doings[one.process, kind].append(span)
                 else:
-                    holds[kind, file, one.process].append(span)
-        self._holds: dict[tuple[int, int], list[Row]] = defaultdict(list)
-        self._holders: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for (kind, file, process), spans in holds.items():
-            self._holds[kind, file].append(Row(spans))
-            self._holders[kind, file].append(process)
-        self._doings = {key: Row(spans) for key, spans in doings.items()}
+                    spans[kind, 0 if kind in _DOINGS else file, area.process].append(span)
+        self._rows: dict[tuple[int, int], dict[int, Row]] = defaultdict(dict)
+        """By kind and file, then by process; of syncs and checkpoints the file is left out."""
+        for (kind, file, process), of_process in spans.items():
+            self._rows[kind, file][process] = Row(of_process)
         self._waits = defaultdict(list)
         for wait in self.waits:
             self._waits[wait.span.process].append(wait)
 
     def contradiction(self) -> bool:
         """Return whether two processes are told to have held at once what only one can hold."""
-        for (kind, _), rows in self._holds.items():
-            if kind == where_recording.HOLD_READ:
-                continue
-            held = sorted((one.begin, one.end) for row in rows for one in row.all)
-            if any(after[0] < before[1] for before, after in pairwise(held)):
-                return True
+        for (kind, _), rows in self._rows.items():
+            if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
+                held = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
+                if any(after[0] < before[1] for before, after in pairwise(held)):
+                    return True
         return False
 
     def waits_of(self, process: int, begin: int, end: int) -> list[Wait]:
-        """Return the waits of a process that lie in a stretch of time."""
-        return [one for one in self._waits[process] if begin <= one.span.begin and one.span.end <= end]
+        return [wait for wait in self._waits[process] if begin <= wait.span.begin and wait.span.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
         """Return the syncs or the checkpoints of a process in a stretch of time."""
-        row = self._doings.get((process, kind))
+        row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
     def holds(self, wait: Wait) -> Iterator[Span]:
         """Yield what other processes held that a wait was for."""
-        key = BLOCKS[wait.kind], wait.file
-        for process, row in zip(self._holders[key], self._holds[key], strict=True):
+        for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.span.process:
                 yield from row.over(wait.span.begin, wait.span.end)
 
     def blocked(self, wait: Wait) -> Iterator[Blocked]:
         """Yield the stretches of a wait in which others held the lock, and what they did in them.
 
-        Where several held it at once, which only readers can, each has its own.
+        Where several held it at once, which only readers can, each has its own. A checkpoint's syncs are
+        the checkpoint's.
         """
-        for held in self.holds(wait):
-            if wait.kind == where_recording.WAIT_ALONE:
-                yield Blocked(held.process, READ, held.begin, held.end)
-            else:
-                yield from self._done(held)
-
-    def _done(self, held: Span) -> Iterator[Blocked]:
-        """Yield what the process did while it held the lock: a checkpoint's syncs are the checkpoint's."""
-        process, at = held.process, held.begin
-        found = [
-            (one, CHECKPOINT) for one in self.doing(process, where_recording.CHECKPOINT, held.begin, held.end)
-        ]
-        found += [(one, SYNC) for one in self.doing(process, where_recording.SYNC, held.begin, held.end)]
-        for one, what in sorted(found, key=lambda each: (each[0].begin, each[1] != CHECKPOINT)):
-            if one.end <= at:
+        for process, begin, end in self.holds(wait):
+            if wait.kind == recording.WAIT_ALONE:
+                yield Blocked(process, READ, begin, end)
                 continue
-            if one.begin > at:
-                yield Blocked(process, COMMIT, at, one.begin)
-            yield Blocked(process, what, max(at, one.begin), one.end)
-            at = one.end
-        if at < held.end:
-            yield Blocked(process, COMMIT, at, held.end)
+            at = begin
+            doings = [
+                (span.begin, kind != recording.CHECKPOINT, span.end, what)
+                for kind, what in _DOINGS.items()
+                for span in self.doing(process, kind, begin, end)
+            ]
+            for from_, _, to, what in sorted(doings):
+                if to <= at:
+                    continue
+                if from_ > at:
+                    yield Blocked(process, COMMIT, at, from_)
+                yield Blocked(process, what, max(at, from_), to)
+                at = to
+            if at < end:
+                yield Blocked(process, COMMIT, at, end)
 
 
 def covered_ns(stretches: Sequence[tuple[int, int]]) -> int:
-    """Return how much time stretches cover that may overlap."""
     total, reached = 0, 0
     for begin, end in sorted(stretches):
         total += max(0, end - max(begin, reached))
@@ -185,89 +173,66 @@ MOST_ROWS = 12
 _STEPS = 300
 """What of the picture is narrower than so many parts of it is drawn together with what lies beside it."""
 WAIT = "wait"
+"""What a span of a moment can be beside commit, sync, checkpoint and read."""
 
 
-def transactions(seen: Seen, workers: int) -> list[Wait]:
-    """Return the workers' operations of which all is known, the slowest first."""
-    found = (
-        one
-        for one in seen.transactions
-        if one.span.process <= workers and one.span.begin >= seen.complete_from
-    )
-    return sorted(found, key=lambda one: one.span.begin - one.span.end)
-
-
-def slowest(seen: Seen, found: Sequence[Wait]) -> Slowest | None:
-    """Return what the slowest 1% of operations waited for; None of too few."""
-    if len(found) < FEWEST:
+def slowest(seen: Seen, operations: Sequence[Wait]) -> Slowest | None:
+    """Return what the slowest 1% of operations waited for; None of too few. The slowest comes first."""
+    if len(operations) < FEWEST:
         return None
-    chosen = found[: -(-len(found) // 100)]
+    chosen = operations[: -(-len(operations) // 100)]
     parts: Counter[str] = Counter()
     holders: Counter[tuple[int, str]] = Counter()
-    for one in chosen:
-        _add(seen, one, parts, holders)
+    for operation in chosen:
+        _add(seen, operation.span, parts, holders)
     behind: Counter[str] = Counter()
     for (_, what), ns in holders.items():
         behind[what] += ns
     return Slowest(
         operations=len(chosen),
-        of=len(found),
+        of=len(operations),
         fastest_ns=_length(chosen[-1].span),
-        total_ns=sum(_length(one.span) for one in chosen),
+        total_ns=sum(_length(operation.span) for operation in chosen),
         parts=dict(parts),
         behind=dict(behind),
         held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MOST_HOLDERS)),
     )
 
 
-def _add(seen: Seen, one: Wait, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
-    process, begin, end = one.span
+def _add(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
+    process, begin, end = operation
     waited = held = 0
     for wait in seen.waits_of(process, begin, end):
         blocked = list(seen.blocked(wait))
         waited += _length(wait.span)
-        held += covered_ns([(each.begin, each.end) for each in blocked])
-        for each in blocked:
-            holders[each.process, each.what] += each.end - each.begin
-    checkpoint = sum(map(_length, seen.doing(process, where_recording.CHECKPOINT, begin, end)))
-    sync = sum(map(_length, _own_syncs(seen, process, begin, end)))
+        held += covered_ns([(stretch.begin, stretch.end) for stretch in blocked])
+        for stretch in blocked:
+            holders[stretch.process, stretch.what] += stretch.end - stretch.begin
+    checkpoint = sum(map(_length, seen.doing(process, recording.CHECKPOINT, begin, end)))
+    sync = sum(
+        _length(span)
+        for span in seen.doing(process, recording.SYNC, begin, end)
+        if not seen.doing(process, recording.CHECKPOINT, span.begin, span.end)
+    )
     own = max(0, end - begin - waited - checkpoint - sync)
     parts.update({HELD: held, FREE: waited - held, CHECKPOINT: checkpoint, SYNC: sync, OWN: own})
 
 
-def _own_syncs(seen: Seen, process: int, begin: int, end: int) -> Iterator[Span]:
-    """Yield the syncs of a process that are not its checkpoints'."""
-    for sync in seen.doing(process, where_recording.SYNC, begin, end):
-        if not seen.doing(process, where_recording.CHECKPOINT, sync.begin, sync.end):
-            yield sync
-
-
-def moment(seen: Seen, found: Sequence[Wait], processes: int) -> Moment | None:
-    """Return the slowest operation with what all processes did on its file meanwhile; None without one."""
-    if not found:
-        return None
-    worst = found[0]
+def moment(seen: Seen, worst: Wait, processes: int) -> Moment:
+    """Return an operation with what all processes did on its file meanwhile."""
     process, begin, end = worst.span
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for what in _everything(seen, worst, processes):
         rows[what.process, what.what].append((max(0, what.begin - begin), min(end, what.end) - begin))
     gap = (end - begin) // _STEPS
-    spans = [(*key, *one) for key, own in rows.items() for one in _joined(own, gap)]
-    shown = _shown(process, spans)
-    return Moment(
-        process,
-        begin - seen.opens,
-        end - begin,
-        tuple(sorted(one for one in spans if one[0] in shown)),
-    )
-
-
-def _shown(process: int, spans: Sequence[tuple[int, str, int, int]]) -> set[int]:
-    """Return whose rows are drawn: whose operation it is, and those who did the most."""
+    spans = [(*key, *stretch) for key, stretches in rows.items() for stretch in _joined(stretches, gap)]
+    # Whose rows are drawn: whose operation it is, and those who did the most.
     busy: Counter[int] = Counter()
-    for other, what, begin, end in spans:
-        busy[other] += (end - begin) * (what != WAIT) + 1
-    return {process, *(one for one, _ in busy.most_common(MOST_ROWS - 1))}
+    for other, doing, low, high in spans:
+        busy[other] += (high - low) * (doing != WAIT) + 1
+    shown = {process, *(other for other, _ in busy.most_common(MOST_ROWS - 1))}
+    drawn = tuple(sorted(span for span in spans if span[0] in shown))
+    return Moment(process, begin - seen.opens, end - begin, drawn)
 
 
 def _everything(seen: Seen, worst: Wait, processes: int) -> Iterator[Blocked]:
@@ -280,76 +245,108 @@ def _everything(seen: Seen, worst: Wait, processes: int) -> Iterator[Blocked]:
         # A wait of nobody sees the holds of all.
         yield from seen.blocked(Wait(Span(0, begin, end), kind, worst.file))
     for number in range(1, processes + 1):
-        for one in seen.doing(number, where_recording.CHECKPOINT, begin, end):
-            yield Blocked(number, CHECKPOINT, one.begin, one.end)
+        for span in seen.doing(number, recording.CHECKPOINT, begin, end):
+            yield Blocked(number, CHECKPOINT, span.begin, span.end)
 
 
-def _joined(stretches: Sequence[tuple[int, int]], gap: int) -> Iterator[tuple[int, int]]:
-    """Yield stretches, those that lie closer beside each other than a gap as one."""
-    begin = reached = -1
+def _joined(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    """Return stretches, those that lie no farther from each other than a gap as one."""
+    joined: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
-        if reached >= 0 and low - reached > gap:
-            yield begin, reached
-            begin = low
-        begin = low if reached < 0 else begin
-        reached = max(reached, high)
-    if reached >= 0:
-        yield begin, reached
+        if joined and low - joined[-1][1] <= gap:
+            joined[-1] = joined[-1][0], max(joined[-1][1], high)
+        else:
+            joined.append((low, high))
+    return joined
 
 
 def _length(span: Span) -> int:
     return span.end - span.begin
 
 
-KINDS = (WAIT, COMMIT, SYNC, CHECKPOINT, READ)
-"""What the spans of a moment can be."""
-
-
-# How the workers' time divides: pure functions of what they wrote down.
+# How the workers' time divides.
 
 
 _WAIT, _INSIDE = "wait", "inside"
 """Parts that are divided further: waiting for locks; SQLite's own work with the binding."""
 _LOOKED_AT = {
-    _WAIT: (where_recording.WAITS_SEEN, where_recording.WAITS_PROCESSOR),
-    SYNC: (where_recording.SYNCS_SEEN, where_recording.SYNCS_PROCESSOR),
-    CHECKPOINT: (where_recording.CHECKPOINTS_SEEN, where_recording.CHECKPOINTS_PROCESSOR),
+    _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
+    SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
+    CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
 """What of some kinds of stretches was waiting for a processor, by samples of them."""
 
 
-def split(own: Area, harness_ns: int, held_share: float) -> dict[str, int]:
+def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
+    """Return where the workers' time went; None where none came to its end, or they contradict each other.
+
+    `words` are those of so many processes: the workers, and those beside them, who hold locks too.
+    """
+    areas = recording.areas(words, processes)
+    whole = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
+    seen = Seen(areas)
+    if not whole or seen.contradiction():
+        return None
+    parts = [
+        split(
+            areas[worker.worker - 1],
+            round(worker.harness_share * worker.seconds * NS_PER_S),
+            held_share(seen, worker.worker),
+        )
+        for worker in whole
+    ]
+    # The workers' operations of which all is known, the slowest first.
+    operations = sorted(
+        (
+            operation
+            for operation in seen.transactions
+            if operation.span.process <= len(workers) and operation.span.begin >= seen.complete_from
+        ),
+        key=lambda operation: -_length(operation.span),
+    )
+    common = [name for name in PARTS if all(name in part for part in parts)]
+    return Where(
+        time_ns=sum(areas[worker.worker - 1].window_ns for worker in whole),
+        parts={name: sum(part[name] for part in parts) for name in common},
+        told=min(1.0, (seen.closes - seen.complete_from) / max(1, seen.closes - seen.opens)),
+        pending_ns=_pending_ns(seen, areas[: len(workers)]),
+        slowest=slowest(seen, operations),
+        moment=moment(seen, operations[0], processes) if operations else None,
+    )
+
+
+def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return where a worker's window went, part by part in ns: they add up to it.
 
     Of its waits for locks such a share was for those that another process held; it paused while it could
     have had them.
     """
-    waiting = own[where_recording.WAITING] + own[where_recording.PAUSING]
-    parts = {_WAIT: waiting, CHECKPOINT: own[where_recording.CHECKPOINTING]}
-    parts |= {SYNC: own.syncing_ns, WRITE: own[where_recording.WRITING]}
-    left = max(0, own.window_ns - sum(parts.values()))
+    waiting = area[recording.WAITING] + area[recording.PAUSING]
+    parts = {_WAIT: waiting, CHECKPOINT: area[recording.CHECKPOINTING]}
+    parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
+    left = max(0, area.window_ns - sum(parts.values()))
     harness = min(harness_ns, left)
     parts |= {_INSIDE: left - harness, HARNESS: harness}
-    if own[where_recording.PROCESSOR] >= 0:
-        parts = _without_processor(own, parts)
+    if area[recording.PROCESSOR] >= 0:
+        parts = _without_processor(area, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
-    held = round(wait * held_share * own[where_recording.WAITING] / max(1, waiting))
-    sqlite = min(own[where_recording.STATEMENTS_NS] * where_recording.EVERY, inside)
-    found = {**parts, HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
-    return {name: found[name] for name in PARTS if name in found}
+    held = round(wait * held_share * area[recording.WAITING] / max(1, waiting))
+    sqlite = min(area[recording.STATEMENTS_NS] * recording.EVERY, inside)
+    parts |= {HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
+    return {name: parts[name] for name in PARTS if name in parts}
 
 
-def _without_processor(own: Area, parts: Mapping[str, int]) -> dict[str, int]:
+def _without_processor(area: Area, parts: Mapping[str, int]) -> dict[str, int]:
     """Take out of each part what was waiting for a processor in it.
 
     Where a process sleeps, samples say how much. All that they don't was in what keeps a processor busy, in
     each as much as it is long.
     """
-    looked_ns = own[where_recording.TO] - own[where_recording.FROM]
-    waited = own[where_recording.PROCESSOR] * own.window_ns / looked_ns if looked_ns > 0 else 0.0
+    looked_ns = area[recording.TO] - area[recording.FROM]
+    waited = area[recording.PROCESSOR] * area.window_ns / looked_ns if looked_ns > 0 else 0.0
     in_part = {}
     for name, (seen, processor) in _LOOKED_AT.items():
-        share = own[processor] / own[seen] if own[seen] else 0.0
+        share = area[processor] / area[seen] if area[seen] else 0.0
         in_part[name] = min(1.0, share) * parts[name]
     busy = {name: ns for name, ns in parts.items() if name not in _LOOKED_AT}
     rest = min(max(0.0, waited - sum(in_part.values())), sum(busy.values()))
@@ -366,55 +363,16 @@ def held_share(seen: Seen, process: int) -> float:
         begin, end = max(wait.span.begin, seen.opens), min(wait.span.end, seen.closes)
         if wait.span.process != process or begin < seen.complete_from or end <= begin:
             continue
-        cut = wait._replace(span=wait.span._replace(begin=begin, end=end))
+        cut = wait._replace(span=Span(process, begin, end))
         total += end - begin
-        held += covered_ns([(one.begin, one.end) for one in seen.holds(cut)])
+        held += covered_ns([(hold.begin, hold.end) for hold in seen.holds(cut)])
     return held / total if total else 0.0
 
 
-def added(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Return the parts of several workers together; one that not all can tell is in none."""
-    common = [name for name in PARTS if all(name in one for one in parts)]
-    return {name: sum(one[name] for one in parts) for name in common} if parts else {}
-
-
-def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return where the workers' time went; None where none came to its end, or they contradict each other.
-
-    `words` are those of so many processes: the workers, and those beside them, who hold locks too.
-    """
-    areas = where_recording.areas(words, processes)
-    told = [one for one in workers if one.error is None and areas[one.worker - 1].window_ns]
-    if not told:
-        return None
-    seen = Seen(areas)
-    if seen.contradiction():
-        return None
-    parts = [
-        split(
-            areas[one.worker - 1],
-            round(one.harness_share * one.seconds * NS_PER_S),
-            held_share(seen, one.worker),
-        )
-        for one in told
-    ]
-    operations = transactions(seen, len(workers))
-    window = max(1, seen.closes - seen.opens)
-    return Where(
-        time_ns=sum(areas[one.worker - 1].window_ns for one in told),
-        parts=added(parts),
-        told=min(1.0, (seen.closes - seen.complete_from) / window),
-        pending_ns=_pending_ns(seen, areas[: len(workers)]),
-        slowest=slowest(seen, operations),
-        moment=moment(seen, operations, processes),
-    )
-
-
-def _pending_ns(seen: Seen, workers: Sequence[where_recording.Area]) -> int:
+def _pending_ns(seen: Seen, workers: Sequence[Area]) -> int:
     """Return the longest wait that went on when the window closed; one of a worker that died never ended."""
-    numbers = {one.process for one in workers}
-    late = [one.span for one in seen.waits if one.span.process in numbers and one.span.end > seen.closes]
-    begun = [span.begin for span in late] + [
-        since for one in workers if (since := one[where_recording.PENDING])
-    ]
+    numbers = {area.process for area in workers}
+    waits = (wait.span for wait in seen.waits if wait.span.process in numbers)
+    begun = [span.begin for span in waits if span.end > seen.closes]
+    begun += [since for area in workers if (since := area[recording.PENDING])]
     return max(0, seen.closes - min(begun, default=seen.closes))

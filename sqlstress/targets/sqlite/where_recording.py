@@ -13,8 +13,7 @@ from sqlstress.targets.sqlite.connections import reached_once
 # The shared words in which each process says where its time goes; native/where.h has the same layout.
 #
 # All times are ns of the machine's common clock. Sums are of what lies in the window; of spans of time
-# there
-# are the newest, as many as there is room for.
+# there are the newest, as many as there is room for.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -52,7 +51,6 @@ class Area:
     """One process's words."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
-        """`words` are those of all of so many processes."""
         self.process, self.room = process, room(processes)
         size = RING + SPAN * self.room
         self.words = memoryview(words).cast("B").cast("q")[size * (process - 1) : size * process]
@@ -90,53 +88,40 @@ class Area:
 
 
 def size(processes: int) -> int:
-    """Return the words of so many processes."""
     return processes * (RING + SPAN * room(processes))
 
 
 def areas(words: Any, processes: int) -> list[Area]:
-    """Return the areas of so many processes."""
     return [Area(words, number, processes) for number in range(1, processes + 1)]
 
 
-# How a process begins to say where its time goes, before it opens a database, and ends it.
-
-
 class Watch:
-    """This process's own account. There is one in a process, at most."""
+    """This process's own account, from before it opens a database. There is one in a process, at most."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """Connections opened from now on are watched; `words` are those of so many processes.
 
         Raises EnvironmentFailure where none can be.
         """
-        area = Area(words, process, processes)
+        self._area = Area(words, process, processes)
         try:
             handle = reached_once(driver)
-            native: Any = extension()
+            self._native: Any = extension()
         except NotToBeHad as error:
-            raise EnvironmentFailure(f"it can't be told where the time goes: {error}") from error
-        self._area, self._native = area, native
-        area.words[ROOM] = area.room
-        problem = native.where_begin(
-            handle.functions, ctypes.addressof(ctypes.c_int64.from_buffer(area.words))
-        )
-        if problem:
-            raise EnvironmentFailure(f"it can't be told where the time goes: {problem}")
+            raise EnvironmentFailure(f"--where is not available: {error}") from error
+        self._area.words[ROOM] = self._area.room
+        address = ctypes.addressof(ctypes.c_int64.from_buffer(self._area.words))
+        if problem := self._native.where_begin(handle.functions, address):
+            raise EnvironmentFailure(f"--where is not available: {problem}")
+        self.gave_up = self._native.where_gave_up
+        """Say that an operation was given up: it waits for no lock any more."""
+        self.end = self._native.where_end
+        """Say that all is done. What is still under way counts until the window closes."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
-        """Say which time counts."""
         self._area.words[OPENS] = opens_ns
         self._area.words[CLOSES] = closes_ns
-
-    def gave_up(self) -> None:
-        """Say that an operation was given up: it waits for no lock any more."""
-        self._native.where_gave_up()
 
     def paused(self, begin_s: float, end_s: float) -> None:
         """Say that nothing was tried between these times of perf_counter, so that others get the lock."""
         self._native.where_paused(int(begin_s * NS_PER_S), int(end_s * NS_PER_S))
-
-    def end(self) -> None:
-        """Say that all is done. What is still under way counts until the window closes."""
-        self._native.where_end()

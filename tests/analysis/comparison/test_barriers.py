@@ -90,9 +90,9 @@ def test_extra_is_full_where_there_is_a_wal_and_only_there() -> None:
     ],
 )
 def test_a_durability_that_is_not_known_bars_every_ratio(unknown: Report) -> None:
-    assert reasons(EXAMPLE, unknown) == ("what a commit waits for is not known of B",)
-    assert reasons(unknown, EXAMPLE) == ("what a commit waits for is not known of A",)
-    assert reasons(unknown, unknown) == ("what a commit waits for is not known of A and B",)
+    assert reasons(EXAMPLE, unknown) == ("what a commit waits for is unknown for B",)
+    assert reasons(unknown, EXAMPLE) == ("what a commit waits for is unknown for A",)
+    assert reasons(unknown, unknown) == ("what a commit waits for is unknown for A and B",)
     assert values(side_by_side(unknown, EXAMPLE))["durability"][0] is None
 
 
@@ -103,7 +103,7 @@ def test_the_call_need_not_be_known_where_no_commit_waits_for_one() -> None:
 
 def test_a_durability_that_one_of_several_cases_lacks_is_not_known() -> None:
     half = report(*sweep(1000, effective=settings_read_back()), *sweep(1000, 2000, effective={})[1:])
-    assert reasons(half, half) == ("what a commit waits for is not known of A and B",)
+    assert reasons(half, half) == ("what a commit waits for is unknown for A and B",)
 
 
 def test_reports_are_barred_one_by_one() -> None:
@@ -139,7 +139,7 @@ def test_processes_beside_the_load_are_part_of_it() -> None:
     beside = Case(spec=Load(checkpointing=Checkpointing("restart", 0.02, pinned_reader=True)))
     assert reasons(of_case(Case()), of_case(beside)) == ("the load differs",)
     assert values(side_by_side(of_case(Case()), of_case(beside)))["load"] == (
-        "no process beside the load",
+        "no extra process",
         "checkpointer restart every 0.02 s, a pinned reader",
     )
 
@@ -149,7 +149,7 @@ def test_a_number_of_processes_that_is_not_known_bars_a_ratio() -> None:
     known, unknown = (
         report(run(1, count, trial(5, effective=settings_read_back()), case=case)) for count in (4, 0)
     )
-    assert reasons(known, unknown) == ("the number of processes is not known of B",)
+    assert reasons(known, unknown) == ("the number of processes is unknown for B",)
     assert values(side_by_side(known, unknown))["processes"] == ("4", None)
     assert reasons(known, known) == ()
 
@@ -158,5 +158,5 @@ def test_the_size_of_a_queried_table_that_is_not_known_bars_a_ratio() -> None:
     def queries(samples: int) -> Report:
         return of_case(Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples)))
 
-    assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is not known of A",)
+    assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is unknown for A",)
     assert reasons(queries(500), queries(500)) == ()

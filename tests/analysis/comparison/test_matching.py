@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis import differences
-from sqlstress.analysis.comparison import Table, compare, match
+from sqlstress.analysis.comparison import compare
+from sqlstress.analysis.differences import Table, match, options_apart
 from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.keys.experiment import Picks
@@ -41,12 +42,8 @@ def test_cases_are_matched_by_layout_and_concurrency_whatever_their_order() -> N
     assert [table.row_name(row) for row in (0, 2)] == ["1 process on 1 file", "2 processes on 20 files"]
 
 
-def test_a_case_that_only_one_report_has_is_left_out() -> None:
-    table = one_table(report(*sweep(1, 2, 3)), report(run(1, 2, trial(20))))
-    assert totals(table) == [[2, 20]]
-
-
-def test_a_case_that_the_first_report_lacks_is_shown_when_two_others_have_it() -> None:
+def test_a_case_that_only_one_report_has_is_left_out_and_one_that_two_others_have_is_shown() -> None:
+    assert totals(one_table(report(*sweep(1, 2, 3)), report(run(1, 2, trial(20))))) == [[2, 20]]
     table = one_table(report(*sweep(1)), report(*sweep(10, 20)), report(*sweep(100, 200)))
     assert totals(table) == [[1, 10, 100], [None, 20, 200]]
 
@@ -55,9 +52,6 @@ def test_reports_of_one_layout_each_are_matched_by_concurrency_whatever_the_layo
     table = one_table(report(*sweep(1, 2, files=1)), report(*sweep(10, 20, files=20)))
     assert totals(table) == [[1, 10], [2, 20]]
     assert not table.by_layout and table.row_name(1) == "2 processes"
-
-
-def test_a_layout_that_both_reports_have_is_what_is_compared_even_if_one_has_another_too() -> None:
     both = report(*sweep(1, files=1), *sweep(2, files=20))
     assert totals(one_table(both, report(*sweep(10, files=20)))) == [[2, 10]]
 
@@ -100,9 +94,7 @@ def test_reports_with_nothing_in_common_have_no_table() -> None:
     assert list(match([report(run(1, 1)), report(run(1, 2))])) == []
     assert list(match([report(run(1, 1)), report(cycles)])) == []
     assert list(match([report(), report(run(1, 1))])) == []
-
-
-def test_what_only_others_have_in_common_is_no_table_of_the_first_report() -> None:
+    # Nor is there one of what only others have in common.
     assert list(match([report(run(1, 1)), report(run(1, 2)), report(run(1, 2))])) == []
 
 
@@ -140,13 +132,9 @@ def test_the_one_table_of_a_report_goes_to_the_likest_of_several() -> None:
     assert totals(one_table(apsw, several)) == [[20, 2]]
 
 
-def test_of_a_case_that_a_plan_holds_twice_the_first_one_stands() -> None:
+def test_of_a_case_that_a_plan_holds_twice_the_first_one_stands_and_a_seed_makes_no_other() -> None:
     twice = report(run(1, 1, trial(1)), run(1, 1, trial(2)))
-    assert totals(one_table(twice, report(*sweep(10)))) == [[1, 10]]
-
-
-def test_the_seed_keeps_no_case_from_being_the_same() -> None:
-    assert totals(one_table(report(*sweep(1)), report(*sweep(10, case=Case(seed=99))))) == [[1, 10]]
+    assert totals(one_table(twice, report(*sweep(10, case=Case(seed=99))))) == [[1, 10]]
 
 
 def test_fixed_work_is_matched_by_all_that_says_what_it_is() -> None:
@@ -157,19 +145,10 @@ def test_fixed_work_is_matched_by_all_that_says_what_it_is() -> None:
     assert list(match([cycles(5), cycles(6)])) == []
 
 
-def test_it_is_counted_how_many_cases_of_each_report_are_shown() -> None:
+def test_how_many_cases_of_each_report_are_shown_is_counted() -> None:
     comparison = compare([("a", report(*sweep(1, 2, 3))), ("b", report(*sweep(10, 20)))])
     assert comparison.shown() == (2, 2)
     assert comparison.names == ("a", "b")
-
-
-def test_more_settings_than_can_be_held_against_each_other_are_refused() -> None:
-    runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 202)]
-    with pytest.raises(UsageError) as refused:
-        list(match([report(*runs), report(*runs)]))
-    assert str(refused.value) == (
-        "these reports have 201 and 201 tables, too many to match: compare reports of fewer settings."
-    )
 
 
 def test_as_many_tables_as_may_be_held_against_each_other_are_matched(
@@ -178,5 +157,15 @@ def test_as_many_tables_as_may_be_held_against_each_other_are_matched(
     monkeypatch.setattr(differences, "MOST_PAIRS", 36)
     runs = [run(1, 1, trial(1), case=Case(spec=Load(key_space=keys))) for keys in range(1, 8)]
     assert len(list(match([report(*runs[:6]), report(*runs[:6])]))) == 6
-    with pytest.raises(UsageError, match="6 and 7 tables"):
+    with pytest.raises(UsageError, match="have 6 and 7 tables, which is too many to match"):
         list(match([report(*runs[:6]), report(*runs)]))
+
+
+def test_reports_without_a_case_in_common_are_told_what_to_measure_alike() -> None:
+    few, many = (
+        report(run(1, 1, case=Case("keys", spec=Picks("no-key", "ulid", users=users)))) for users in (3, 9)
+    )
+    own = report(*sweep(1))
+    assert options_apart([few, many]) == ["--users"]
+    assert options_apart([few, own]) == ["command"]
+    assert options_apart([own, own]) == options_apart([own, report()]) == ["--concurrency"]

@@ -49,12 +49,12 @@ CASES: dict[str, tuple[Report, Report, tuple[str | None, str | None]]] = {
     "waiting for the lock": (
         of(),
         of(Case(settings=Settings(busy="fair", busy_timeout_ms=500))),
-        ("SQLite's busy handler up to 60s", "fair waits up to 500ms"),
+        ("lock waits up to 60s (SQLite's busy handler)", "lock waits up to 500ms (fair)"),
     ),
     "measured": (
         of(),
         of(Case(ops=700)),
-        ("2s windows after 500ms of warm-up", "700 transactions a process"),
+        ("2s windows after 500ms of warm-up", "700 transactions per process"),
     ),
     "layout": (
         report(*sweep(1, effective=settings_read_back())),

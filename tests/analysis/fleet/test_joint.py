@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.analysis.fleet import Joint, Total, conclude
-from sqlstress.analysis.fleet_hosts import Share
+from sqlstress.analysis.fleet import conclude
+from sqlstress.analysis.fleet_hosts import Joint, Share, Total
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Together
 from sqlstress.show.phrases import phrase
@@ -71,14 +71,10 @@ def test_a_total_is_the_sum_of_the_hosts_trial_by_trial() -> None:
     assert typical and typical.rate == sorted(one.rate for one in found.totals)[1]
     assert found.lowest <= typical.rate <= found.highest
     assert told(reports).startswith("TOTAL of 3 hosts on a server")
-
-
-def test_hosts_of_which_one_has_no_native_loop_have_one_total() -> None:
-    reports = {name: driven(one, "python" if name == ABC[0] else "native") for name, one in every().items()}
-    assert joint(reports).hosts == 3 and joint(reports).lowest == joint(every()).lowest
-
-
-def test_hosts_that_loaded_alone_have_no_total() -> None:
+    # One of which has no native loop is in it.
+    mixed = {name: driven(one, "python" if name == ABC[0] else "native") for name, one in reports.items()}
+    assert joint(mixed).hosts == 3 and joint(mixed).lowest == found.lowest
+    # Hosts that loaded alone have none.
     fleet = fleet_of({name: host_report(minute=number) for number, name in enumerate(ABC)})
     assert fleet.joint() == () and all(not one.code.startswith("joint-") for one in conclude(fleet))
 
@@ -90,9 +86,6 @@ def test_a_lost_host_is_named_and_the_total_says_of_how_many_it_is() -> None:
     assert found.hosts == 2
     assert dict(found.without) == {"carl": "it began with the others, and there is no trial of it"}
     assert "TOTAL of 2 of 3 hosts" in told(reports)
-
-
-def test_a_host_that_the_others_began_without_is_named() -> None:
     found = joint({name: report(name, began=ABC[:2]) for name in ABC[:2]})
     assert found.hosts == 2 and dict(found.without) == {"carl": "it was not ready when the others began"}
 
@@ -112,25 +105,18 @@ def test_a_trial_that_is_not_valid_is_in_no_total() -> None:
     found = joint(reports)
     # The two trials that all three took part in stand; nobody is missing in them.
     assert found.hosts == 3 and [one.step for one in found.totals] == [1, 2] and not found.without
-
-
-def test_wrong_data_keeps_all_trials_of_a_host_out() -> None:
-    reports = every()
-    wrong = reports["bert"].runs[0]
-    bad = replace(wrong.trials[2], verdict=Verdict((Check("last write", "failed"),)))
-    trials = (*wrong.trials[:2], bad)
-    reports["bert"] = replace(reports["bert"], runs=(replace(wrong, trials=trials), reports["bert"].runs[1]))
+    # Wrong data keeps all trials of a host out.
+    bad = replace(broken.trials[2], verdict=Verdict((Check("last write", "failed"),)))
+    trials = (*broken.trials[:2], bad)
+    reports["bert"] = replace(reports["bert"], runs=(replace(broken, trials=trials), reports["bert"].runs[1]))
     found = joint(reports)
     assert found.hosts == 2 and dict(found.without) == {"bert": "its data was wrong"}
 
 
-def test_windows_that_were_never_open_at_once_have_no_total() -> None:
-    reports = {"anna": report("anna"), "bert": report("bert", off_ns=3 * NS_PER_S)}
-    assert joint(reports).typical is None
-    assert "There is no total of 3 hosts" in told(reports)
-
-
-def test_the_error_is_what_windows_do_not_surely_have_in_common() -> None:
+def test_the_error_is_what_windows_do_not_surely_have_in_common_and_without_any_there_is_no_total() -> None:
+    apart = {"anna": report("anna"), "bert": report("bert", off_ns=3 * NS_PER_S)}
+    assert joint(apart).typical is None
+    assert "No total for 3 hosts" in told(apart)
     reports = {"anna": report("anna"), "bert": report("bert", off_ns=20_000_000)}
     total = joint(reports).typical
     assert total and total.common_s == pytest.approx(1.98)

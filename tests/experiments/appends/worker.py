@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.ordered import OrderedSource, Step
-from sqlstress.engine.protocols import Findings
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -20,14 +19,7 @@ class AppendsSource(OrderedSource):
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        self._client = place.client(worker)
-        append = self._client.connect(0).writer("INSERT INTO log VALUES (?, ?)")
+        client = place.client(worker)
+        append = client.connect(0).writer("INSERT INTO log VALUES (?, ?)")
         steps = (Step(0, append, (worker, row), 1) for row in range(case.spec.rows))
-        super().__init__(shared[0], worker, self._client, steps)
-
-    def findings(self) -> Findings:
-        self.seen.effective = self._client.effective()
-        return self.seen
-
-    def close(self) -> None:
-        self._client.close()
+        super().__init__(shared[0], worker, client, steps)

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.database import Contents, Told, check_acknowledged, check_whole
-from sqlstress.experiments.crash.records import RECORDS, Entry, Records
-from sqlstress.experiments.crash.spec import Transactions
+from sqlstress.experiments.crash.experiment import Transactions
+from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 
@@ -35,14 +35,14 @@ class History:
 
     def put(self, entry: Entry) -> None:
         """Write the rows of a transaction."""
-        self.rows[self.records.file(entry.record)].update(self.records.rows(entry))
+        self.rows[entry.record // RECORDS].update(self.records.rows(entry))
 
     def commit(self, writer: int, record: int, acknowledged: bool = True) -> Entry:
         """Carry out a writer's next transaction."""
         before = self.told.get(writer, Told(0, 0))
         entry = Entry(writer, before.most + 1, record)
         self.told[writer] = Told(before.least + acknowledged, before.most + 1)
-        self.logs[self.records.file(record)].append(entry)
+        self.logs[record // RECORDS].append(entry)
         self.put(entry)
         return entry
 

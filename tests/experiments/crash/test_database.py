@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.database import Database, Remains, Told
-from sqlstress.experiments.crash.records import LOG, PUT, Entry, Records, transactions, writing
-from sqlstress.experiments.crash.spec import Transactions
+from sqlstress.experiments.crash.experiment import Transactions
+from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite import files, walindex
@@ -30,6 +30,7 @@ from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.drawing import examples
+from tests.rows import fault
 
 CASE = Case(
     workload="crash",
@@ -87,10 +88,10 @@ def verdict(database: Database, told: Told) -> Verdict:
     return found
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="a process dead at any statement of a transaction",
-    outcome="the transaction is undone by the next who opens the file, the others are there",
+@fault(
+    "crash",
+    "a process dead at any statement of a transaction",
+    "the transaction is undone by the next who opens the file, the others are there",
 )
 @pytest.mark.parametrize("journal_mode", CRASHING)
 @settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -186,11 +187,7 @@ def execute(database: Database, sql: str) -> None:
         assert connection.execute(sql).rowcount > 0
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="rows dropped, changed or added after a crash",
-    outcome="found, with an example",
-)
+@fault("crash", "rows dropped, changed or added after a crash", "found, with an example")
 @pytest.mark.parametrize(
     ("sql", "check", "told"),
     [
@@ -213,10 +210,10 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
     assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="a definition changed after a crash, or made unreadable",
-    outcome="the file fails, and says which definition",
+@fault(
+    "crash",
+    "a definition changed after a crash, or made unreadable",
+    "the file fails, and says which definition",
 )
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
 def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
@@ -231,10 +228,10 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
     assert "which nobody created" in integrity.counterexamples[1]
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="a file cut off, overwritten or gone after a crash",
-    outcome="the file fails, and says what SQLite answered",
+@fault(
+    "crash",
+    "a file cut off, overwritten or gone after a crash",
+    "the file fails, and says what SQLite answered",
 )
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:

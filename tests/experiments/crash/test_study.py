@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.engine.victims import Victims
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash import study as kill_round
 from sqlstress.experiments.crash.database import Database, Remains
-from sqlstress.experiments.crash.spec import Kills, Transactions
-from sqlstress.experiments.crash.study import KillStudy, Strike
+from sqlstress.experiments.crash.experiment import Kills, Transactions
+from sqlstress.experiments.crash.study import KillStudy, Strike, Victims
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow
 from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
+from tests.rows import fault
 
 CASE = Case(
     workload="crash",
@@ -77,10 +77,10 @@ def forget_the_last(path: Path) -> None:
     execute(path, "DELETE FROM log WHERE id = (SELECT max(id) FROM log)")
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="acknowledged transactions dropped between a kill and the next opening",
-    outcome="each is named, with its round; the next rounds have a new database",
+@fault(
+    "crash",
+    "acknowledged transactions dropped between a kill and the next opening",
+    "each is named, with its round; the next rounds have a new database",
 )
 @pytest.mark.usefixtures("drawn")
 def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
@@ -95,10 +95,10 @@ def test_what_is_lost_is_told_by_round_and_the_next_one_has_a_new_database(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="a row changed between a kill and the next opening, with --keep",
-    outcome="its record is named; the files stay as they were found",
+@fault(
+    "crash",
+    "a row changed between a kill and the next opening, with --keep",
+    "its record is named; the files stay as they were found",
 )
 @pytest.mark.usefixtures("drawn")
 def test_files_in_which_something_is_wrong_are_kept_where_databases_are(
@@ -130,10 +130,10 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="crash",
-    injected="one of several writers killed (SIGKILL)",
-    outcome="the others go on, and the files are proved while they do",
+@fault(
+    "crash",
+    "one of several writers killed (SIGKILL)",
+    "the others go on, and the files are proved while they do",
 )
 def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     tmp_path: Path, drawn: Callable[[Strike], None]
@@ -146,11 +146,7 @@ def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     assert found.verdict.status == "ok"
 
 
-@pytest.mark.fault(
-    area="crash",
-    injected="one writer killed and the others stopped (SIGSTOP)",
-    outcome="told as survivors that did not go on",
-)
+@fault("crash", "one writer killed and the others stopped (SIGSTOP)", "told as survivors that did not go on")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_others_that_do_not_go_on_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Callable[[Strike], None]
@@ -172,10 +168,10 @@ def test_others_that_do_not_go_on_are_told(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="crash",
-    injected="a writer of a crash test killed by somebody else",
-    outcome="the test ends and says so; what was proved is kept",
+@fault(
+    "crash",
+    "a writer of a crash test killed by somebody else",
+    "the test ends and says so; what was proved is kept",
 )
 @pytest.mark.usefixtures("drawn")
 def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
@@ -200,7 +196,7 @@ def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
 @pytest.mark.usefixtures("drawn")
 def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> None:
     case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
-    with pytest.raises(UsageError, match="PRAGMA auto_vacuum: asked for 7"):
+    with pytest.raises(UsageError, match="PRAGMA auto_vacuum=7 was not accepted"):
         kills(tmp_path, 5, case=case)
     assert list(tmp_path.iterdir()) == []
 

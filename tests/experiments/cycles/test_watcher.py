@@ -1,7 +1,8 @@
-"""What is noted of a WAL at the end of a worker's cycles."""
+"""What is noted of a WAL at the end of a worker's cycles: the worker waits for it, but not for ever."""
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
@@ -9,10 +10,12 @@ from threading import Thread
 import pytest
 
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.experiments.cycles.looks import Asking, lines_of, shared_words
+from sqlstress.experiments.cycles import worker
 from sqlstress.experiments.cycles.watcher import CycleWatcher, Watched
-from sqlstress.report.case import Case
+from sqlstress.experiments.cycles.worker import Asking, is_watched, lines_of, words_of_looks
+from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
+from sqlstress.targets import open_place
 from sqlstress.targets.sqlite.place import SqlitePlace
 from sqlstress.targets.sqlite.walindex import WalIndex
 from tests.targets.elsewhere import Elsewhere
@@ -20,7 +23,7 @@ from tests.targets.elsewhere import Elsewhere
 
 def noted(*looks: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
     """Return what is noted of looks at (frames, checkpointed, salt)."""
-    watched = Watched(lines_of(shared_words(1))[0])
+    watched = Watched(lines_of(words_of_looks(1))[0])
     for frames, checkpointed, salt in looks:
         watched.note(WalIndex(frames, checkpointed, salt, 4096))
     return {series.name: series.values for series in watched.series(1)}
@@ -37,10 +40,7 @@ def test_a_wal_with_another_salt_has_begun_anew() -> None:
 
 def test_a_wal_that_gets_its_first_frames_has_not_begun_anew() -> None:
     assert noted((0, 0, 0), (0, 0, 0), (1, 0, 77))[WAL_RESTARTS] == (0, 0, 0)
-
-
-def test_of_a_worker_that_asked_for_nothing_there_is_no_series() -> None:
-    assert Watched(lines_of(shared_words(1))[0]).series(1) == []
+    assert noted() == {}
 
 
 WINDOW = Window(0, 0, FOREVER_NS)
@@ -49,7 +49,7 @@ WINDOW = Window(0, 0, FOREVER_NS)
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_every_look_belongs_to_the_cycle_that_has_just_ended(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
-    words = shared_words(2)
+    words = words_of_looks(2)
     over: list[bool] = []
     watcher = CycleWatcher(Case(), SqlitePlace(Case(), tmp_path), ((), words))
     seen: list[Series] = []
@@ -73,3 +73,65 @@ def test_every_look_belongs_to_the_cycle_that_has_just_ended(driver: str, tmp_pa
     assert [after - before for before, after in pairwise(frames)] == [1, 1, 0]
     assert found[CHECKPOINTED_FRAMES] == (0, 0, 0, frames[-1])
     assert found[WAL_RESTARTS] == (0, 0, 0, 0)
+
+
+LOOK = WalIndex(1, 0, 5, 4096)
+
+
+def test_a_worker_goes_on_when_its_look_was_taken() -> None:
+    words = words_of_looks(2)
+    asking, taking = Asking(words, 2), Watched(lines_of(words)[1])
+    taken: list[float] = []
+
+    def take() -> None:
+        until = time.perf_counter() + 10
+        while len(taken) < 3 and time.perf_counter() < until:
+            if taking.is_waiting():
+                taken.append(time.perf_counter())
+                taking.note(LOOK)
+
+    taker = Thread(target=take)
+    taker.start()
+    after = []
+    for cycle in (1, 2, 3):
+        asking.wait(cycle)
+        after.append(time.perf_counter())
+    taker.join()
+    assert all(looked < went_on for looked, went_on in zip(taken, after, strict=True))
+    assert not Watched(lines_of(words)[0]).is_waiting()
+
+
+def test_who_looks_no_more_holds_a_worker_up_once_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PATIENCE_S", 0.05)
+    words = words_of_looks(1)
+    asking = Asking(words, 1)
+    begun = time.perf_counter()
+    asking.wait(1)
+    once = time.perf_counter() - begun
+    for cycle in range(2, 1000):
+        asking.wait(cycle)
+    assert once >= 0.05
+    assert time.perf_counter() - begun - once < once
+    # A late look is still that of the cycle for which it was asked, and nothing is asked for after it.
+    taking = Watched(lines_of(words)[0])
+    assert taking.is_waiting()
+    taking.note(LOOK)
+    asking.wait(1000)
+    assert not taking.is_waiting()
+
+
+def test_the_worker_that_finishes_last_knows_it() -> None:
+    words = words_of_looks(3)
+    assert [Asking(words, worker).is_last() for worker in (2, 3, 1)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("case", "watched"),
+    [
+        (Case(settings=Settings(journal_mode="wal")), True),
+        (Case(settings=Settings(journal_mode="delete")), False),
+        (Case(settings=Settings(journal_mode="wal"), driver="dry"), False),
+    ],
+)
+def test_only_a_wal_that_is_there_is_watched(case: Case, watched: bool) -> None:
+    assert is_watched(open_place(case, Path())) is watched

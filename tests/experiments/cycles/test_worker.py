@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.pool import Pool
-from sqlstress.engine.protocols import DONE, TIMEOUT
-from sqlstress.experiments.cycles.looks import PATIENCE_S
-from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.worker import CyclesSource
+from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.cycles.moves import (
+    BEGIN,
+    BEGIN_AND_COMMIT,
+    CHECKPOINT,
+    COMMIT,
+    INSERT,
+    STATEMENTS,
+    definition,
+)
+from sqlstress.experiments.cycles.worker import PATIENCE_S, CyclesSource, calls_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.dry.store import DryPlace
+from sqlstress.targets.dry import DryPlace
+from sqlstress.targets.sqlite import files
+from sqlstress.targets.sqlite.place import SqlitePlace
+from sqlstress.targets.views import Operation
 from tests.experiments.cycles.cases import case_of, values
-from tests.experiments.measured import SALT, Measured, measure
+from tests.experiments.measured import SALT, Measured, measure, wait_for
 from tests.halves import open_work
+from tests.pulses import nothing
 from tests.rows import mostly_thorough, thorough
 
 NOWHERE = Path()
@@ -37,15 +48,16 @@ def dry(clock: Callable[[], int] = lambda: 0, **cycling: Any) -> CyclesSource:
     )
 
 
-def work_off(source: CyclesSource, sizes: list[int], step_ns: int = 10) -> list[str]:
-    """Do all steps, in chunks of at most these sizes in turn; return the kinds of each chunk."""
+def work_off(source: CyclesSource, sizes: list[int]) -> list[str]:
+    """Do all steps, 10 ns each, in chunks of at most these sizes in turn; return the kinds of each chunk."""
     chunks: list[str] = []
     now = 0
     while chunk := source.next_chunk(sizes[len(chunks) % len(sizes)]):
         for call, params in zip(chunk.calls, chunk.params, strict=True):
             call(params)
-        stamps = back_to_back(now, [now + step_ns * index for index in range(1, len(chunk.kinds) + 1)])
-        now = stamps.ends[-1] + 1000
+        begins = [now + 1000 * index for index in range(len(chunk.kinds))]
+        stamps = Stamps(begins, [begin + 10 for begin in begins])
+        now = begins[-1] + 5000
         source.settle(chunk, len(chunk.kinds), [], stamps)
         chunks.append("".join("bidcx"[kind] for kind in chunk.kinds))
     return chunks
@@ -197,9 +209,7 @@ def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(
     tmp_path: Path,
 ) -> None:
     def kill(pool: Pool) -> None:
-        until = time.monotonic() + 60
-        while pool.done_so_far() < 100 and time.monotonic() < until:
-            time.sleep(0.001)
+        wait_for(lambda: pool.done_so_far() >= 100)
         pool._processes[1].kill()
 
     case = case_of(cycles=400)
@@ -213,3 +223,46 @@ def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(
     assert one.done
     totals = one.done.totals
     assert PATIENCE_S <= (totals.last_ns - totals.first_ns) / NS_PER_S < 10 * PATIENCE_S
+
+
+# The calls of a worker's connection.
+
+
+@contextmanager
+def calls(case: Case, folder: Path) -> Iterator[list[Operation]]:
+    place = SqlitePlace(case, folder)
+    place.create_tables([definition(1)], nothing)
+    client = place.client(1)
+    yield calls_of(client, "t1")
+    client.close()
+
+
+def insert_a_row_and_checkpoint(calls: list[Operation]) -> None:
+    for kind, params in ((BEGIN, ()), (INSERT, ("a",)), (COMMIT, ()), (CHECKPOINT, ())):
+        calls[kind](params)
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize("busy", ["default", "fair"])
+def test_a_closing_checkpoint_that_a_reader_keeps_from_its_end_is_told(
+    tmp_path: Path, driver: str, busy: str
+) -> None:
+    pytest.importorskip(driver)
+    case = case_of(Settings(synchronous="off", busy=busy, busy_timeout_ms=50), driver=driver)
+    # Of the same library: the locks of one process's two libraries would not be seen by each other.
+    with calls(case, tmp_path) as made, files.opened(case, files.paths(case, tmp_path)[0]) as reader:
+        reader.rows("BEGIN")
+        assert reader.rows("SELECT count(*) FROM t1") == [(0,)]
+        with pytest.raises(EnvironmentFailure, match="the final checkpoint timed out waiting for a lock"):
+            insert_a_row_and_checkpoint(made)
+
+
+def test_a_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
+    with calls(case_of(), tmp_path) as made:
+        insert_a_row_and_checkpoint(made)
+        assert (tmp_path / "kv.db-wal").stat().st_size == 0
+
+
+def test_a_database_that_is_not_there_is_told_with_sqlites_code(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"cannot open kv\.db: SQLITE_CANTOPEN"):
+        calls_of(SqlitePlace(case_of(), tmp_path / "missing").client(1), "t1")

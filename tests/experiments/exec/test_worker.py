@@ -1,27 +1,258 @@
-"""The worker's half of the experiment with commands, where none is run."""
+"""The worker's half: commands run to their end, nothing that they started stays, their words are heard."""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
-from sqlstress.experiments.exec.worker import ExecSource
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.exec.template import Given, filled, parsed
+from sqlstress.experiments.exec.worker import (
+    KEPT,
+    LONGEST,
+    OTHERS,
+    Ear,
+    Ended,
+    ExecSource,
+    Starter,
+    kind_of,
+    line_of,
+)
 from sqlstress.plan import cases_of
-from sqlstress.report.case import Case
-from sqlstress.targets.dry.store import DryPlace
+from sqlstress.targets.dry import DryPlace
+from sqlstress.user_work.source import MOST_KINDS, Kinds
+
+PYTHON = [sys.executable, "-S", "-E", "-c"]
+posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
 
 
-def source_of(case: Case, worker: int) -> ExecSource:
-    return ExecSource(case, DryPlace(case, Path()), worker, 1, (None, [0], "trial"))
+@contextmanager
+def starter(timeout_s: float = 30.0, stdin: str | None = None, error: int = 2) -> Iterator[Starter]:
+    one = Starter(os.environ, stdin, error, timeout_s)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def test_a_command_ends_with_its_exit_code_or_is_not_there() -> None:
+    with starter() as one:
+        assert one.run([*PYTHON, "raise SystemExit(77)"]) == Ended(77, False, False)
+        with pytest.raises(EnvironmentFailure, match=r"^cannot start 'nowhere/tool': "):
+            one.run(["nowhere/tool"])
+
+
+def test_standard_input_is_empty_unless_a_file_is_given_which_each_command_reads_anew(tmp_path: Path) -> None:
+    code = "import sys; raise SystemExit(len(sys.stdin.read()))"
+    with starter() as one:
+        assert one.run([*PYTHON, code]).code == 0
+    (tmp_path / "input").write_bytes(b"seven..")
+    with starter(stdin=str(tmp_path / "input")) as one:
+        assert [one.run([*PYTHON, code]).code for _ in range(2)] == [7, 7]
+
+
+def test_a_command_that_never_ends_is_ended() -> None:
+    with starter(timeout_s=0.2) as one:
+        ended = one.run([*PYTHON, "import time; time.sleep(1000)"])
+    assert ended.too_late and not ended.left_behind
+    assert ended.code != 0
+
+
+@posix
+def test_what_a_command_started_is_ended_with_it_and_what_it_leaves_behind_is_told(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    with starter(timeout_s=0.5) as one:
+        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}; wait"]).too_late
+    assert has_ended(int(child.read_text()))
+    with starter() as one:
+        assert one.run(["sh", "-c", f"sleep 1000 & echo $! > {child}"]) == Ended(0, False, True)
+    assert has_ended(int(child.read_text()))
+
+
+@posix
+def test_in_the_last_moment_the_command_is_ended_and_none_is_started_any_more(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    one = Starter(os.environ, None, 2, 30.0)
+    words = ["sh", "-c", f"echo $$ > {child}.new; mv {child}.new {child}; exec sleep 1000"]
+    # The thread stays where it would start the next command, as it does until its process has ended.
+    threading.Thread(target=lambda: (one.run(words), one.run(words)), daemon=True).start()
+    while not child.exists():
+        time.sleep(0.01)
+    pid = int(child.read_text())
+    one.end()
+    assert has_ended(pid)
+    time.sleep(0.1)
+    assert int(child.read_text()) == pid
+
+
+def has_ended(pid: int) -> bool:
+    """Wait until a process has ended; one that nobody has asked how it ended has ended."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+# What commands write is heard command by command, whole or in pieces, and floods take no memory.
+
+
+def heard(commands: Sequence[Sequence[bytes]]) -> list[str]:
+    """Let commands write pieces; return what was heard of each."""
+    texts: list[str] = []
+    ear = Ear(texts.append)
+    for pieces in commands:
+        for piece in pieces:
+            os.write(ear.theirs, piece)
+        ear.ended()
+    ear.close()
+    return texts
+
+
+@given(st.lists(st.lists(st.binary(max_size=300), max_size=4), max_size=8))
+def test_each_command_is_heard_with_its_own_words(commands: list[list[bytes]]) -> None:
+    assert heard(commands) == [b"".join(pieces).decode(errors="replace") for pieces in commands]
+
+
+def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
+    flood = [b"begin"] + [b"x" * 60_000] * 50 + [b"end"]
+    first, second = heard([flood, [b"after"]])
+    assert len(first) == 2 * KEPT
+    assert (first[:5], first[-3:], second) == ("begin", "end", "after")
+
+
+def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sqlstress.experiments.exec.worker._PIECE", 1)
+    assert heard([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
+
+
+# Messages are counted by kind, whatever numbers and paths they have, and never more than a few kinds.
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/app/tool.py", line 12, in <module>
+    add()
+sqlite3.OperationalError: database is locked
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Error: stepping, database is locked (5)\n", "Error: stepping, database is locked (5)"),
+        ("\n  usage: tool\nmore\n", "usage: tool"),
+        (f"{TRACEBACK}DETAIL: more\nHINT: again\n", "sqlite3.OperationalError: database is locked"),
+        (
+            f"{TRACEBACK}\nDuring handling:\n\n{TRACEBACK.replace('locked', 'gone')}",
+            "sqlite3.OperationalError: database is gone",
+        ),
+        ("Traceback (most recent call last):\n  | cut off", "| cut off"),
+        ("\x1b[31mred\x1b[0m\n", "[31mred [0m"),
+        ("", ""),
+    ],
+)
+def test_the_line_that_says_what_was_wrong(text: str, line: str) -> None:
+    assert line_of(text) == line
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("locked (5)", "locked (17)"),
+        ("cannot open /tmp/a/kv.db", "cannot open /var/b.db"),
+        (r"cannot open C:\data\kv.db", r"cannot open D:\x.db"),
+        ("at 0x7ffe, 3.5 s", "at 0x11, 12 s"),
+        ("2026-11-22 10:00:01 busy", "2027-01-02 23:59:59 busy"),
+    ],
+)
+def test_numbers_and_paths_make_no_kind(one: str, other: str) -> None:
+    assert kind_of(one) == kind_of(other)
+
+
+def test_words_make_kinds() -> None:
+    for one, other in (("locked", "busy"), ("table t1", "table t2"), ("and/or", "either/or")):
+        assert kind_of(one) != kind_of(other)
+
+
+@given(st.lists(st.text(), max_size=60))
+def test_every_message_is_counted_the_first_is_kept_and_memory_is_bounded(texts: list[str]) -> None:
+    kinds = Kinds(OTHERS)
+    for text in texts:
+        if line := line_of(text):
+            kinds.add(kind_of(line), line)
+    lines = list(filter(None, map(line_of, texts)))
+    assert kinds.counts.total() == len(lines) and len(kinds.counts) <= MOST_KINDS + (OTHERS in kinds.counts)
+    for kind, example in kinds.examples.items():
+        assert len(example) <= LONGEST
+        assert kind == OTHERS or example == next(line for line in lines if kind_of(line) == kind)
+
+
+# What stands for values in the words of a command is filled in, everything else stays to the letter.
+
+
+GIVEN = Given(7, 3, "/data/kv.db", Random(1))
+
+
+def words(*templates: str, values: Given = GIVEN) -> list[str]:
+    return filled(parsed(templates), values)
+
+
+def test_what_stands_for_values_is_filled_in() -> None:
+    assert words("add", "{n}:{worker}", "--db={db}", "") == ["add", "7:3", "--db=/data/kv.db", ""]
+
+
+@given(st.text())
+def test_any_text_stays_as_it_is_when_its_braces_are_doubled(text: str) -> None:
+    assert words(text.replace("{", "{{").replace("}", "}}")) == [text]
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.integers())
+def test_a_random_number_lies_within_its_bounds_and_follows_from_the_seed(
+    least: int, more: int, seed: int
+) -> None:
+    word = f"{{random:{least}:{least + more}}}"
+    first, again = (words(word, values=GIVEN._replace(random=Random(seed))) for _ in range(2))
+    assert first == again
+    assert least <= int(first[0]) <= least + more
+
+
+@pytest.mark.parametrize("word", ["{foo}", "{}", "{", "{ n }", "{random:1}", "{random:a:b}", '{"a"}'])
+def test_what_stands_for_nothing_is_told_with_what_there_is(word: str) -> None:
+    with pytest.raises(UsageError, match=r"unknown placeholder .* Use \{n\}, .*, or \{\{ for a brace\.$"):
+        parsed([word])
+    with pytest.raises(UsageError, match=r"write \{random:1:5\}"):
+        parsed(["{random:5:1}"])
+
+
+@given(st.text())
+def test_any_word_is_read_or_refused_in_a_line(word: str) -> None:
+    try:
+        words(word)
+    except UsageError as error:
+        assert len(str(error)) < 200
 
 
 def test_numbers_of_commands_that_were_not_run_are_given_to_the_next_ones() -> None:
-    case = cases_of({"command": [sys.executable, "{n}"], "concurrency": 3, "alone": True, "seed": 1}, "exec")[
-        0
-    ]
+    given = {"command": [sys.executable, "{n}"], "concurrency": 3, "alone": True, "seed": 1}
+    case = cases_of(given, "exec")[0]
     numbers: list[int] = []
     for worker in (1, 2, 3):
-        source = source_of(case, worker)
+        source = ExecSource(case, DryPlace(case, Path()), worker, 1, (None, [0], "trial"))
         for run in (2, 0, 1):
             chunk = source.next_chunk(4)
             numbers += [int(words[1]) for words in list(chunk.params)[:run]]

@@ -1,28 +1,30 @@
-"""What identifiers promise: no two are the same, and some of them ascend."""
+"""What identifiers promise: no two are the same, some of them ascend; and who picks what, by the seed."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count, pairwise, repeat
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.keys import ids
-from sqlstress.experiments.keys.experiment import ID_TYPES
-from tests.rows import thorough
+from sqlstress.experiments.keys import worker
+from sqlstress.experiments.keys.experiment import ID_TYPES, Picks
+from sqlstress.experiments.keys.worker import first_number, picked_by, users_of
+from sqlstress.report.case import Case
 
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]
 NOW_NS = 1_689_379_200_123_456_789
-ORDERED: list[Callable[..., ids.Make]] = [ids.monotonic_ulid_maker, ids.uuid7_maker]
+ORDERED: list[Callable[..., worker.Make]] = [worker.monotonic_ulid_maker, worker.uuid7_maker]
 
 clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max_size=60)
 """What the system's clock answers: it may stand still, and it may be set back."""
 
 
-def ticking(times_ns: list[int]) -> ids.Clock:
+def ticking(times_ns: list[int]) -> worker.Clock:
     answers: Iterator[int] = iter(times_ns)
     return lambda: next(answers)
 
@@ -31,36 +33,30 @@ def ascends(made: list[bytes]) -> bool:
     return all(earlier < later for earlier, later in pairwise(made))
 
 
-@pytest.mark.parametrize("many", [100_000, thorough(1_000_000)])
 @pytest.mark.parametrize("id_type", BLOBS)
-def test_many_ids_are_all_different_and_ascend_where_that_is_promised(id_type: str, many: int) -> None:
-    make = ids.maker(id_type)
-    made = [make() for _ in range(many)]
-    assert len(set(made)) == many
-    assert set(map(len, made)) == {ids.SIZE}
-    assert ascends(made) == (id_type in ids.ASCENDING)
-
-
-def test_the_integers_are_the_only_type_that_needs_no_maker() -> None:
-    assert [*ids._MAKERS, "int"] == [*BLOBS, "int"]
-    assert set(ids.ASCENDING) <= set(ID_TYPES)
+def test_many_ids_are_all_different_and_ascend_where_that_is_promised(id_type: str) -> None:
+    make = worker.MAKERS[id_type]()
+    made = [make() for _ in range(100_000)]
+    assert len(set(made)) == len(made)
+    assert set(map(len, made)) == {worker.SIZE}
+    assert ascends(made) == (id_type in worker.ASCENDING)
 
 
 @pytest.mark.parametrize("maker", ORDERED)
 @given(times_ns=clocks)
 def test_a_clock_that_stands_or_is_set_back_breaks_no_order(
-    maker: Callable[..., ids.Make], times_ns: list[int]
+    maker: Callable[..., worker.Make], times_ns: list[int]
 ) -> None:
     make = maker(ticking(times_ns))
     made = [make() for _ in times_ns]
     assert ascends(made)
-    steady = ids.steady_ms(ticking(times_ns))
+    steady = worker.steady_ms(ticking(times_ns))
     assert [int.from_bytes(one[:6]) for one in made] == [steady() for _ in times_ns]
 
 
 @given(clocks)
 def test_a_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
-    steady = ids.steady_ms(ticking(times_ns))
+    steady = worker.steady_ms(ticking(times_ns))
     told = [steady() for _ in times_ns]
     assert told == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
 
@@ -68,7 +64,7 @@ def test_a_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[in
 def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented_by_one() -> None:
     parts = iter([b"\x00" * 8 + b"\xff\xff", b"\x07" * 10])
     times = [NOW_NS, NOW_NS + 1, NOW_NS + 2, NOW_NS + 1_000_000]
-    make = ids.monotonic_ulid_maker(ticking(times), lambda size: next(parts))
+    make = worker.monotonic_ulid_maker(ticking(times), lambda size: next(parts))
     first, second, third, later = (make() for _ in times)
     assert int.from_bytes(second) == int.from_bytes(first) + 1
     assert int.from_bytes(third) == int.from_bytes(first) + 2
@@ -77,7 +73,7 @@ def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented
 
 
 def test_a_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specification_asks() -> None:
-    make = ids.monotonic_ulid_maker(ticking([NOW_NS] * 3), lambda size: b"\xff" * (size - 1) + b"\xfe")
+    make = worker.monotonic_ulid_maker(ticking([NOW_NS] * 3), lambda size: b"\xff" * (size - 1) + b"\xfe")
     make()
     assert make()[6:] == b"\xff" * 10
     with pytest.raises(ValueError, match="exhausted"):
@@ -85,7 +81,7 @@ def test_a_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specific
 
 
 def test_a_plain_ulid_has_random_bits_of_its_own_each_time() -> None:
-    make = ids.maker("ulid")
+    make = worker.MAKERS["ulid"]()
     parts = [int.from_bytes(make()[6:]) for _ in range(2000)]
     # Of successors there would be nearly as many as there are pairs.
     assert sum(later - earlier == 1 for earlier, later in pairwise(parts)) == 0
@@ -93,14 +89,14 @@ def test_a_plain_ulid_has_random_bits_of_its_own_each_time() -> None:
 
 @pytest.mark.parametrize(("id_type", "version"), [("uuid4", 4), ("uuid7", 7)])
 def test_a_uuid_says_of_which_version_it_is(id_type: str, version: int) -> None:
-    make = ids.maker(id_type)
+    make = worker.MAKERS[id_type]()
     for one in (uuid.UUID(bytes=make()) for _ in range(1000)):
         assert (one.variant, one.version) == (uuid.RFC_4122, version)
 
 
 def test_ours_of_version_7_are_built_as_rfc_9562_says() -> None:
     drawn = iter([bytes.fromhex("ffffffffffff01020304"), bytes.fromhex("00000000000005060708")])
-    make = ids.uuid7_maker(lambda: NOW_NS, lambda size: next(drawn))
+    make = worker.uuid7_maker(lambda: NOW_NS, lambda size: next(drawn))
     first, second = (uuid.UUID(bytes=make()) for _ in range(2))
     assert (first.int >> 80, second.int >> 80) == (NOW_NS // 1_000_000, NOW_NS // 1_000_000)
     assert {(one.variant, one.version) for one in (first, second)} == {(uuid.RFC_4122, 7)}
@@ -118,3 +114,47 @@ def test_two_processes_never_make_the_same_ones_of_the_same_moment() -> None:
     makers = [maker(lambda: next(same)) for maker in ORDERED for _ in range(2)]
     made = [make() for make in makers for _ in zip(range(1000), count())]
     assert len(set(made)) == len(made)
+
+
+loads = st.builds(
+    lambda users, picks, more: Picks(
+        "no-key", "int", users=users, picks=picks, items=picks + picks // 10 + more
+    ),
+    st.integers(1, 300),
+    st.integers(1, 60),
+    st.integers(0, 50),
+)
+
+
+def case_of(load: Picks, seed: int = 5, concurrency: int = 1) -> Case:
+    return Case(workload="keys", seed=seed, concurrency=concurrency, spec=load)
+
+
+@given(loads, st.integers(1, 9))
+def test_every_user_belongs_to_one_worker(load: Picks, workers: int) -> None:
+    case = case_of(load, concurrency=workers)
+    users = [user for number in range(1, workers + 1) for user in users_of(case, number)]
+    assert sorted(users) == list(range(load.users))
+
+
+@given(loads, st.integers(0, 1000))
+def test_a_user_picks_distinct_items_as_many_as_the_option_says_give_or_take_a_tenth(
+    load: Picks, user: int
+) -> None:
+    picked = picked_by(case_of(load), user)
+    assert len(set(picked)) == len(picked)
+    assert all(0 <= item < load.items for item in picked)
+    assert load.picks - load.picks // 10 <= len(picked) <= load.picks + load.picks // 10
+
+
+def test_a_seed_is_the_same_work_whatever_the_schema_and_the_type() -> None:
+    one, other = case_of(Picks("no-key", "int")), case_of(Picks("id-rowid", "uuid7", "sqlite"), concurrency=4)
+    assert [picked_by(one, user) for user in range(20)] == [picked_by(other, user) for user in range(20)]
+    again = replace(one, seed=6)
+    assert [picked_by(again, user) for user in range(20)] != [picked_by(one, user) for user in range(20)]
+
+
+@given(loads, st.integers(0, 1000))
+def test_no_two_users_have_a_number_in_common(load: Picks, user: int) -> None:
+    last = first_number(load, user) + load.most_picks - 1
+    assert first_number(load, user + 1) > last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -15,11 +14,11 @@ from sqlstress.engine.ordered import Ledger
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.worker import SLOT_WORDS
 from sqlstress.experiments.keys.experiment import Picks
-from sqlstress.experiments.keys.ids import picked_by, users_of
+from sqlstress.experiments.keys.worker import picked_by, users_of
 from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.cases import case_of
-from tests.experiments.measured import Measured, measure, rejected, statuses
+from tests.experiments.measured import Measured, measure, rejected, statuses, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -77,13 +76,6 @@ def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
     assert rejected(done.verdict(), "picks").problems == expected
 
 
-def test_a_file_that_is_gone_is_told(measured: Measured) -> None:
-    measured.path.unlink()
-    verdict = measured.verdict()
-    assert rejected(verdict, "quick_check").counterexamples == ("kv.db: the file is gone",)
-    assert verdict.status == "failed"
-
-
 @pytest.fixture
 def killed(measured: Measured) -> Measured:
     """The same trial, as if worker 1 had been killed before it was told of its last transaction."""
@@ -99,11 +91,8 @@ def rows_of(killed: Measured, user: int) -> tuple[object]:
     return tuple(found)
 
 
-def test_the_last_transaction_of_a_killed_worker_may_be_there_wholly(killed: Measured) -> None:
+def test_the_last_transaction_of_a_killed_worker_may_be_there_wholly_or_not_at_all(killed: Measured) -> None:
     assert set(statuses(killed.verdict()).values()) == {"ok"}
-
-
-def test_the_last_transaction_of_a_killed_worker_may_not_be_there_at_all(killed: Measured) -> None:
     last = rows_of(killed, users_of(killed.case, 1)[-1])
     killed.execute("DELETE FROM picks WHERE user = ?", *last)
     assert set(statuses(killed.verdict()).values()) == {"ok"}
@@ -130,9 +119,7 @@ def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_
     case = case_of("", "", spec=load, settings=Settings(synchronous="off", busy="fair"))
 
     def kill(pool: Pool) -> None:
-        end = time.monotonic() + 60
-        while min(pool._words[SLOT_WORDS::SLOT_WORDS]) < 100 and time.monotonic() < end:
-            time.sleep(0.001)
+        wait_for(lambda: min(pool._words[SLOT_WORDS::SLOT_WORDS]) >= 100)
         for process in pool._processes:
             process.kill()
 

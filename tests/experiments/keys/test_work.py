@@ -1,8 +1,10 @@
-"""The experiment on real files, by real processes."""
+"""The tables are what docs/keys.md says they are; then the experiment on real files, by real processes."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -11,13 +13,13 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.keys import ids
-from sqlstress.experiments.keys import worker as source
+from sqlstress.experiments.keys import worker
 from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.keys.ids import picked_by, users_of
+from sqlstress.experiments.keys.work import definitions
+from sqlstress.experiments.keys.worker import NEW_ID, insert_statement, picked_by, users_of
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
-from tests.experiments.measured import SALT, Measured, measure, statuses
+from tests.experiments.measured import SALT, measure, statuses
 from tests.halves import open_work
 from tests.pulses import nothing, stopped_everywhere
 from tests.rows import mostly_thorough
@@ -57,19 +59,19 @@ def test_every_pick_that_was_acknowledged_is_there(
 
 
 @pytest.mark.parametrize(
-    ("made_by", "schema", "expected"),
+    ("made_by", "schema", "begin"),
     [
-        ("python", "id-rowid", lambda done: {user * 11 + 1 for user in range(30)}),
-        ("sqlite", "id-rowid", lambda done: {1}),
-        ("sqlite", "id-norowid", lambda done: {1}),
+        ("python", "id-rowid", {user * 11 + 1 for user in range(30)}),
+        ("sqlite", "id-rowid", {1}),
+        ("sqlite", "id-norowid", {1}),
     ],
 )
 def test_integers_are_given_in_ranges_by_python_and_without_gaps_by_sqlite(
-    tmp_path: Path, made_by: str, schema: str, expected: Callable[[Measured], set[int]]
+    tmp_path: Path, made_by: str, schema: str, begin: set[int]
 ) -> None:
     done = measure(case_of(schema, "int", made_by), tmp_path)
     numbers = {row[0] for row in done.rows("SELECT id FROM picks")}
-    assert {number for number in numbers if number - 1 not in numbers} <= expected(done)
+    assert {number for number in numbers if number - 1 not in numbers} <= begin
     assert done.verdict().status == "ok"
 
 
@@ -77,18 +79,6 @@ def test_without_a_database_the_rows_are_made_and_nothing_else(tmp_path: Path) -
     done = measure(case_of("id-rowid", "uuid4", driver="dry"), tmp_path)
     assert [one.done.totals.operations for one in done.ended if one.done] == [{"picks": 15}] * 2
     assert statuses(done.verdict()) == {"verification": "skipped"}
-    assert not any(tmp_path.iterdir())
-
-
-def test_what_is_not_to_be_verified_is_not(tmp_path: Path) -> None:
-    done = measure(case_of("no-key", "int", verify="none"), tmp_path)
-    assert done.verdict().status == "skipped"
-
-
-def test_the_files_are_removed_at_the_end(tmp_path: Path) -> None:
-    done = measure(case_of("no-key", "int"), tmp_path)
-    assert done.path.exists()
-    done.work.discard()
     assert not any(tmp_path.iterdir())
 
 
@@ -102,31 +92,20 @@ class Written:
         return lambda _params: self.told.append(sql)
 
     def run_many(self, sql: str, rows: Iterable[object]) -> None:
-        self.told += [sql for _ in rows]
+        for _ in rows:
+            self.told.append(sql)
 
 
 @pytest.mark.parametrize("begin", ["deferred", "immediate"])
-def test_a_users_picks_are_one_transaction_that_begins_as_it_was_asked_to(begin: str) -> None:
-    load = Picks("no-key", "int", begin=begin)
-    case = case_of("", "", spec=load)
+def test_a_users_picks_are_one_transaction_in_which_ids_are_made(
+    begin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
-    insert = source.insertion(case, written, source.rows_of(case))
-    insert(source.UserPicks(7, [1, 2, 3], 1))
-    insertions = ["INSERT INTO picks (user, item) VALUES (?, ?)"] * 3
-    assert written.told == [f"BEGIN {begin}", *insertions, "COMMIT"]
-
-
-def test_ids_are_made_while_the_transaction_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    case, written = case_of("id-rowid", "uuid4"), Written()
-    monkeypatch.setattr(ids, "maker", lambda id_type: lambda: written.told.append(f"made {id_type}"))
-    connection: Any = written
-    source.insertion(case, connection, source.rows_of(case))(source.UserPicks(7, [1], 1))
-    assert [text.split("(")[0] for text in written.told] == [
-        "BEGIN deferred",
-        "made uuid4",
-        "INSERT INTO picks ",
-        "COMMIT",
-    ]
+    monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.told.append("made uuid4"))
+    worker.insertion(load, written, worker.rows_of(load))(worker.UserPicks(7, [1, 2], 1))
+    each = ["made uuid4", "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"]
+    assert written.told == [f"BEGIN {begin}", *each, *each, "COMMIT"]
 
 
 def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path: Path) -> None:
@@ -134,7 +113,7 @@ def test_the_space_is_measured_of_a_file_that_is_right_and_of_no_other(tmp_path:
     trial = replace(example_report().runs[0].trials[0], verdict=done.verdict())
     space = done.work.complete(trial, nothing).space
     assert space
-    assert space.table_alone("picks").entries == done.rows("SELECT count(*) FROM picks")[0][0]
+    assert space.table_alone("picks").total("entries") == done.rows("SELECT count(*) FROM picks")[0][0]
     done.path.write_bytes(b"nothing that SQLite can read")
     wrong = replace(trial, verdict=done.verdict())
     assert wrong.verdict.status == "failed"
@@ -152,3 +131,86 @@ def test_preparing_and_proving_can_be_stopped_anywhere_and_begun_again(tmp_path:
     ended = outcomes(done.ended)
     assert stopped_everywhere(lambda pulse: done.work.verify(ended, pulse)) > 10
     assert done.verdict().status == "ok"
+
+
+# The tables.
+
+
+COMMON = ["user", "item", "priority", "public", "done", "when_done", "last_updated"]
+VERSION = sqlite3.sqlite_version
+NOW = "CAST(strftime('%s', 'now') AS INT)"
+
+
+def created(picks: Picks, version: str = VERSION) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    for statement in definitions(picks, version):
+        connection.execute(statement)
+    return connection
+
+
+def indices(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return where the indices of the table of picks come from: c (CREATE INDEX) or pk, by their columns."""
+    found = {}
+    for _, name, _, origin, _ in connection.execute("PRAGMA index_list(picks)"):
+        columns = [row[2] for row in connection.execute(f"PRAGMA index_info({name})")]
+        found[", ".join(columns)] = origin
+    return found
+
+
+@pytest.mark.parametrize("id_type", ["int", "uuid4"])
+@pytest.mark.parametrize(
+    ("schema", "more", "key", "rowid"),
+    [
+        ("id-rowid", ["id"], "id", True),
+        ("id-norowid", ["id"], "id", False),
+        ("pair-norowid", [], "user, item", False),
+        ("no-key", ["created_at"], None, True),
+        ("pair-rowid", ["created_at"], "user, item", True),
+    ],
+)
+def test_each_schema_has_its_columns_its_key_and_two_indices(
+    schema: str, more: list[str], key: str | None, rowid: bool, id_type: str
+) -> None:
+    with closing(created(Picks(schema, id_type))) as connection:
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(picks)")]
+        assert sorted(columns) == sorted([*COMMON, *more])
+        own = dict.fromkeys(["user", "item"], "c")
+        if key and not (rowid and key == "id" and id_type == "int"):
+            own[key] = "pk"  # an integer key of a table with rowids is the rowid
+        assert indices(connection) == own
+        text = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'picks'").fetchone()[0]
+        assert text.endswith("WITHOUT ROWID") != rowid
+        keys = {row[2:5] for row in connection.execute("PRAGMA foreign_key_list(picks)")}
+        assert keys == {("users", "user", "id"), ("items", "item", "id")}
+
+
+@pytest.mark.parametrize("id_type", ID_TYPES)
+@pytest.mark.parametrize("made_by", ["python", "sqlite"])
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_a_pick_is_inserted_with_the_values_that_it_has_by_default(
+    schema: str, made_by: str, id_type: str
+) -> None:
+    picks = Picks(schema, id_type, made_by)
+    sql = insert_statement(picks)
+    with closing(created(picks)) as connection:
+        connection.create_function(NEW_ID, 0, lambda: b"made inside")
+        for number in (1, 2) if id_type == "int" else (1,):
+            connection.execute(sql, (*[number] * (sql.count("?") - 2), 10 + number, 20))
+        rows = connection.execute("SELECT user, item, public, done, priority, when_done FROM picks")
+        assert next(rows) == (11, 20, 1, 0, None, None)
+        (age,) = connection.execute(f"SELECT {NOW} - last_updated FROM picks").fetchone()
+        assert 0 <= age < 60
+        if picks.own_id:
+            made = [row[0] for row in connection.execute("SELECT id FROM picks ORDER BY id")]
+            inside = [b"made inside"] if made_by == "sqlite" else [1]
+            assert made == ([1, 2] if id_type == "int" else inside)
+
+
+def test_a_library_without_unixepoch_gets_the_same_time() -> None:
+    picks = Picks("no-key", "int")
+    assert "unixepoch" not in " ".join(definitions(picks, "3.37.2"))
+    assert "unixepoch" in " ".join(definitions(picks, "3.38.0"))
+    with closing(created(picks, "3.37.2")) as connection:
+        connection.execute(insert_statement(picks), (1, 2))
+        found = connection.execute(f"SELECT typeof(created_at), {NOW} - created_at < 60 FROM picks")
+        assert found.fetchone() == ("integer", 1)

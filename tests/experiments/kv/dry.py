@@ -10,7 +10,7 @@ from typing import Any
 from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
-from sqlstress.experiments.kv.acks import Area, shape_of
+from sqlstress.experiments.kv.acks import Area, area_of
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
@@ -71,8 +71,7 @@ class Recorder:
 
     def area(self, worker: int = 1) -> Area:
         """Return a worker's area as the parent sees it."""
-        words = memoryview(self.work.shared[0]).cast("B").cast("q")
-        return Area(words, shape_of(self.case, self.case.spec.key_space), worker)
+        return area_of(self.case, self.work.shared[0], worker)
 
 
 def rows_of(call: Call) -> list[tuple[Any, Any]]:

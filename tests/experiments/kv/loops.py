@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.pool import Pool
+from sqlstress.engine.values import Values
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.kv.acks import Area, shape_of
+from sqlstress.experiments.kv.acks import area_of
 from sqlstress.experiments.kv.experiment import Load
-from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE
-from tests.experiments.measured import Measured
+from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE
+from tests.experiments.measured import Measured, rejected
 
 LOOPS = ("native", "python")
 KEYS = 120
@@ -32,14 +36,9 @@ KILLED = [
 ]
 
 
-def area_of(done: Measured, worker: int) -> Area:
-    """Return where a worker was acknowledged what it did."""
-    return Area(memoryview(done.work.shared[0]).cast("B").cast("q"), shape_of(done.case, KEYS), worker)
-
-
 def told(done: Measured) -> tuple[Any, ...]:
     """Return what the first worker was told, and what it counted."""
-    area, totals = area_of(done, 1), done.ended[0].done.totals  # type: ignore[union-attr]
+    area, totals = area_of(done.case, done.work.shared[0], 1), done.ended[0].done.totals  # type: ignore[union-attr]
     acknowledged = area.sequences.tolist(), area.counts.tolist(), area.meta[0]
     return *acknowledged, totals.operations, totals.rows, sum(totals.bins)
 
@@ -73,3 +72,27 @@ def killing(seed: int) -> Callable[[Pool], None]:
         pool._processes[1].kill()
 
     return kill
+
+
+def meddling(
+    folder: Path, seconds: float, change: Callable[[sqlite3.Connection], None]
+) -> Callable[[Pool], None]:
+    """Return what changes the database over and over, for so long."""
+
+    def meddle(_pool: Pool) -> None:
+        until = time.monotonic() + seconds
+        with closing(sqlite3.connect(folder / "kv.db", timeout=10, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = off")
+            while time.monotonic() < until:
+                change(connection)
+
+    return meddle
+
+
+def take_back_one(done: Measured) -> None:
+    """Take back a write of the second worker, who was killed: it is held against the store."""
+    values, rows = Values(SALT, 8), done.rows("SELECT key, value FROM kv")
+    lost = [key for key, value in rows if (stamp := values.read(value)) and stamp.worker == 2]
+    assert lost
+    done.execute("UPDATE kv SET value = ? WHERE key = ?", values.maker(0)(lost[0]), lost[0])
+    rejected(done.verdict(), "last write", f"key {lost[0]} ")

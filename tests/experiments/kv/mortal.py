@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Iterator
 from typing import Any
 
+from sqlstress.experiments.kv.acks import Area
+
 
 class Killed(Exception):
     """The process is gone; what it had stored by then stays."""
@@ -49,3 +51,9 @@ class MortalWords:
 def shared_words(count: int) -> Any:
     """Return words as the parent sees them."""
     return memoryview(array("q", bytes(8 * count)))
+
+
+def entered(area: Area) -> dict[int, tuple[int, int, int]]:
+    """Return the acknowledged writes of an area: slot → (sequence number, begin, end)."""
+    columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
+    return {slot: words for slot, words in enumerate(columns) if words[0]}

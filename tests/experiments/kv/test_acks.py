@@ -1,23 +1,41 @@
-"""What a worker was told stays in shared memory, whenever it dies."""
+"""What a worker was told stays in shared memory, whenever it dies; and when its writes began and ended, from
+the loop to the proof, also where workers are idle between them, as they are at a rate."""
 
 from __future__ import annotations
 
 import itertools
 from array import array
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
 from sqlstress.engine.protocols import Stamps
+from sqlstress.engine.values import Stamp
 from sqlstress.errors import Interrupted
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.acks import COUNTERS, UNTRACKED, Area, Shape, Slots, latest_begins, tracked
+from sqlstress.experiments.kv.acks import (
+    COUNTERS,
+    UNTRACKED,
+    Area,
+    Shape,
+    Slots,
+    area_of,
+    latest_begins,
+    tracked,
+)
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report.case import Case
-from tests.experiments.kv.mortal import Killed, MortalWords, shared_words
+from sqlstress.experiments.kv.work import History
+from sqlstress.report.case import Arrivals, Case
+from tests.engine.fakes import FakeClock, idling
+from tests.experiments.kv.dry import NOWHERE, SALT
+from tests.experiments.kv.mortal import Killed, MortalWords, entered, shared_words
+from tests.halves import open_source, open_work
 from tests.pulses import Pulses, nothing
 
 SLOTS = 6
@@ -71,11 +89,6 @@ def work(area: Area, chunks: Chunks, told: Told) -> None:
         first += len(chunk) * width
 
 
-def entered(area: Area) -> dict[int, tuple[int, int, int]]:
-    columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
-    return {slot: words for slot, words in enumerate(columns) if words[0]}
-
-
 def chunks_of(width: int) -> st.SearchStrategy[Chunks]:
     slots = st.lists(st.integers(0, SLOTS - 1), min_size=width, max_size=width, unique=True)
     with_marks = st.lists(st.sampled_from([UNTRACKED, *range(SLOTS)]), min_size=width, max_size=width)
@@ -85,6 +98,10 @@ def chunks_of(width: int) -> st.SearchStrategy[Chunks]:
 
 def shape_for(width: int, idle: bool = False) -> Shape:
     return Shape(width, LONGEST, SLOTS, 0, idle)
+
+
+def area_for(width: int = 1) -> Area:
+    return Area(shared_words(shape_for(width).words), shape_for(width), worker=1)
 
 
 def stamp(area: Area, begins: list[int], ends: list[int]) -> None:
@@ -107,19 +124,6 @@ def lived(shape: Shape, chunks: Chunks, stores: int) -> tuple[Area, Told, bool]:
 @pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
 @pytest.mark.parametrize("width", [1, 3])
 @given(data=st.data())
-def test_a_workers_area_holds_its_last_write_to_each_slot(
-    width: int, idle: bool, data: st.DataObject
-) -> None:
-    shape = shape_for(width, idle)
-    area, told, _ = lived(shape, data.draw(chunks_of(width)), IMMORTAL)
-    assert entered(area) == told.writes
-    assert list(area.settle_after_death()) == []
-    assert entered(area) == told.writes
-
-
-@pytest.mark.parametrize("idle", [False, True], ids=["closed", "idle"])
-@pytest.mark.parametrize("width", [1, 3])
-@given(data=st.data())
 def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
     width: int, idle: bool, data: st.DataObject
 ) -> None:
@@ -127,10 +131,12 @@ def test_whatever_store_a_worker_dies_at_its_area_says_what_it_was_told(
     survived, stores = False, 0
     while not survived:
         area, told, survived = lived(shape, chunks, stores)
+        if survived:
+            assert entered(area) == told.writes
         unknown = set(area.settle_after_death())
         assert entered(area) == told.writes
         assert unknown >= told.in_doubt
-        assert len(unknown) <= width
+        assert len(unknown) <= (0 if survived else width)
         assert unknown.isdisjoint(sequence for sequence, _, _ in told.writes.values())
         again = set(area.settle_after_death())
         assert (entered(area), again) == (told.writes, unknown)
@@ -146,7 +152,7 @@ def test_nobody_elses_words_are_touched() -> None:
 
 
 def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
-    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
+    area = area_for()
     work(area, [[[4]]], Told())
     announce(area, [4, 4], 2, 2)
     stamp(area, [200], [210])
@@ -156,45 +162,38 @@ def test_a_write_that_was_given_up_leaves_the_earlier_one_in_force() -> None:
     assert entered(area) == {4: (1, 100, 110)}
 
 
-def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt() -> None:
-    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
-    announce(area, [3, UNTRACKED, 3], 7, 3)
-    stamp(area, [50], [60, 70])
-    assert list(area.settle_after_death()) == [9]
-    assert entered(area) == {3: (7, 50, 60)}
+def test_a_worker_that_dies_before_its_stamp_leaves_a_write_in_doubt_but_no_read() -> None:
+    for done, in_doubt in ([60, 70], [9]), ([60], []):
+        area = area_for()
+        announce(area, [3, UNTRACKED, 3], 7, 3)
+        stamp(area, [50], done)
+        assert list(area.settle_after_death()) == in_doubt
+        assert entered(area) == {3: (7, 50, 60)}
 
 
-def test_a_worker_that_dies_in_a_read_leaves_nothing_in_doubt() -> None:
-    area = Area(shared_words(shape_for(1).words), shape_for(1), worker=1)
-    announce(area, [3, UNTRACKED, 3], 7, 3)
-    stamp(area, [50], [60])
-    assert list(area.settle_after_death()) == []
-
-
-def test_all_rows_of_a_batch_begin_and_end_together() -> None:
-    shape = shape_for(3)
-    area = Area(shared_words(shape.words), shape, worker=1)
+def test_all_rows_of_a_batch_begin_and_end_together_and_are_in_doubt_as_a_whole() -> None:
+    area = area_for(3)
     work(area, [[[0, 1, 2], [2, 3, UNTRACKED]]], Told())
     assert entered(area) == {0: (1, 100, 110), 1: (2, 100, 110), 2: (4, 110, 120), 3: (5, 110, 120)}
-
-
-@pytest.mark.parametrize("width", range(1, SLOTS + 1))
-def test_every_row_of_a_batch_of_any_width_has_the_stamps_of_its_operation(width: int) -> None:
-    area, slots = Area(shared_words(shape_for(width).words), shape_for(width), worker=1), [*range(width)]
-    work(area, [[slots, slots]], Told())
-    assert entered(area) == {slot: (width + 1 + slot, 110, 120) for slot in slots}
-
-
-def test_a_batch_under_way_is_in_doubt_as_a_whole() -> None:
-    shape = shape_for(3)
-    area = Area(shared_words(shape.words), shape, worker=1)
+    area = area_for(3)
     announce(area, [0, 1, 2, 2, 3, 4, 4, 5, 0], 1, 3)
     stamp(area, [100], [110])
     assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
 
 
+@pytest.mark.parametrize("width", range(1, SLOTS + 1))
+def test_every_row_of_a_batch_of_any_width_has_the_stamps_of_its_operation(width: int) -> None:
+    area, slots = area_for(width), [*range(width)]
+    work(area, [[slots, slots]], Told())
+    assert entered(area) == {slot: (width + 1 + slot, 110, 120) for slot in slots}
+
+
+def shape_of(keys: int, batch: int = 1, update_ratio: float = 0.0, **more: Any) -> Shape:
+    return acks.shape_of(Case(spec=Load(key_space=keys, batch=batch, update_ratio=update_ratio), **more))
+
+
 def test_of_a_whole_chunk_of_which_nothing_was_done_the_first_operation_is_in_doubt() -> None:
-    shape = acks.shape_of(Case(), 2000)
+    shape = shape_of(2000)
     area = Area(shared_words(shape.words), shape, worker=1)
     announce(area, list(range(shape.operations)), 1, shape.operations)
     assert area.settle_after_death() == {1: 0}
@@ -206,7 +205,6 @@ def test_slots_are_places_of_a_permutation_of_the_keys(keys: int, slots: int) ->
     mapping = Slots(keys, slots)
     found = [mapping.slot(number) for number in range(keys)]
     assert sorted(slot for slot in found if slot != UNTRACKED) == list(range(slots))
-    assert mapping.covered() == slots / keys
     assert mapping.all_tracked is (slots == keys)
 
 
@@ -218,16 +216,10 @@ def test_a_tracked_subset_is_no_stretch_of_neighbours(keys: int) -> None:
     assert max(gaps) < 40
 
 
-def test_with_room_for_all_keys_every_one_is_tracked() -> None:
-    shape = acks.shape_of(Case(concurrency=8), 100_000)
-    assert shape.slots == 100_000
-    assert Slots(100_000, shape.slots).covered() == 1
-
-
 @pytest.mark.parametrize("concurrency", [1, 8, 256, 1024])
 @pytest.mark.parametrize("keys", [10**5, 10**7, 10**8])
 def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, keys: int) -> None:
-    shape = acks.shape_of(Case(concurrency=concurrency), keys)
+    shape = shape_of(keys, concurrency=concurrency)
     assert isinstance(shape.slots, int)
     assert 0 < shape.slots <= keys
     assert concurrency * 24 * shape.slots <= acks.MEMORY_BUDGET
@@ -238,15 +230,20 @@ def test_the_memory_of_all_workers_stays_within_the_budget(concurrency: int, key
 
 @pytest.mark.parametrize(("batch", "operations"), [(1, 1024), (3, 341), (100, 10), (10_000, 8)])
 def test_a_chunk_has_as_many_rows_with_batches_as_without(batch: int, operations: int) -> None:
-    shape = acks.shape_of(Case(spec=Load(batch=batch)), 100_000)
+    shape = shape_of(100_000, batch)
     assert (shape.width, shape.operations) == (batch, operations)
 
 
 @pytest.mark.parametrize(("update_ratio", "counters"), [(0.0, 0), (0.5, 5 * COUNTERS)])
 def test_counters_have_words_only_where_there_are_updates(update_ratio: float, counters: int) -> None:
-    shape = acks.shape_of(Case(buckets=5, spec=Load(update_ratio=update_ratio)), 10)
+    shape = shape_of(10, update_ratio=update_ratio, buckets=5)
     assert shape.counters == counters
     assert len(Area(shared_words(shape.words), shape, 1).counts) == counters
+
+
+def test_each_set_of_the_published_script_has_a_slot_and_its_worker_is_never_idle() -> None:
+    assert acks.shape_of(Case(workload="classic", ops=60, concurrency=3)) == Shape(1, acks.CHUNK_ROWS, 60, 0)
+    assert acks.shape_of(Case(workload="classic")).slots == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -270,3 +267,103 @@ def test_who_stops_it_need_not_wait_until_all_slots_have_been_compared() -> None
     assert whole.count >= 5
     with pytest.raises(Interrupted):
         latest_begins(areas, Pulses(stop_at=whole.count))
+
+
+# When writes began and ended.
+
+
+GAP_NS = 30
+ONLY_KEY = 0
+
+
+class Workers:
+    """Two workers who replace the only key: `run` makes one do so, for so many nanoseconds each time."""
+
+    def __init__(self, arrivals: Arrivals | None = None) -> None:
+        spec = Load(read_ratio=0.0, key_space=1)
+        self.case = Case(driver="dry", spec=spec, concurrency=2, arrivals=arrivals)
+        work: Any = open_work(self.case, NOWHERE, SALT, {})
+        work.prepare(nothing)
+        self.shared = work.shared
+        self.areas = [area_of(self.case, self.shared[0], worker) for worker in (1, 2)]
+
+    def run(self, worker: int, start_ns: int, writes: list[int], dies: bool = False) -> Totals:
+        """Let a worker do its writes, and perhaps die in the one after them.
+
+        Where it may be idle it is so before each write, for GAP_NS.
+        """
+        clock, lengths = FakeClock(start_ns), iter(writes)
+
+        def put(_params: object) -> None:
+            length = next(lengths, None)
+            if length is None:
+                raise Killed
+            clock.now += length
+
+        source: Any = open_source(self.case, NOWHERE, worker, SALT, self.shared)
+        source.store.puts = [put]
+        window, limit = Window(0, 0, FOREVER_NS), None if dies else len(writes)
+        loop = idling(clock, GAP_NS) if source.shape.idle else closed_loop(source)
+        return timed_loop(source, window, limit, [0], [0], loop, clock)
+
+    def objection(self, found: Stamp, unknown: dict[Stamp, int] | None = None) -> str | None:
+        """Return what the proof says of a write that was found at the key."""
+        history = History(
+            [area.sequences for area in self.areas],
+            [area.begins for area in self.areas],
+            [area.ends for area in self.areas],
+            latest_begins(self.areas, nothing),
+            unknown or {},
+        )
+        return history.objection(ONLY_KEY, found)
+
+
+@pytest.fixture
+def idlers() -> Workers:
+    return Workers(Arrivals(1000))
+
+
+@pytest.mark.parametrize("writes", [1, 8, 9, 20])
+def test_in_a_closed_loop_a_killed_worker_has_left_when_its_last_write_began(writes: int) -> None:
+    workers = Workers()
+    with pytest.raises(Killed):
+        workers.run(2, 100, [10] * writes, dies=True)
+    area = workers.areas[1]
+    assert list(area.settle_after_death()) == [writes + 1]
+    ended = 100 + 10 * writes
+    assert (area.begins[ONLY_KEY], area.ends[ONLY_KEY]) == (ended - 10, ended)
+
+
+STALE = "holds worker 1's write 1, but worker 2's write 2 began after that one completed"
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["alive", "killed"])
+@pytest.mark.parametrize(
+    ("length", "objection"), [(19, STALE), (20, None), (25, None)], ids=["before", "at", "after"]
+)
+def test_a_write_began_at_its_own_begin_and_not_when_the_one_before_it_ended(
+    idlers: Workers, dies: bool, length: int, objection: str | None
+) -> None:
+    idlers.run(1, 90, [length])  # from 120 on
+    with suppress(Killed):
+        idlers.run(2, 70, [10, 10], dies)  # 100 to 110, 140 to 150
+    unknown = {Stamp(2, sequence): slot for sequence, slot in idlers.areas[1].settle_after_death().items()}
+    assert list(unknown) == ([Stamp(2, 3)] if dies else [])
+    assert [idlers.areas[1].begins[ONLY_KEY], idlers.areas[1].ends[ONLY_KEY]] == [140, 150]
+    assert idlers.objection(Stamp(1, 1), unknown) == objection
+    assert idlers.objection(Stamp(2, 2), unknown) is None
+
+
+def test_a_write_under_way_when_its_worker_died_has_its_own_begin(idlers: Workers) -> None:
+    with pytest.raises(Killed):
+        idlers.run(2, 70, [10, 10], dies=True)
+    begins, ends = idlers.areas[1].stamps
+    assert [*zip(begins[:3], ends[:3], strict=True)] == [(100, 110), (140, 150), (180, 0)]
+
+
+def test_idle_time_is_in_no_latency(idlers: Workers) -> None:
+    totals = idlers.run(1, 1_000, [10] * 40)
+    assert totals.operations == {"replace": 40}
+    assert totals.largest_ns == {"replace": 10}
+    assert (totals.longest_wait_ns, totals.harness_ns) == (10, 0)
+    assert (totals.first_ns, totals.last_ns) == (1_000 + GAP_NS, 1_000 + 40 * (GAP_NS + 10))

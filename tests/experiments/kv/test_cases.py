@@ -1,4 +1,4 @@
-"""Tests of the way from flags or a TOML file to Cases."""
+"""The way from flags or a TOML file to Cases, and to the loop that drives them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.analysis.baseline import check
+from sqlstress.analysis.comparison import compare
+from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
+from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.show.text import report_text
+from sqlstress.studies.slices import check_loops
+from sqlstress.targets import sqlite
 from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
+from tests.render.variants import EXAMPLE, with_case
 
 KNOWN = ", ".join(PLANNED)
 """The workloads that a plan can name."""
@@ -67,7 +75,7 @@ WRITTEN: dict[str, list[Any]] = {
 """Values of every option that are right by themselves."""
 
 TEXTS = st.text(max_size=20) | st.sampled_from([text for texts in WRITTEN.values() for text in texts])
-GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS, max_size=6)
+GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS | anything, max_size=6)
 
 
 def one(**given: Any) -> Case:
@@ -84,14 +92,6 @@ def refused(given: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def assert_can_be_carried_out(case: Case) -> None:
-    assert case.spec.read_ratio + case.spec.update_ratio <= 1 + 1e-9
-    assert case.workload == "classic" or case.spec.batch <= case.spec.key_space
-    assert case.ops is not None or case.duration_s > 0
-    assert case.warmup_s >= 0
-    hash(case)
-
-
 LOOP = "python" if lacks("sqlite3") else "native"
 """What drives a load of which nothing else is said, here."""
 PLANNED_ONE = Case(duration_s=0.3, warmup_s=0.1, repeat=5, spec=Load(loop=LOOP))
@@ -103,20 +103,19 @@ def test_without_options_the_main_job_is_planned() -> None:
     assert cases == tuple(replace(PLANNED_ONE, concurrency=processes, seed=7) for processes in range(1, 9))
 
 
-def test_a_number_of_operations_is_asked_for_once() -> None:
+def test_a_number_of_operations_is_asked_for_once_without_a_warm_up() -> None:
     assert one(ops="100").repeat == one(preset="classic").repeat == 1
     assert one(ops="100", repeat="3").repeat == one(preset="classic", repeat="3").repeat == 3
+    assert (one(ops="100").ops, one(ops="100").warmup_s) == (100, 0.0)
 
 
-def test_layouts_are_outside_and_concurrencies_inside() -> None:
-    cases = cases_of({"concurrency": "1,4", "buckets": "20,1"})
-    assert [(case.buckets, case.concurrency) for case in cases] == [(20, 1), (20, 4), (1, 1), (1, 4)]
-
-
-def test_rates_are_innermost_and_each_makes_a_case() -> None:
-    cases = cases_of({"concurrency": "1,4", "rate": "500,900", "arrival": "even", "latency-limit": "50ms"})
-    assert [(case.concurrency, case.arrivals) for case in cases] == [
-        (processes, Arrivals(rate, "even", 0.05)) for processes in (1, 4) for rate in (500, 900)
+def test_layouts_are_outside_then_come_concurrencies_and_rates() -> None:
+    given = {"concurrency": "1,4", "buckets": "20,1", "rate": "500,900", "arrival": "even"}
+    assert [(case.buckets, case.concurrency, case.arrivals) for case in cases_of(given)] == [
+        (buckets, processes, Arrivals(rate, "even"))
+        for buckets in (20, 1)
+        for processes in (1, 4)
+        for rate in (500, 900)
     ]
 
 
@@ -129,29 +128,16 @@ def test_every_option_arrives_where_it_belongs() -> None:
         pragma=("temp_store=memory", "cell_size_check=on"), busy_timeout="1500ms", busy="fair",
         driver="apsw", verify="full", seed="99", loop="python",
     )  # fmt: skip
+    settings = Settings(
+        journal_mode="truncate", synchronous="extra", fullfsync=True, wal_autocheckpoint=200, page_size=8192,
+        cache_size=-4000, mmap_size=65536, pragmas=(("temp_store", "memory"), ("cell_size_check", "on")),
+        busy_timeout_ms=1500, busy="fair",
+    )  # fmt: skip
     assert case == Case(
-        driver="apsw",
-        concurrency=3,
-        buckets=7,
-        duration_s=1.5,
-        warmup_s=0.25,
-        repeat=4,
-        seed=99,
-        verify="full",
-        settings=Settings(
-            journal_mode="truncate",
-            synchronous="extra",
-            fullfsync=True,
-            wal_autocheckpoint=200,
-            page_size=8192,
-            cache_size=-4000,
-            mmap_size=65536,
-            pragmas=(("temp_store", "memory"), ("cell_size_check", "on")),
-            busy_timeout_ms=1500,
-            busy="fair",
-        ),
+        driver="apsw", concurrency=3, buckets=7, duration_s=1.5, warmup_s=0.25, repeat=4, seed=99,
+        verify="full", settings=settings,
         spec=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred", loop="python"),
-    )
+    )  # fmt: skip
 
 
 NEEDED = {
@@ -173,13 +159,10 @@ def test_every_option_has_an_effect_of_its_own() -> None:
             assert cases_of({**plain, name: values[-1]}) != cases_of(plain), name
 
 
-def test_a_checkpointer_takes_the_checkpoints_from_the_workers() -> None:
+def test_a_checkpointer_takes_the_checkpoints_from_the_workers_and_a_pinned_reader_does_not() -> None:
     case = one(checkpointer="restart", checkpoint_interval="50ms")
     assert case.spec.checkpointing == Checkpointing("restart", 0.05, False)
     assert case.settings.wal_autocheckpoint == 0
-
-
-def test_a_pinned_reader_leaves_the_checkpoints_to_the_workers() -> None:
     case = one(pinned_reader=True)
     assert case.spec.checkpointing == Checkpointing("none", 0.02, True)
     assert case.settings.wal_autocheckpoint is None
@@ -191,39 +174,27 @@ def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
     assert first[0].seed != second[0].seed
 
 
-def test_a_fixed_count_has_no_warm_up() -> None:
-    case = one(ops="100")
-    assert (case.ops, case.warmup_s) == (100, 0.0)
-
-
 @pytest.mark.parametrize(
     ("given_options", "said"),
     [
-        ({"concurrency": "0"}, "--concurrency: '0' does not lie within 1-1024"),
-        (
-            {"read-ratio": "0.7", "update-ratio": "0.4"},
-            "--read-ratio and --update-ratio add up to more than 1",
-        ),
+        ({"concurrency": "0"}, "--concurrency: '0' is not within 1-1024"),
+        ({"read-ratio": "0.7", "update-ratio": "0.4"}, "--update-ratio add up to more than 1"),
         ({"batch": "11", "key-space": "10"}, "--batch is larger than --key-space"),
-        ({"ops": "5", "duration": "1s"}, "leave out --ops or --duration"),
-        ({"ops": "5", "rate": "9"}, "--rate needs a window: leave out --ops or --rate"),
-        ({"arrival": "even"}, "--arrival is for operations that are due at a rate: add --rate"),
-        ({"latency-limit": "1s"}, "--latency-limit is for operations that are due at a rate"),
-        ({"preset": "classic", "rate": "9"}, "--rate contradicts --preset classic"),
-        ({"ops": "5", "warmup": "1s"}, "leave out --ops or --warmup"),
-        ({"pragma": ("locking_mode=EXCLUSIVE",)}, "use it with --concurrency 1 only"),
+        ({"ops": "5", "duration": "1s"}, "Leave out --ops or --duration"),
+        ({"ops": "5", "rate": "9"}, "--rate needs a window. Leave out --ops or --rate"),
+        ({"arrival": "even"}, "--arrival needs an open loop. Add --rate"),
+        ({"ops": "5", "warmup": "1s"}, "Leave out --ops or --warmup"),
+        ({"pragma": ("locking_mode=EXCLUSIVE",)}, "Use --concurrency 1"),
         ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),
-        ({"begin": "deferred"}, "--begin is of transactions of several statements: give --batch"),
+        ({"begin": "deferred"}, "--begin needs transactions of several statements. Add --batch"),
         ({"checkpointer": "passive", "journal-mode": "delete"}, "--checkpointer needs a WAL"),
-        ({"pinned-reader": True, "journal-mode": "delete"}, "--pinned-reader needs a WAL"),
         ({"pinned-reader": True, "driver": "dry"}, "--pinned-reader needs a database"),
-        ({"checkpointer": "passive", "wal-autocheckpoint": "10"}, "leave out --wal-autocheckpoint"),
+        ({"checkpointer": "passive", "wal-autocheckpoint": "10"}, "Leave out --wal-autocheckpoint"),
         (
             {"concurrency": "1", "checkpointer": "passive", "pragma": ("locking_mode=exclusive",)},
-            "--checkpointer is a process of its own",
+            "--checkpointer is a further process",
         ),
-        ({"concurrency": "1-1000", "buckets": "1,2"}, "more than 1,000 cases: split"),
-        ({"concurrency": "1-1024", "buckets": "1-10000"}, "more than 1,000 cases"),
+        ({"concurrency": "1-1000", "buckets": "1,2"}, "more than 1,000 cases. Split"),
     ],
 )
 def test_what_cannot_be_carried_out_says_why(given_options: dict[str, Any], said: str) -> None:
@@ -235,7 +206,7 @@ def test_one_process_may_lock_the_files_for_itself() -> None:
 
 
 @given(GIVEN)
-def test_any_command_line_is_a_plan_or_refused_in_a_line(given_options: dict[str, str]) -> None:
+def test_any_values_of_options_are_a_plan_or_refused_in_a_line(given_options: dict[str, Any]) -> None:
     try:
         cases = cases_of(given_options)
     except UsageError as error:
@@ -244,7 +215,11 @@ def test_any_command_line_is_a_plan_or_refused_in_a_line(given_options: dict[str
         return
     assert 1 <= len(cases) <= MOST_CASES
     for case in cases:
-        assert_can_be_carried_out(case)
+        assert case.spec.read_ratio + case.spec.update_ratio <= 1 + 1e-9
+        assert case.workload == "classic" or case.spec.batch <= case.spec.key_space
+        assert case.ops is not None or case.duration_s > 0
+        assert case.warmup_s >= 0
+        hash(case)
 
 
 # The published script
@@ -254,13 +229,9 @@ def test_the_published_script_is_reproduced() -> None:
     cases = cases_of({"preset": "classic", "buckets": "1,20", "seed": 5})
     assert len(cases) == 16
     case = cases[-1]
-    assert (case.workload, face_of(case).words.unit, case.concurrency, case.buckets) == (
-        "classic",
-        "pair",
-        8,
-        20,
-    )
-    assert (case.ops, case.warmup_s, case.settings.synchronous) == (5000, 0.0, None)
+    assert (case.workload, face_of(case).words.unit) == ("classic", "pair")
+    assert (case.concurrency, case.buckets, case.ops, case.warmup_s) == (8, 20, 5000, 0.0)
+    assert case.settings.synchronous is None
     assert (case.settings.journal_mode, case.settings.busy_timeout_ms) == ("wal", 60_000)
     assert case.spec.begin == "deferred"
 
@@ -276,30 +247,16 @@ def test_the_published_script_allows_no_contradiction(name: str) -> None:
     assert said.endswith("Leave one of them out.")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ops", "5000"),
-        ("warmup", "0s"),
-        ("read-ratio", "0.5"),
-        ("value-size", "8"),
-        ("begin", "deferred"),
-        ("journal-mode", "WAL"),
-        ("busy-timeout", "1m"),
-        ("busy", "default"),
-        ("pragma", ()),
-    ],
-)
-def test_the_published_script_allows_what_it_does_anyway(name: str, value: Any) -> None:
-    assert one(preset="classic", seed=1) == one(preset="classic", seed=1, **{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("concurrency", "3"), ("buckets", "5"), ("repeat", "2"), ("driver", "apsw"), ("verify", "none")],
-)
-def test_the_published_script_leaves_the_rest_free(name: str, value: str) -> None:
-    assert one(preset="classic", seed=1) != one(preset="classic", seed=1, **{name: value})
+def test_the_published_script_allows_what_it_does_anyway_and_leaves_the_rest_free() -> None:
+    plain = one(preset="classic", seed=1)
+    same = {"ops": "5000", "warmup": "0s", "read-ratio": "0.5", "value-size": "8", "begin": "deferred"}
+    same |= {"journal-mode": "WAL", "busy-timeout": "1m", "busy": "default"}
+    for name, value in same.items():
+        assert one(preset="classic", seed=1, **{name: value}) == plain
+    assert one(preset="classic", seed=1, pragma=()) == plain
+    free = {"concurrency": "3", "buckets": "5", "repeat": "2", "driver": "apsw", "verify": "none"}
+    for name, value in free.items():
+        assert one(preset="classic", seed=1, **{name: value}) != plain
 
 
 # Plans in TOML
@@ -336,20 +293,12 @@ def test_a_plan_has_defaults_and_cases(tmp_path: Path) -> None:
         read-ratio = 0.9
         pragma = ["temp_store=memory"]
     """
-    normal = Settings(synchronous="normal")
-    assert planned(tmp_path, text) == (
-        replace(PLANNED_ONE, concurrency=1, seed=3, settings=normal),
-        replace(PLANNED_ONE, concurrency=4, seed=3, settings=normal),
-        replace(PLANNED_ONE, concurrency=5, seed=3, settings=normal),
-        replace(
-            PLANNED_ONE,
-            concurrency=2,
-            buckets=20,
-            seed=3,
-            settings=Settings(fullfsync=True, pragmas=(("temp_store", "memory"),)),
-            spec=Load(read_ratio=0.9, loop=LOOP),
-        ),
-    )
+    normal = replace(PLANNED_ONE, seed=3, settings=Settings(synchronous="normal"))
+    full = Settings(fullfsync=True, pragmas=(("temp_store", "memory"),))
+    *first, last = planned(tmp_path, text)
+    assert first == [replace(normal, concurrency=processes) for processes in (1, 4, 5)]
+    load = Load(read_ratio=0.9, loop=LOOP)
+    assert last == replace(normal, concurrency=2, buckets=20, settings=full, spec=load)
 
 
 def test_all_cases_of_a_plan_share_the_seed_that_is_drawn(tmp_path: Path) -> None:
@@ -359,37 +308,29 @@ def test_all_cases_of_a_plan_share_the_seed_that_is_drawn(tmp_path: Path) -> Non
     assert set(seeds[16:]) == {5}
 
 
-def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
-    (case,) = planned(tmp_path, '[[case]]\nworkload = "kv"\npreset = "classic"\nconcurrency = 1\n')
-    assert case.workload == "classic"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", ": a plan needs at least one [[case]]."),
-        ('workload = "kv"', ": a plan needs at least one [[case]]."),
-        ("case = 5", ": a plan needs at least one [[case]]."),
         ("case = [1]", ": a plan needs at least one [[case]]."),
-        ("[case]\nconcurrency = 1", ": a plan needs at least one [[case]]."),
-        ("[[cases]]\nconcurrency = 1", ": a plan needs at least one [[case]]. It has [[cases]]."),
-        ("[[case]]", f", case 1: workload = None is missing or not one of {KNOWN}."),
-        ('[[case]]\nworkload = "none"', f", case 1: workload = 'none' is missing or not one of {KNOWN}."),
-        ("[[case]]\nworkload = 5", f", case 1: workload = 5 is missing or not one of {KNOWN}."),
+        ("[[cases]]\nconcurrency = 1", ": a plan needs at least one [[case]]. It has [[cases]]: rename it."),
+        ("[[case]]", f", case 1: workload is missing. Give one of {KNOWN}."),
+        ('[[case]]\nworkload = "none"', f", case 1: workload = 'none' is not one of {KNOWN}."),
         (
-            'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
-            ", case 2: 'concurency' is not an option of kv. Did you mean concurrency?",
+            '[[case]]\nworkload = "cycle"',
+            f", case 1: workload = 'cycle' is not one of {KNOWN}. Did you mean cycles?",
         ),
         (
-            'workload = "kv"\nbusy_timeout = 1\n[[case]]',
-            ", case 1: 'busy_timeout' is not an option of kv. Did you mean b",
+            '[[case]]\nworkload = "kv"\nbusy = "fiar"',
+            ", case 1: --busy: 'fiar' is not one of default, fair. Did you mean fair?",
+        ),
+        (
+            'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
+            ", case 2: 'concurency' is not an option of kv. D",
         ),
         ('[[case]]\nworkload = "kv"\nxyzzy = 1', ", case 1: 'xyzzy' is not an option of kv."),
         ('[[case]]\nworkload = "kv"\n"\\n" = 1', r", case 1: '\n' is not an option of kv."),
-        (
-            '[[case]]\nworkload = "kv"\nduration = "soon"',
-            ", case 1: --duration: 'soon' is not a duration: write",
-        ),
+        ('[[case]]\nworkload = "kv"\nduration = "soon"', ", case 1: --duration: 'soon' is not a duration: "),
         ('[[case]]\nworkload = "kv"\nconcurrency = true', ", case 1: --concurrency: True is not a number or"),
         ("[[case]]\nworkload = 0x" + "f" * 450, ", case 1: workload = 7144"),
         ("[[case]]\nworkload = " + "[\n" * 300 + "]" * 300, ", case 1: workload = [[[[[["),
@@ -397,7 +338,6 @@ def test_a_plan_can_hold_the_published_script(tmp_path: Path) -> None:
         ('[[case]]\nworkload = "kv"\nops = ' + "9" * 9000, " is not a TOML file: line 3 has more than 500 "),
         ('[[case]]\nworkload = "kv"\nread-ratio = 1e999', ", case 1: --read-ratio: inf is not a share"),
         ("[[case]\n", " is not a TOML file: "),
-        ("\0", " is not a TOML file: "),
         (b"\xff\x00", " is not a TOML file: "),
         ("x = " + "[\n" * 50_000, " is not a TOML file: maximum recursion"),
         ("x = " + "{x = " * 90, " is not a TOML file: "),
@@ -411,54 +351,84 @@ def test_a_plan_that_is_wrong_is_refused_with_the_place(tmp_path: Path, text: st
 
 def test_a_plan_of_too_many_cases_is_refused(tmp_path: Path) -> None:
     text = 'workload = "kv"\nconcurrency = "1-600"\n[[case]]\n[[case]]'
-    with pytest.raises(UsageError, match=r"plan.toml, case 2: these are more than 1,000 cases: split"):
+    with pytest.raises(UsageError, match=r"plan.toml, case 2: the plan has more than 1,000 cases"):
         planned(tmp_path, text)
 
 
-def test_a_plan_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot read the plan .*nope\.toml"):
-        from_toml(tmp_path / "nope.toml")
+def test_a_plan_that_is_not_there_or_a_folder_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "nope.toml", tmp_path):
+        with pytest.raises(UsageError, match="cannot read the plan"):
+            from_toml(path)
 
 
-def test_a_plan_that_is_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read the plan"):
-        from_toml(tmp_path)
+# Which loop drives a load: chosen, fallen back to, told, and never confused with the other.
 
 
-def toml(value: Any) -> str:
-    """Write what Hypothesis drew as TOML, as far as TOML has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        value = value.encode("utf-8", "replace").decode()  # TOML has no half surrogates
-        return '"' + "".join(f"\\U{ord(letter):08x}" for letter in value) + '"'
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml(key)} = {toml(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, int) and abs(value) > 10**300:
-        return hex(value) if value > 0 else "0"
-    return "[]" if value is None else str(value)
+LACKING = "nothing was built"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    given_options=st.dictionaries(
-        st.sampled_from(list(by_name("kv"))) | st.text(max_size=8),
-        TEXTS | anything,
-        max_size=4,
-    )
-)
-def test_any_plan_is_carried_out_or_refused_in_a_line(tmp_path: Path, given_options: dict[str, Any]) -> None:
-    lines = ['[[case]]\nworkload = "kv"']
-    lines += [f"{toml(name)} = {toml(value)}" for name, value in given_options.items() if name != "workload"]
-    path = tmp_path / "plan.toml"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    try:
-        cases = from_toml(path)
-    except UsageError as error:
-        assert len(str(error)) < 240 + len(str(path))
-        assert "\n" not in str(error)
-        return
-    for case in cases:
-        assert_can_be_carried_out(case)
+def loop_of(**given: Any) -> str:
+    (case,) = cases_of({"concurrency": "1", **given})
+    loop: str = case.spec.loop
+    return loop
+
+
+@pytest.fixture
+def lacking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite.TARGET, "lacks_native", lambda driver: LACKING)
+
+
+def driven(loop: str) -> Report:
+    """Return the example report, as if this loop had driven its loads."""
+    return with_case(spec=replace(EXAMPLE.runs[0].case.spec, loop=loop))
+
+
+@pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw", "dry"])
+def test_the_native_loop_drives_a_load_of_which_nothing_else_is_said(driver: str) -> None:
+    assert loop_of(driver=driver) == loop_of(driver=driver, loop="native") == "native"
+    assert loop_of(driver=driver, loop="python") == "python"
+
+
+@pytest.mark.usefixtures("lacking")
+def test_where_there_is_none_python_does_it_is_said_why_and_who_wants_it_is_refused() -> None:
+    (case,) = cases_of({"concurrency": "1"})
+    assert (case.spec.loop, not_native(case)) == ("python", LACKING)
+    with pytest.raises(UsageError, match=rf"--loop native .*sqlite3: {LACKING}\. Use --loop python\."):
+        loop_of(loop="native")
+
+
+def test_nothing_is_said_of_a_loop_that_was_chosen() -> None:
+    (case,) = cases_of({"concurrency": "1", "loop": "python"})
+    assert not_native(case) is None
+    assert not_native(Case(workload="classic")) is None
+
+
+def test_a_report_that_does_not_say_it_is_of_python_s_loop() -> None:
+    text = to_json(EXAMPLE)
+    old = from_json(text.replace(',\n      "loop": "python"', ""))
+    assert '"loop"' in text
+    assert {run.case.spec.loop for run in old.runs} == {"python"}
+
+
+@pytest.mark.parametrize(("loop", "words"), [("native", "native loop"), ("python", "Python loop")])
+def test_the_line_above_the_table_says_which(loop: str, words: str) -> None:
+    assert f"; {words};" in " ".join(report_text(driven(loop)).split())
+
+
+def test_figures_of_both_loops_are_set_in_no_ratio() -> None:
+    both = (("A", driven("python")), ("B", driven("native")))
+    (reasons,) = {table.reasons(1) for table in compare(both).tables}
+    assert reasons == ("what drove the load, the native loop or Python's, differs",)
+    with pytest.raises(UsageError, match="what drove the load"):
+        check(driven("python"), driven("native"), "tps", 0.1)
+
+
+def test_an_a_b_test_of_both_loops_is_one_only_where_an_arm_says_so() -> None:
+    a, b = (Case(spec=replace(Case().spec, loop=loop)) for loop in ("native", "python"))
+    check_loops((a, a), [{}, {}])
+    check_loops((a, b), [{"loop": "native"}, {}])
+    with pytest.raises(UsageError, match=r'A would use the native loop.*--a "--loop python"'):
+        check_loops((a, b), [{}, {}])
+    with pytest.raises(UsageError, match='--b "--loop python"'):
+        check_loops((b, a), [{}, {}])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
+from tests.experiments.kv.loops import meddling, take_back_one
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.pulses import nothing
 from tests.rows import thorough
@@ -50,38 +50,16 @@ def enough(buckets: int = 1) -> Case:
     return replace(case_of(PLAIN, buckets=buckets), ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    return measure(enough(), tmp_path_factory.mktemp("original"))
-
-
-@pytest.fixture
-def measured(original: Measured) -> Iterator[Measured]:
-    """The same measured trial for every test; what a test does to the rows is undone."""
-    before = rows(original)
-    yield original
-    with closing(sqlite3.connect(original.path)) as connection, connection:
-        connection.execute("DELETE FROM kv")
-        connection.executemany("INSERT INTO kv VALUES (?, ?)", before)
-
-
-def written_keys(measured: Measured) -> list[int]:
-    return [key for key, value in rows(measured) if (stamp := VALUES.read(value)) and stamp.worker]
-
-
-def test_an_untouched_store_is_accepted(measured: Measured) -> None:
+def test_an_untouched_store_is_accepted_and_every_single_restored_value_is_caught(tmp_path: Path) -> None:
+    measured = measure(enough(), tmp_path)
     verdict = measured.verdict()
     assert verdict.status == "ok", verdict
     assert {check.name: check.checked for check in verdict.checks}["last write"] == KEYS
-    assert len(written_keys(measured)) > KEYS / 2
-
-
-def test_every_single_restored_value_is_caught(measured: Measured) -> None:
-    keys = written_keys(measured)
+    keys = [key for key, value in rows(measured) if (stamp := VALUES.read(value)) and stamp.worker]
+    assert len(keys) > KEYS / 2
     for key in keys:
         measured.execute("UPDATE kv SET value = ? WHERE key = ?", VALUES.maker(0)(key), key)
-    failed = next(check for check in measured.verdict().checks if check.name == "last write")
-    assert failed.problems == len(keys)
+    assert rejected(measured.verdict(), "last write").problems == len(keys)
 
 
 def test_a_key_in_the_wrong_bucket_is_named(tmp_path: Path) -> None:
@@ -93,38 +71,36 @@ def test_a_key_in_the_wrong_bucket_is_named(tmp_path: Path) -> None:
 
 
 UPDATES = Load(key_space=KEYS, read_ratio=0.2, update_ratio=0.6)
-
-
 BATCHES = Load(key_space=KEYS, read_ratio=0.6, batch=5)
 
 
 @pytest.mark.thorough
 def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
-    case = case_of(BATCHES, duration_s=0.6)
+    case = case_of(BATCHES, duration_s=1.2)
 
-    def tear(_pool: Pool) -> None:
-        chooser = random.Random(1)
-        until = time.monotonic() + 0.7
-        with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
-            while time.monotonic() < until:
-                # The second half of a transaction never came: one key of a pair keeps its old value.
-                key = chooser.randrange(KEYS // 2) * 2
-                connection.execute("UPDATE kv SET value = ? WHERE key = ?", (VALUES.maker(0)(key), key))
+    chooser = random.Random(1)
 
-    rejected(measure(case, tmp_path, tear).verdict(), "torn transactions", "a snapshot of a pair")
+    def tear(connection: sqlite3.Connection) -> None:
+        # The second half of a transaction never came: one key of a pair keeps its old value.
+        key = chooser.randrange(KEYS // 2) * 2
+        connection.execute("UPDATE kv SET value = ? WHERE key = ?", (VALUES.maker(0)(key), key))
+
+    rejected(
+        measure(case, tmp_path, meddling(tmp_path, 0.7, tear)).verdict(),
+        "torn transactions",
+        "a snapshot of a pair",
+    )
 
 
 @pytest.mark.thorough
 def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     case = case_of(Load(key_space=KEYS, read_ratio=0.9), duration_s=0.25)
 
-    def meddle(_pool: Pool) -> None:
-        until = time.monotonic() + 0.35
-        with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
-            while time.monotonic() < until:
-                connection.execute("UPDATE kv SET value = 42 WHERE key = 3")
+    def meddle(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE kv SET value = 42 WHERE key = 3")
 
-    rejected(measure(case, tmp_path, meddle).verdict(), "values read", "a get of key 3 read the value 42")
+    verdict = measure(case, tmp_path, meddling(tmp_path, 0.35, meddle)).verdict()
+    rejected(verdict, "values read", "a get of key 3 read the value 42")
 
 
 @pytest.mark.parametrize(
@@ -145,23 +121,13 @@ def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) 
     assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
-    # …and what it wrote is held against the store.
-    lost = [key for key, value in rows(done) if (stamp := VALUES.read(value)) and stamp.worker == 2]
-    assert lost
-    done.execute("UPDATE kv SET value = ? WHERE key = ?", VALUES.maker(0)(lost[0]), lost[0])
-    rejected(done.verdict(), "last write", f"key {lost[0]} ")
+    take_back_one(done)
 
 
 @pytest.mark.thorough
 def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
-    case = Case(
-        workload="classic",
-        concurrency=2,
-        ops=300,
-        warmup_s=0,
-        settings=Settings(synchronous="off"),
-        spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
-    )
+    load = Load(key_space=(1 << 31) + 1, begin="deferred")
+    case = replace(case_of(load), workload="classic", ops=300, warmup_s=0)
     carry: dict[object, object] = {}
     for salt in (SALT, SALT + 1):
         worked = work_on(case, tmp_path, salt, carry)

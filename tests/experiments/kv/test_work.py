@@ -18,6 +18,7 @@ from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import Pulses, nothing, stopped_everywhere
 from tests.rows import thorough
+from tests.targets.filled import create, locked, open_store
 
 SMALL = Load(key_space=50)
 FRAME = 4096 + 24
@@ -33,8 +34,7 @@ def test_workers_find_a_wal_of_its_working_size(
     tmp_path: Path, autocheckpoint: int | None, frames: int
 ) -> None:
     case = Case(spec=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
-    work.prepare(nothing)
+    work = prepared(case, tmp_path)
     assert wal_bytes(tmp_path) >= frames * FRAME
     worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
     assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
@@ -50,8 +50,7 @@ def test_workers_find_a_wal_of_its_working_size(
 
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
-    work.prepare(nothing)
+    work = prepared(case, tmp_path)
     worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0, None)
     worker.rows("BEGIN EXCLUSIVE")
     worker.rows("ROLLBACK")
@@ -59,6 +58,26 @@ def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> N
     work.connected()
     work.connected()
     work.discard()
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+def test_an_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path) -> None:
+    pytest.importorskip(driver)
+    settings = Settings(busy="fair", busy_timeout_ms=0, wal_autocheckpoint=8)
+    case = Case(driver=driver, settings=settings)
+    create(case, tmp_path, {1: 1})
+    store = open_store(case, tmp_path)
+    with locked(case, files.paths(case, tmp_path)[0]), pytest.raises(Exception, match="locked") as caught:
+        store.puts[0]((1, 2))
+    assert store.was_busy(caught.value)
+    assert store.busy_counts() == (1, 0)
+    store.close()
+
+
+def prepared(case: Case, folder: Path, pulse: Pulse = nothing) -> KeyValueWork:
+    work = KeyValueWork(case, open_place(case, folder), 1, {})
+    work.prepare(pulse)
+    return work
 
 
 def all_alive(case: Case) -> list[Outcome]:
@@ -81,8 +100,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
             assert list(tmp_path.iterdir()) == []
 
     assert stopped_everywhere(prepare) > 8
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
-    work.prepare(nothing)
+    work = prepared(case, tmp_path)
     work.connected()
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
     assert [verdict.status for verdict in verdicts] == ["ok"]
@@ -91,9 +109,8 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
 def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     """Neither where they are written, nor where they are read, nor where they are missed."""
     case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
     preparing, verifying, missing = Pulses(), Pulses(), Pulses()
-    work.prepare(preparing)
+    work = prepared(case, tmp_path, preparing)
     work.connected()
     work.verify(all_alive(case), verifying)
     with files.opened(case, tmp_path / "kv.db") as connection:
@@ -105,8 +122,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
 
 def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
     case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
-    work.prepare(nothing)
+    work = prepared(case, tmp_path)
     work.connected()
     gone = (0, 7, 8, 49)
     for path in files.paths(case, tmp_path):
@@ -118,8 +134,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
 
 def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
     case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
-    work = KeyValueWork(case, open_place(case, tmp_path), 1, {})
-    work.prepare(nothing)
+    work = prepared(case, tmp_path)
     work.connected()
     tracemalloc.start()
     try:

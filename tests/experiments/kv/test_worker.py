@@ -1,4 +1,4 @@
-"""What a worker does to a store, seen by a store that only listens."""
+"""What a worker does to a store that only listens; and what it finds wrong in what it reads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import FAILED
-from sqlstress.engine.values import Stamp
+from sqlstress.engine.values import SALTS, Stamp, Values
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.keys import number_of
 from sqlstress.experiments.kv.partition import bucket_of
-from sqlstress.experiments.kv.worker import KINDS
+from sqlstress.experiments.kv.worker import EXAMPLES, KINDS, ReadCheck
+from sqlstress.report.case import Settings
 from tests.drawing import examples
-from tests.experiments.kv.dry import GET, REPLACE, Call, Recorder, do, rows_of
+from tests.experiments.kv.dry import GET, Call, Recorder, do, rows_of
+from tests.experiments.kv.mortal import entered
 
 OPERATIONS = 20_000
 
@@ -33,17 +36,13 @@ def key_of(call: Call) -> Any:
     return call.params[0]
 
 
-@pytest.mark.parametrize("read_ratio", [0.003, 0.1, 0.5, 0.9, 0.997])
+@pytest.mark.parametrize("read_ratio", [0.0, 0.003, 0.5, 0.997, 1.0])
 def test_the_share_of_gets_is_the_read_ratio(read_ratio: float) -> None:
     gets = kinds_of(Recorder(Load(read_ratio=read_ratio)).run(OPERATIONS))[GET]
     deviation = math.sqrt(read_ratio * (1 - read_ratio) / OPERATIONS)
     # Where the ratio is drawn in steps of 1/256 for each chunk, that adds up to half a step over 200 chunks.
-    assert abs(gets / OPERATIONS - read_ratio) <= 5 * (deviation + 0.5 / 256 / math.sqrt(200))
-
-
-@pytest.mark.parametrize(("read_ratio", "kind"), [(0.0, REPLACE), (1.0, GET)])
-def test_at_the_ends_there_is_only_one_kind(read_ratio: float, kind: str) -> None:
-    assert kinds_of(Recorder(Load(read_ratio=read_ratio)).run(1000)) == {kind: 1000}
+    steps = 0.5 / 256 / math.sqrt(200) if 0 < read_ratio < 1 else 0
+    assert abs(gets / OPERATIONS - read_ratio) <= 5 * (deviation + steps)
 
 
 @settings(max_examples=examples(0.4))
@@ -70,12 +69,6 @@ def test_every_call_goes_to_its_keys_bucket_with_what_its_kind_takes(
         assert len(call.params) == (1 if call.kind == GET else 2)
 
 
-def test_every_key_is_drawn() -> None:
-    calls = Recorder(Load(key_space=40), buckets=3).run(2000)
-    for kind in (GET, REPLACE):
-        assert {key_of(call) for call in calls if call.kind == kind} == set(range(40))
-
-
 @pytest.mark.parametrize("batch", [1, 4, 5])
 @pytest.mark.parametrize("value_size", [8, 20])
 def test_sequence_numbers_ascend_and_are_never_used_again(batch: int, value_size: int) -> None:
@@ -97,15 +90,9 @@ def test_the_seed_the_trial_and_the_worker_make_a_stream_of_their_own() -> None:
     assert stream(worker=1, seed=5) != stream(worker=1, seed=6)
 
 
-def acknowledged(recorder: Recorder) -> dict[int, tuple[int, int, int]]:
-    area = recorder.area()
-    columns = zip(area.sequences.tolist(), area.begins.tolist(), area.ends.tolist(), strict=True)
-    return {slot: words for slot, words in enumerate(columns) if words[0]}
-
-
-@pytest.mark.parametrize("key_type", KEY_TYPES)
-def test_each_keys_last_write_is_acknowledged_with_its_times(key_type: str) -> None:
-    recorder = Recorder(Load(key_space=20, key_type=key_type), buckets=2)
+@pytest.mark.parametrize(("key_type", "batch"), [("int", 1), ("text", 1), ("blob", 1), ("int", 3)])
+def test_each_keys_last_write_is_acknowledged_with_its_times(key_type: str, batch: int) -> None:
+    recorder = Recorder(Load(key_space=50, key_type=key_type, batch=batch), buckets=2)
     chunk = recorder.source.next_chunk(100)
     assert recorder.area().meta[0] == 100, "the chunk is announced before it is done"
     do(recorder.source, chunk)
@@ -116,19 +103,7 @@ def test_each_keys_last_write_is_acknowledged_with_its_times(key_type: str) -> N
             stamp = recorder.values.read(value)
             assert stamp
             expected[number_of(key, key_type)] = (stamp.sequence, index + 1, index + 2)
-    assert acknowledged(recorder) == expected
-
-
-def test_every_row_of_a_batch_is_acknowledged() -> None:
-    recorder = Recorder(Load(key_space=50, batch=3, read_ratio=0.2), buckets=2)
-    do(recorder.source, recorder.source.next_chunk(60))
-    expected = {}
-    for index, call in enumerate(recorder.calls):
-        for key, value in rows_of(call):
-            stamp = recorder.values.read(value)
-            assert stamp
-            expected[key] = (stamp.sequence, index + 1, index + 2)
-    assert acknowledged(recorder) == expected
+    assert entered(recorder.area()) == expected
 
 
 @pytest.mark.parametrize("batch", [1, 3])
@@ -137,22 +112,28 @@ def test_what_was_not_done_any_more_is_not_acknowledged(batch: int) -> None:
     source = recorder.source
     chunk = source.next_chunk(10)
     source.settle(chunk, 4, [None] * 4, back_to_back(1, [2, 3, 4, 5]))
-    assert max(sequence for sequence, _, _ in acknowledged(recorder).values()) == 4 * batch
+    assert max(sequence for sequence, _, _ in entered(recorder.area()).values()) == 4 * batch
 
 
 class Busy(Exception):
     """A lock stayed taken until the time-out."""
 
 
+def giving_up(load: Load, **more: Any) -> Recorder:
+    """Return a worker whose operations may be given up."""
+    recorder = Recorder(load, **more)
+    recorder.source.store.was_busy = lambda error: isinstance(error, Busy)
+    return recorder
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) -> None:
     # So many keys that none of them is written twice.
-    recorder = Recorder(Load(key_space=5000, read_ratio=0.0, batch=batch))
-    recorder.source.store.was_busy = lambda error: isinstance(error, Busy)
+    recorder = giving_up(Load(key_space=5000, read_ratio=0.0, batch=batch))
     chunk = recorder.source.next_chunk(8)
     do(recorder.source, chunk, {3: Busy()})
     assert [index for index, kind in enumerate(chunk.kinds) if kind == FAILED] == [3]
-    told = {Stamp(1, sequence) for sequence, _, _ in acknowledged(recorder).values()}
+    told = {Stamp(1, sequence) for sequence, _, _ in entered(recorder.area()).values()}
     written = set(recorder.stamps(recorder.calls))
     assert told == written
     assert len(written) == 7 * batch
@@ -160,16 +141,39 @@ def test_a_write_that_was_given_up_is_failed_and_not_acknowledged(batch: int) ->
 
 
 @pytest.mark.parametrize(
-    "load", [Load(read_ratio=0.99), Load(read_ratio=0.99, batch=2)], ids=["gets", "pairs"]
+    "load",
+    [Load(read_ratio=0.99), Load(read_ratio=1.0), Load(read_ratio=0.99, batch=2)],
+    ids=["gets", "only gets", "pairs"],
 )
 def test_a_read_that_was_given_up_is_failed_and_not_taken_for_a_wrong_one(load: Load) -> None:
-    recorder = Recorder(load)
-    recorder.source.store.was_busy = lambda error: isinstance(error, Busy)
+    recorder = giving_up(load)
     chunk = recorder.source.next_chunk(20)
     do(recorder.source, chunk, {index: Busy() for index in range(20)})
     assert set(chunk.kinds) == {FAILED}
     findings = recorder.source.findings()
     assert (findings.reads_checked, findings.bad_reads, findings.torn) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("ops", [1000, None])
+def test_a_fixed_amount_of_work_ends_when_no_write_is_possible_for_a_minute(
+    ops: int | None, batch: int
+) -> None:
+    settings = Settings(busy_timeout_ms=5_000)
+    source = giving_up(Load(read_ratio=0.0, batch=batch), settings=settings, ops=ops).source
+
+    def chunk_of_six(given_up: int) -> None:
+        do(source, source.next_chunk(6), {index: Busy() for index in range(given_up)})
+
+    chunk_of_six(6)
+    chunk_of_six(5)  # one was done
+    chunk_of_six(6)
+    chunk_of_six(6)  # a minute, and no longer
+    if ops is None:
+        chunk_of_six(6)
+    else:
+        with pytest.raises(EnvironmentFailure, match="18 writes in a row failed"):
+            chunk_of_six(6)
 
 
 def test_an_error_that_is_not_busy_ends_the_worker() -> None:
@@ -179,18 +183,15 @@ def test_an_error_that_is_not_busy_ends_the_worker() -> None:
 
 
 @pytest.mark.parametrize("load", [Load(), Load(read_ratio=1.0), Load(value_size=50), Load(batch=2)], ids=repr)
-def test_every_value_read_is_checked(load: Load) -> None:
+def test_every_value_read_is_checked_unless_nothing_is(load: Load) -> None:
     recorder = Recorder(load)
     gets = kinds_of(recorder.run(200))[GET]
     findings = recorder.source.findings()
     assert (findings.reads_checked, findings.bad_reads) == (gets, 0)
-
-
-def test_without_proof_nothing_is_checked_or_acknowledged() -> None:
-    recorder = Recorder(Load(), verify="none")
+    recorder = Recorder(load, verify="none")
     recorder.run(200)
     assert recorder.source.findings().reads_checked == 0
-    assert acknowledged(recorder) == {}
+    assert entered(recorder.area()) == {}
 
 
 @pytest.mark.parametrize("read_ratio", [0.5, 1.0])
@@ -216,5 +217,120 @@ def test_with_too_little_memory_a_subset_of_the_keys_is_tracked(
         for call in calls
         if slots.slot(call.params[0]) != acks.UNTRACKED
     }
-    assert {slot: Stamp(1, words[0]) for slot, words in acknowledged(recorder).items()} == expected
+    assert {slot: Stamp(1, words[0]) for slot, words in entered(recorder.area()).items()} == expected
     assert 80 < len(expected) <= 100
+
+
+# What was read.
+
+
+TRIAL, BATCH = 7, 4
+sizes = st.sampled_from([8, 9, 40])
+writers = st.tuples(st.integers(0, 9), st.integers(0, 10**6))
+
+
+def made(size: int, worker: int, sequence: int, trial: int = TRIAL) -> Any:
+    return Values(trial, size).maker(worker)(sequence)
+
+
+def checked(size: int, values: list[Any]) -> ReadCheck:
+    check = ReadCheck(Values(TRIAL, size), BATCH)
+    check.values_read(values, [(key,) for key in range(len(values))])
+    return check
+
+
+@given(sizes, st.lists(writers))
+def test_values_of_the_trial_are_accepted(size: int, written: list[tuple[int, int]]) -> None:
+    findings = checked(size, [made(size, *each) for each in written]).findings
+    assert (findings.reads_checked, findings.bad_reads) == (len(written), 0)
+
+
+@given(sizes, st.integers(1, SALTS - 1), st.integers(0, 4))
+def test_one_value_of_another_trial_among_others_is_found(size: int, distance: int, place: int) -> None:
+    values = [made(size, 1, sequence) for sequence in range(4)]
+    values.insert(place, made(size, 1, 1, TRIAL + distance))
+    findings = checked(size, values).findings
+    assert (findings.reads_checked, findings.bad_reads) == (5, 1)
+    assert findings.bad_read_examples[0].startswith(f"a get of key {place} read the value ")
+
+
+@pytest.mark.parametrize("size", [8, 40])
+@pytest.mark.parametrize("stranger", [None, 0, -1, 1.5, "text", b"", b"x" * 40, b"x" * 8, 2**62])
+def test_what_nobody_wrote_is_found(size: int, stranger: object) -> None:
+    findings = checked(size, [made(size, 1, 1), stranger]).findings
+    assert (findings.reads_checked, findings.bad_reads) == (2, 1)
+    assert findings.bad_read_examples[0].startswith("a get of key 1 read ")
+
+
+@pytest.mark.parametrize("cut", [slice(39), slice(8), slice(1, None)])
+def test_a_value_of_another_length_is_found(cut: slice) -> None:
+    whole = made(40, 1, 1)
+    assert checked(40, [whole, whole[cut]]).findings.bad_reads == 1
+    assert checked(40, [whole, whole + b"x"]).findings.bad_reads == 1
+
+
+def test_all_bad_reads_are_counted_and_the_first_ones_told() -> None:
+    findings = checked(8, [None] * 50).findings
+    assert findings.bad_reads == 50
+    assert len(findings.bad_read_examples) == EXAMPLES
+    assert findings.bad_read_examples[0] == "a get of key 0 read nothing"
+
+
+def pair_of(size: int, *written: tuple[int, int]) -> list[tuple[Any, Any]]:
+    return [(key, made(size, *each)) for key, each in enumerate(written)]
+
+
+def torn(size: int, rows: list[tuple[Any, Any]]) -> int:
+    check = ReadCheck(Values(TRIAL, size), BATCH)
+    check.pair_read(rows)
+    assert check.findings.pairs_checked == 1
+    assert len(check.findings.torn_examples) == check.findings.torn
+    return check.findings.torn
+
+
+WHOLE: dict[str, tuple[tuple[int, int], ...]] = {
+    "both preloaded": ((0, 17), (0, 99)),
+    "one batch": ((1, 1), (1, 2)),
+    "in either order": ((1, 2), (1, 1)),
+    "the batch's second pair": ((2, 7), (2, 8)),
+    "a later batch": ((2, 4 * 1000 + 1), (2, 4 * 1000 + 2)),
+}
+TORN: dict[str, tuple[tuple[int, int], ...]] = {
+    "one still preloaded": ((0, 17), (1, 1)),
+    "two workers": ((1, 1), (2, 2)),
+    "two workers, the same number": ((1, 1), (2, 1)),
+    "two batches": ((1, 1), (1, 6)),
+    "no neighbours": ((1, 1), (1, 3)),
+    "neighbours of two batches": ((1, 4), (1, 5)),
+    "the same write twice": ((1, 1), (1, 1)),
+    "one row": ((1, 1),),
+    "three rows": ((1, 1), (1, 2), (1, 3)),
+    "no row": (),
+}
+
+
+@pytest.mark.parametrize("size", [8, 40])
+def test_a_pair_of_one_transaction_is_whole_and_any_other_is_torn(size: int) -> None:
+    assert {name: torn(size, pair_of(size, *written)) for name, written in WHOLE.items()} == dict.fromkeys(
+        WHOLE, 0
+    )
+    assert {name: torn(size, pair_of(size, *written)) for name, written in TORN.items()} == dict.fromkeys(
+        TORN, 1
+    )
+
+
+def test_a_pair_with_a_value_that_nobody_wrote_is_torn() -> None:
+    assert torn(8, [(0, made(8, 1, 1)), (1, 42)]) == 1
+    assert torn(8, [(0, made(8, 0, 5)), (1, None)]) == 1
+
+
+def test_a_torn_pair_is_told_with_its_writers() -> None:
+    check = ReadCheck(Values(TRIAL, 8), BATCH)
+    check.pair_read([("a", made(8, 1, 5)), ("b", made(8, 0, 3))])
+    check.pair_read([("a", 42)])
+    check.pair_read([])
+    assert check.findings.torn_examples == [
+        "a snapshot of a pair of one transaction read 'a' by worker 1's write 5 and 'b' by the preload",
+        "a snapshot of a pair of one transaction read 'a' by nobody (42)",
+        "a snapshot of a pair of one transaction read no rows",
+    ]

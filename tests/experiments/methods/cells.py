@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -10,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.engine.loop import FOREVER_NS, Totals, Window, closed_loop, timed_loop
+from sqlstress.engine.pool import plain
 from sqlstress.engine.protocols import Findings, Outcome, Work
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.plain import plain
-from sqlstress.targets.sqlite import files
+from tests.experiments.measured import SALT, OnFiles
 from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
 FAST = Settings(journal_mode="delete", synchronous="off")
-SALT = 7
 PATIENT_S = 60.0
 
 
@@ -41,7 +39,7 @@ def cell(
 
 
 @dataclass
-class Ran:
+class Ran(OnFiles):
     """A cell whose workers have worked one after the other, and whose file has not been looked at."""
 
     case: Case
@@ -58,20 +56,6 @@ class Ran:
     def outcome(self) -> str:
         """How the first worker's operation ended."""
         return self.findings[0].outcome
-
-    @property
-    def path(self) -> Path:
-        (path,) = files.paths(self.case, self.folder)
-        return path
-
-    def rows(self, sql: str) -> list[Any]:
-        with closing(sqlite3.connect(self.path)) as connection:
-            return connection.execute(sql).fetchall()
-
-    def execute(self, sql: str) -> None:
-        """Change the file behind everybody's back."""
-        with closing(sqlite3.connect(self.path)) as connection, connection:
-            assert connection.execute(sql).rowcount > 0
 
 
 def prepared(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:

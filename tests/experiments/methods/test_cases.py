@@ -1,8 +1,9 @@
-"""Tests of the cells that the options of the experiment with methods ask for."""
+"""The cells that the options of the experiment with methods ask for, and those that are needless."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
+from sqlstress.experiment import face_of
 from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, tricks_of
-from sqlstress.plan import cases_of, from_toml
+from sqlstress.plan import cases_of
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from tests.commands import by_name
+from tests.experiments.methods.cells import cell
 from tests.options.test_options import anything
 
 SEED_TABLES = {
@@ -44,9 +48,6 @@ def test_the_default_has_every_column_of_the_published_tables_with_both_drivers(
         cases = tuple(case for case in planned() if case.driver == driver)
         for phase, columns in SEED_TABLES.items():
             assert all(scales(cases, phase, tricks) for tricks in columns)
-
-
-def test_without_options_each_cell_is_measured_in_three_passes() -> None:
     assert {case.repeat for case in planned()} == {3}
 
 
@@ -59,33 +60,22 @@ def test_full_has_the_published_scales() -> None:
     assert scales(cases, "allocate", "SPC + WAL") == list(range(100, 1301, 100))
     queried = [100, 1000, 2000, 4000, 8000, 10_000, 11_000, 12_000, 13_000, 14_000]
     assert scales(cases, "query", "SPC + WAL") == scales(cases, "query", "VALUES") == queried
-
-
-def test_the_default_is_a_part_of_full() -> None:
-    def cells(cases: tuple[Case, ...]) -> set[tuple[object, ...]]:
-        return {(case.driver, tricks_of(case), case.spec.phase, case.spec.scale) for case in cases}
-
-    assert cells(planned()) < cells(planned(full=True))
+    # Without --full a part of them is measured.
+    assert {case.spec for case in planned()} < {case.spec for case in cases}
     assert len(planned()) < 100
 
 
 def test_the_time_outs_are_the_published_ones_unless_one_is_given() -> None:
-    times = {(case.spec.phase, case.spec.name == "SPC", case.spec.timeout_s) for case in planned()}
-    assert times == {
-        ("insert", False, 2.6),
-        ("allocate", False, 2.6),
-        ("allocate", True, 10.0),
-        ("query", False, 10.0),
-        ("query", True, 10.0),
-    }
-    assert {case.spec.timeout_s for case in planned(timeout="500ms") if case.spec} == {0.5}
+    for case in planned():
+        patient = case.spec.phase == "query" or case.spec.name == "SPC"
+        assert case.spec.timeout_s == (10.0 if patient else 2.6)
+    assert {case.spec.timeout_s for case in planned(timeout="500ms")} == {0.5}
 
 
 def test_wal_is_the_journal_mode_and_the_rest_has_sqlites_default() -> None:
     for case in planned():
         assert case.settings.journal_mode == ("wal" if "WAL" in tricks_of(case) else "delete")
-        assert case.settings.synchronous == "full"
-        assert case.settings.busy_timeout_ms == 60_000
+        assert (case.settings.synchronous, case.settings.busy_timeout_ms) == ("full", 60_000)
         assert case.spec.transaction == ("TSC" in tricks_of(case))
 
 
@@ -108,29 +98,25 @@ def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
 @pytest.mark.parametrize(
     ("given", "because"),
     [
-        ({"scale": "100"}, "--scale counts samples or pairs: name one --phase with it"),
-        ({"scale": "100", "phase": "insert,query"}, "name one --phase"),
-        ({"scale": "100", "phase": "insert", "full": True}, "--scale and --full both choose the scales"),
-        ({"scale": "1", "phase": "allocate"}, "--scale 1: results are allocated for 2 to 3,000 samples"),
-        ({"scale": "3001", "phase": "allocate"}, "2 to 3,000 samples"),
+        ({"scale": "100"}, "--scale counts samples or pairs, which depends on the phase. Give one --phase"),
+        ({"scale": "100", "phase": "insert", "full": True}, "--scale and --full contradict each other"),
+        (
+            {"scale": "3001", "phase": "allocate"},
+            "--scale 3001 is not supported by the phase allocate. Give 2 to 3,000 samples",
+        ),
         (
             {"scale": "1009", "phase": "query"},
-            "1,009 pairs lie between 1 and 1,009 samples, and the table that is queried has 500",
+            "--scale 1,009: these pairs need 1 and 1,009 samples, and the queried table has 500",
         ),
         (
             {"scale": "100", "phase": "query", "samples": 19},
-            "10 and 10 samples, and the table that is queried has 19",
+            "10 and 10 samples, and the queried table has 19",
         ),
-        ({"samples": 100}, "4,000 pairs lie between 50 and 80 samples"),
-        ({"method": "spc", "phase": "insert"}, "--method spc has no part in this --phase"),
-        ({"method": "two"}, "--method: 'two' is not one of 1b1, blk"),
-        ({"phase": "delete"}, "--phase: 'delete' is not one of insert, allocate, query"),
-        ({"driver": "dry"}, "--driver: 'dry' is not one of peewee, sqlite3, apsw"),
-        ({"samples": 60, "phase": "insert"}, "--samples is of queries only: it needs --phase query"),
-        ({"chunk": "5", "method": "blk"}, "--chunk is of BLK/n only, which is not asked for"),
-        ({"as_published": True, "phase": "insert"}, "--as-published is of insertions and allocations"),
-        ({"chunk": "0"}, "--chunk: '0' is not a whole number from 1"),
-        ({"timeout": "0"}, "--timeout: '0' is not a duration from 0.01 s"),
+        ({"samples": 100}, "--scale 4,000: these pairs need 50 and 80 samples"),
+        ({"method": "spc", "phase": "insert"}, "--method spc does not exist in this --phase"),
+        ({"samples": 60, "phase": "insert"}, "--samples applies to queries. Add --phase query"),
+        ({"chunk": "5", "method": "blk"}, "--chunk applies to BLK/n"),
+        ({"as_published": True, "phase": "insert"}, "--as-published applies to insertions and allocations"),
         ({"full": True, "concurrency": "1-4"}, "more than 1,000 cases"),
     ],
     ids=lambda value: str(value)[:40],
@@ -151,15 +137,47 @@ def test_whatever_is_given_is_planned_or_refused_in_a_line(given: dict[str, Any]
         assert case.workload == "methods"
 
 
-def test_a_plan_in_toml_asks_for_the_same(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'seed = 7\n[[case]]\nworkload = "methods"\nphase = ["insert"]\nmethod = ["json", "blk/n"]\n'
-        'driver = ["sqlite3", "apsw"]\nscale = [10, "20"]\nchunk = 5\n',
-        encoding="utf-8",
-    )
-    asked = planned(
-        seed=7, phase="insert", method="json,blk/n", driver="sqlite3,apsw", scale="10,20", chunk=5
-    )
-    assert from_toml(plan) == asked
-    assert len(asked) == 8
+CASE = cell("insert", "1b1", 1000)
+
+
+def ran(case: Case, outcome: str = "timeout") -> Run:
+    trial = Trial(0, 1.0, 0, 0, 0.0, 0.0, None, None, 0, 0, 0, 0, outcome=outcome)
+    return Run(case, (trial,))
+
+
+def at(scale: int, **fields: Any) -> Case:
+    return replace(CASE, spec=replace(CASE.spec, scale=scale, **fields))
+
+
+def needless(case: Case, runs: Sequence[Run]) -> str | None:
+    return face_of(case).is_needless(case, runs)
+
+
+@pytest.mark.parametrize(("outcome", "reason"), [("timeout", "timed out"), ("limit", "met a limit")])
+def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, reason: str) -> None:
+    runs = [ran(at(10), "done"), ran(at(100), outcome)]
+    assert needless(CASE, runs) == f"1b1 {reason} at 100 already"
+    assert needless(at(100), runs) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        at(2000),
+        at(100, name="JSON"),
+        at(100, transaction=True),
+        at(100, phase="query"),
+        replace(at(100), driver="apsw"),
+        replace(at(100), concurrency=2),
+        replace(at(100), settings=replace(CASE.settings, journal_mode="wal")),
+        Case(),
+    ],
+    ids=lambda case: case.label,
+)
+def test_the_failure_of_another_method_says_nothing(other: Case) -> None:
+    assert needless(CASE, [ran(other)]) is None
+
+
+def test_what_was_done_or_could_not_be_measured_says_nothing() -> None:
+    assert needless(CASE, [ran(at(100), "done"), Run(at(10), error="worker 1 was killed")]) is None
+    assert needless(CASE, []) is None

@@ -10,17 +10,17 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import peewee
 import pytest
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
-from sqlstress.experiments.methods import binding, orm
-from sqlstress.experiments.methods.experiment import CELLS
+from sqlstress.experiments.methods import orm, worker
+from sqlstress.experiments.methods.experiment import SCALES as PLANNED
 from sqlstress.experiments.methods.orm import MODELS
-from sqlstress.experiments.methods.tables import own
-from sqlstress.experiments.methods.worker import has_arrow
+from sqlstress.experiments.methods.tables import part_of
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
@@ -29,7 +29,7 @@ from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work
 from tests.rows import mostly_thorough, thorough
 
 SCALES = {"insert": 30, "allocate": 9, "query": 36}
-EVERY = sorted({(cells.phase, *tricks.split(" + ")) for cells in CELLS for tricks in cells.tricks})
+EVERY = sorted({(each.phase, *tricks.split(" + ")) for each in PLANNED for tricks in each.tricks})
 
 
 def planned(phase: str, name: str, *others: str) -> Case:
@@ -67,22 +67,15 @@ def test_more_workers_than_rows_leave_some_without_work(driver: str, tmp_path: P
     assert [totals.rows for totals in ran.totals].count(0) >= 2
 
 
-def test_the_bare_queries_are_those_that_peewee_writes() -> None:
+def test_the_bare_statements_are_those_that_peewee_writes() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
-    case = cell("query", "BLK", 12)
-    pairs = own(case, case.spec, 1).pairs
+    pairs = part_of(cell("query", "BLK", 12), 1).pairs
     for name, query in orm.FORMS.items():
         text, params = query(pairs).sql()
-        assert binding.FORMS[name](len(pairs)) == text
-        assert params == list(chain.from_iterable(pairs))
-
-
-def test_the_bare_insertions_are_those_that_peewee_writes() -> None:
-    peewee.SqliteDatabase(":memory:").bind(MODELS)
-    sample, result = MODELS
-    assert sample.insert_many([{"path": "a"}]).sql() == (f"{binding.INSERT_SAMPLE}(?)", ["a"])
-    one = result.insert_many([{"a": 1, "b": 2, "val": -1.0}])
-    assert one.sql() == (f"{binding.INSERT_RESULT}(?, ?, ?)", [1, 2, -1.0])
+        assert (worker.query_statement(name, len(pairs)), [*chain.from_iterable(pairs)]) == (text, params)
+    rows: tuple[dict[str, Any], ...] = ({"path": "a"}, {"a": 1, "b": 2, "val": -1.0})
+    for phase, model, row in zip(("insert", "allocate"), MODELS, rows, strict=True):
+        assert model.insert_many([row]).sql() == ("".join(worker.INSERT[phase]), [*row.values()])
 
 
 @pytest.mark.parametrize(
@@ -90,21 +83,14 @@ def test_the_bare_insertions_are_those_that_peewee_writes() -> None:
     [("3.37.2", False), ("3.38.0", True), ("3.9.0", False), ("3.54.1", True), ("4.0", True)],
 )
 def test_the_arrow_is_used_where_sqlite_has_it(version: str, arrow: bool) -> None:
-    assert has_arrow(version) is arrow
+    assert worker.has_arrow(version) is arrow
 
 
 @pytest.mark.parametrize("phase", ["insert", "allocate", "query"])
 def test_json_works_without_the_arrow(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlstress.experiments.methods.worker.ARROW_SINCE", (9, 0))
-    member, used = binding.member, set()
-
-    def noted(name: str, arrow: bool) -> str:
-        used.add(arrow)
-        return member(name, arrow)
-
-    monkeypatch.setattr(binding, "member", noted)
+    monkeypatch.setattr(worker, "ARROW_SINCE", (9, 0))
+    assert ["->>" in worker.json_statement(phase, arrow) for arrow in (True, False)] == [True, False]
     assert run(cell(phase, "JSON", SCALES[phase]), tmp_path).verdict().status == "ok"
-    assert used == {False}
 
 
 def nearly_no_variables(monkeypatch: pytest.MonkeyPatch, driver: str, limit: int) -> None:
@@ -131,14 +117,14 @@ def test_chunks_stay_within_the_parameters_that_sqlite_takes(
 ) -> None:
     nearly_no_variables(monkeypatch, driver, limit)
     sizes: list[int] = []
-    chunks = binding.Binding._chunks
+    through: Any = orm.Orm if driver == "peewee" else worker.Binding
+    create_all = through.create_all
 
-    def noted(self: binding.Binding, *given: object) -> object:
-        for chunk in chunks(self, *given):  # type: ignore[arg-type]
-            sizes.append(len(chunk))
-            yield chunk
+    def noted(self: object, rows: list[object]) -> object:
+        sizes.append(len(rows))
+        return create_all(self, rows)
 
-    monkeypatch.setattr(binding.Binding, "_chunks", noted)
+    monkeypatch.setattr(through, "create_all", noted)
     ran = run(replace(cell(phase, "BLK/n", SCALES[phase], transaction=True), driver=driver), tmp_path)
     assert ran.outcome == DONE
     assert max(sizes) == 4
@@ -165,12 +151,8 @@ def test_nested_conditions_meet_a_limit_of_which_the_place_is_told(driver: str, 
     most = int(note.rpartition("; ")[2].removesuffix(" pairs at most"))
     assert 20 < most < 1000
     # One pair less than what is refused is answered.
-    assert answered(replace(cell("query", "BLK", most, samples=1100), driver=driver), tmp_path)
-    assert not answered(replace(cell("query", "BLK", most + 1, samples=1100), driver=driver), tmp_path)
-
-
-def answered(case: Case, folder: Path) -> bool:
-    return run(case, folder).outcome == DONE
+    for pairs, outcome in ((most, DONE), (most + 1, LIMIT)):
+        assert run(cell("query", "BLK", pairs, samples=1100, driver=driver), tmp_path).outcome == outcome
 
 
 @pytest.mark.thorough
@@ -210,35 +192,26 @@ def locked(ran: Ran) -> Iterator[Connection]:
 WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal"), ("JSON", False, "wal")]
 
 
+@pytest.mark.parametrize("busy_timeout_ms", [60_000, 20])
 @pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
-def test_who_waits_for_a_lock_until_it_is_too_late_gives_up(
-    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
+def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_has_passed(
+    name: str, transaction: bool, journal: str, busy_timeout_ms: int, driver: str, tmp_path: Path
 ) -> None:
-    settings = replace(FAST, journal_mode=journal)
-    case = cell("insert", name, 30, transaction=transaction, timeout_s=0.05, driver=driver, settings=settings)
+    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=busy_timeout_ms)
+    patient = busy_timeout_ms > 50
+    more: dict[str, Any] = {"timeout_s": 0.05} if patient else {}
+    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings, **more)
     ran = prepared(case, tmp_path)
-    # It gets the lock in the end, in a statement that has been interrupted by then.
     with locked(ran) as connection:
-        release = threading.Timer(0.2, lambda: connection.rows("COMMIT"))
+        # Who is patient gets the lock in the end, in a statement that has been interrupted by then.
+        release = threading.Timer(0.2 if patient else 60, lambda: connection.rows("COMMIT"))
         release.start()
         work_as(ran, 1)
-        release.join()
-    assert (ran.outcome, written_rows(ran)) == (TIMEOUT, 0)
-    assert ran.findings[0].note == "given up after 50ms"
-    assert ran.verdict().status == "ok"
-
-
-@pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
-def test_who_waits_for_a_lock_no_longer_than_the_busy_time_out_says_so(
-    name: str, transaction: bool, journal: str, driver: str, tmp_path: Path
-) -> None:
-    settings = replace(FAST, journal_mode=journal, busy_timeout_ms=20)
-    case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings)
-    ran = prepared(case, tmp_path)
-    with locked(ran):
-        work_as(ran, 1)
-    assert (ran.outcome, ran.totals[0].failed, ran.totals[0].busy) == (TIMEOUT, 1, 1)
-    assert ran.findings[0].note == "a lock was not to be had within 20ms"
+        release.join() if patient else release.cancel()
+    assert (ran.outcome, ran.totals[0].failed, written_rows(ran)) == (TIMEOUT, 1, 0)
+    note = "given up after 50ms" if patient else "a lock was not to be had within 20ms"
+    assert ran.findings[0].note == note
+    assert patient or ran.totals[0].busy == 1
     assert ran.verdict().status == "ok"
 
 
@@ -277,7 +250,7 @@ def test_a_setting_that_sqlite_does_not_take_is_refused_before_anybody_works(
     phase: str, tmp_path: Path
 ) -> None:
     settings = replace(FAST, pragmas=(("temp_store", "7"),))
-    with pytest.raises(UsageError, match="temp_store: asked for 7"):
+    with pytest.raises(UsageError, match="temp_store=7 was not accepted"):
         prepared(cell(phase, "JSON", 6, settings=settings), tmp_path)
 
 

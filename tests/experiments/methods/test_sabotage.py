@@ -13,13 +13,13 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import TIMEOUT, Outcome
 from sqlstress.engine.summary import outcomes
-from sqlstress.engine.window import plan_window
+from sqlstress.engine.trial import plan_window
 from sqlstress.experiments.methods.tables import PATH, SCHEMA
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from tests.experiments.measured import rejected
-from tests.experiments.methods.cells import SALT, Ran, cell, prepared, run, work_as
+from tests.experiments.measured import SALT, rejected, wait_for
+from tests.experiments.methods.cells import Ran, cell, prepared, run, work_as
 from tests.halves import open_work
 from tests.pulses import nothing
 
@@ -34,19 +34,14 @@ UNCHECKED = SCHEMA[2].replace(", CHECK (a_id < b_id)", "")
     [
         (
             INSERT,
-            "DELETE FROM sample WHERE path = '/dataset/000025.mat'",
+            f"DELETE FROM sample WHERE path = '{PATH.format(25)}'",
             "samples",
-            "worker 2 was told of 20",
+            "rows of worker 2 were acknowledged",
         ),
         (INSERT, "INSERT INTO result VALUES (1, 2, -1)", "results", "(1, 2, -1.0) should not be there"),
         (ALLOCATE, "INSERT INTO result VALUES (3, 13, -1)", "foreign keys", "of result refers to no sample"),
         (ALLOCATE, "DELETE FROM sample WHERE id = 12", "foreign keys", "of result refers to no sample"),
-        (
-            ALLOCATE,
-            "UPDATE sample SET id = 99 WHERE id = 12",
-            "samples",
-            "(99, '/dataset/000011.mat') should",
-        ),
+        (ALLOCATE, "UPDATE sample SET id = 99 WHERE id = 12", "samples", f"(99, '{PATH.format(11)}') should"),
         (QUERY, "UPDATE result SET val = 0.25 WHERE a_id = 3 AND b_id = 7", "results", "(3, 7, 0.25) should"),
     ],
 )
@@ -63,33 +58,44 @@ def test_after_a_time_out_not_one_row_more_may_be_there_than_was_told(tmp_path: 
     assert (ran.outcome, ran.verdict().status) == (TIMEOUT, "ok")
     (written,) = ran.rows("SELECT count(*) FROM sample")[0]
     ran.execute(f"INSERT INTO sample (path) VALUES ('{PATH.format(written)}')")
-    rejected(ran.verdict(), "samples", f"told of {written:,} rows, and {written + 1:,} are there")
+    rejected(
+        ran.verdict(), "samples", f"{written:,} rows of worker 1 were acknowledged, {written + 1:,} are there"
+    )
 
 
-def test_a_pair_the_wrong_way_round_or_twice_is_named_though_the_table_lets_it_in(tmp_path: Path) -> None:
-    ran = run(ALLOCATE, tmp_path)
+@pytest.mark.parametrize(
+    ("case", "statements", "check", "because"),
+    [
+        (
+            ALLOCATE,
+            (
+                "CREATE TABLE kept AS SELECT * FROM result",
+                "DROP TABLE result",
+                UNCHECKED.replace('PRIMARY KEY ("a_id", "b_id"), ', ""),
+                "INSERT INTO result SELECT * FROM kept",
+                "INSERT INTO result VALUES (2, 3, -1), (7, 3, -1)",
+            ),
+            "results",
+            ("(2, 3, -1.0) is there twice", "(7, 3, -1.0) should not be there"),
+        ),
+        (
+            INSERT,
+            ("DROP INDEX sample_path", f"INSERT INTO sample (path) VALUES ('{PATH.format(7)}')"),
+            "samples",
+            (f"{PATH.format(7)}') is there twice",),
+        ),
+        (INSERT, ("DROP TABLE result",), "results", ("cannot read the database: no such table",)),
+    ],
+    ids=["a pair the wrong way round, or twice", "a path twice", "a table gone"],
+)
+def test_what_the_table_itself_would_not_let_in_is_named(
+    case: Case, statements: tuple[str, ...], check: str, because: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran = run(case, tmp_path)
     with closing(sqlite3.connect(ran.path)) as connection, connection:
-        connection.execute("CREATE TABLE kept AS SELECT * FROM result")
-        connection.execute("DROP TABLE result")
-        connection.execute(UNCHECKED.replace('PRIMARY KEY ("a_id", "b_id"), ', ""))
-        connection.execute("INSERT INTO result SELECT * FROM kept")
-        connection.execute("INSERT INTO result VALUES (2, 3, -1), (7, 3, -1)")
-    rejected(ran.verdict(), "results", "(2, 3, -1.0) is there twice", "(7, 3, -1.0) should not be there")
-
-
-def test_a_path_that_is_there_twice_is_named(tmp_path: Path) -> None:
-    ran = run(INSERT, tmp_path)
-    with closing(sqlite3.connect(ran.path)) as connection, connection:
-        connection.execute("DROP INDEX sample_path")
-        connection.execute("INSERT INTO sample (path) VALUES ('/dataset/000007.mat')")
-    rejected(ran.verdict(), "samples", "/dataset/000007.mat') is there twice")
-
-
-def test_a_table_that_is_gone_fails_the_verdict(tmp_path: Path) -> None:
-    ran = run(INSERT, tmp_path)
-    with closing(sqlite3.connect(ran.path)) as connection, connection:
-        connection.execute("DROP TABLE result")
-    rejected(ran.verdict(), "results", "can't be read: no such table")
+        for statement in statements:
+            connection.execute(statement)
+    rejected(ran.verdict(), check, *because)
 
 
 @pytest.mark.parametrize("name", ["1b1", "ROW", "VALUES", "JSON", "SPC"])
@@ -119,10 +125,7 @@ def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool
         pool.start(nothing)
         assert pool.wait_ready(60, nothing) == []
         pool.go(plan_window(case, time.perf_counter_ns(), 0.1))
-        until = time.monotonic() + 60
-        while not soon_enough(rows[:]):
-            assert time.monotonic() < until
-            time.sleep(0.001)
+        wait_for(lambda: soon_enough(rows[:]))
         for process in pool._processes:
             process.kill()
         found = outcomes(pool.gather(60, nothing))
@@ -151,4 +154,4 @@ def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path
     assert verdict.status == "ok", verdict
     ran.execute("INSERT INTO sample (path) VALUES ('/dataset/000000.mat')")
     again = ran.work.verify([Outcome(1, True, None)], nothing)
-    rejected(again, "samples", "worker 1 was told of 0 rows, and 1 are there")
+    rejected(again, "samples", "0 rows of worker 1 were acknowledged, 1 are there")

@@ -43,15 +43,16 @@ def test_what_was_acknowledged_must_be_there_and_what_is_under_way_may_be(cut: i
     assert good == stages
 
 
-def test_an_earlier_moment_has_lost_what_was_acknowledged_since() -> None:
+def test_an_earlier_moment_has_lost_what_came_since_and_what_had_not_begun_cannot_be_there() -> None:
     assert judge(3, 55) == Finding(
         LOST, 2, "kv.db: each of the transactions 4 to 5 was acknowledged and is gone"
     )
     assert judge(0, 15).text == "kv.db: transaction 1 was acknowledged and is gone"
-
-
-def test_what_had_not_begun_cannot_be_there() -> None:
     assert judge(5, 45) == Finding(TORN, 0, "kv.db: transaction 5 is there, which had not begun")
+    row = STAGES[4][0]
+    changed = (row._replace(filler=b"?" + row.filler[1:]), *STAGES[4][1:])
+    assert history().judge(Remains(changed), 45).kind == TORN
+    assert History("kv.db", []).begun(1) == 0
 
 
 @given(st.integers(2, COUNT), st.data())
@@ -71,48 +72,28 @@ def test_a_transaction_of_which_a_row_is_missing_is_torn(number: int, data: st.D
     assert f"transaction {number} is there, but not all that it left: row {back} is " in found.text
 
 
-def test_a_changed_byte_is_torn() -> None:
-    row = STAGES[4][0]
-    changed = (row._replace(filler=b"?" + row.filler[1:]), *STAGES[4][1:])
-    assert history().judge(Remains(changed), 45).kind == TORN
-
-
 def renumbered(stage: int, version: object) -> Finding:
     """Judge a file in which the first row is of another transaction than it was."""
     first, *others = STAGES[stage]
     return history().judge(Remains((first._replace(version=version), *others)), 45)
 
 
-@pytest.mark.parametrize("version", [COUNT + 1, 99])
-def test_a_row_of_nobody_is_torn(version: int) -> None:
-    said = f"kv.db: there is a row of transaction {version}, which nobody made"
-    assert renumbered(4, version) == Finding(TORN, 0, said)
-
-
-@pytest.mark.parametrize("version", ["text", None, b"x", 1.5])
-def test_a_version_that_is_no_number_is_torn(version: object) -> None:
-    wrong = f"row {STAGES[4][0].id} is of transaction {version!r}"
-    said = f"kv.db: transaction 4 is there, but not all that it left: {wrong}"
-    assert renumbered(4, version) == Finding(TORN, 0, said)
-
-
-def test_rows_of_which_none_has_a_number_are_held_against_the_empty_file() -> None:
+def test_a_row_of_nobody_or_of_what_is_no_number_is_torn() -> None:
+    for version in (COUNT + 1, 99):
+        said = f"kv.db: there is a row of transaction {version}, which nobody made"
+        assert renumbered(4, version) == Finding(TORN, 0, said)
+    for strange in ("text", None, b"x", 1.5):
+        wrong = f"row {STAGES[4][0].id} is of transaction {strange!r}"
+        said = f"kv.db: transaction 4 is there, but not all that it left: {wrong}"
+        assert renumbered(4, strange) == Finding(TORN, 0, said)
     remains = Remains((STAGES[1][0]._replace(version="x"),))
     said = "kv.db: transaction 0 is there, but not all that it left: row 0 is of transaction 'x'"
     assert history().judge(remains, 45) == Finding(TORN, 0, said)
 
 
-@pytest.mark.parametrize("remains", [Remains(None, ("SQLITE_CORRUPT",)), Remains(STAGES[4], ("page 3",))])
-def test_what_sqlite_complains_of_is_corrupt(remains: Remains) -> None:
-    assert history().judge(remains, 45) == Finding(CORRUPT, 0, f"kv.db: {remains.complaints[0]}")
-
-
-def test_all_that_sqlite_complains_of_is_told() -> None:
+def test_all_that_sqlite_complains_of_is_corrupt() -> None:
+    assert history().judge(Remains(STAGES[4], ("page 3",)), 45) == Finding(CORRUPT, 0, "kv.db: page 3")
     assert history().judge(Remains(None, ("page 2", "page 3")), 45).text == "kv.db: page 2; page 3"
-
-
-def test_a_file_of_which_no_transaction_was_carried_out_has_begun_none() -> None:
-    assert History("kv.db", []).begun(1) == 0
 
 
 def test_of_several_files_the_worst_counts_and_the_losses_add_up() -> None:

@@ -54,18 +54,15 @@ def study(folder: Path, *cases: Case, count: int = 300, device: Device = Device(
 @pytest.mark.parametrize(
     ("journal_mode", "synchronous", "worst"),
     [
-        thorough("wal", "extra", GOOD),
         ("wal", "full", GOOD),
         ("wal", "normal", LOST),
         thorough("wal", "off", CORRUPT),
         ("delete", "full", LOST),
         thorough("delete", "extra", GOOD),
         thorough("delete", "off", CORRUPT),
-        thorough("truncate", "full", GOOD),
         thorough("truncate", "normal", CORRUPT),
         thorough("persist", "full", GOOD),
         ("memory", "extra", CORRUPT),
-        thorough("off", "full", CORRUPT),
     ],
 )
 def test_a_configuration_loses_what_it_may_lose(

@@ -12,26 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.sql.script.expressions import Reckoner, read
-from sqlstress.experiments.sql.script.functions import (
+from sqlstress.experiments.sql.expressions import (
     LEAST,
     MOST,
     NoValue,
-    Xoroshiro,
+    Reckoner,
+    Value,
     divided,
-    permute,
+    read,
     remainder,
 )
-from sqlstress.experiments.sql.script.tree import Value
 
 RECORDED: dict[str, str] = json.loads(
     Path(__file__).with_name("pgbench_expressions.json").read_text(encoding="utf-8")
 )["values"]
 """Written by record_pgbench.py."""
-OTHERWISE = {
-    "abs(-9223372036854775808)": "error",
-    "5.0 / 0": "error",
-}
+OTHERWISE = dict.fromkeys(("abs(-9223372036854775808)", "5.0 / 0", "-(2.5 * 2) / int(2 - 2.5)"), "error")
 """What has no value, and pgbench goes on with: an overflow, infinity."""
 
 
@@ -40,7 +36,7 @@ def value(text: str, **variables: Value) -> Value:
     return compiled({"default_seed": 1, **variables})
 
 
-def told(text: str) -> str:
+def shown(text: str) -> str:
     """Return what pgbench's debug() would say."""
     try:
         found = value(text)
@@ -53,19 +49,15 @@ def told(text: str) -> str:
             return f"boolean {str(found).lower()}"
         case int():
             return f"int {found}"
-        case _:
-            number = float(str(found))
-            return "double Infinity" if number == math.inf else f"double {number:.15g}"
-
-
-def test_what_was_recorded_is_a_reference_worth_the_name() -> None:
-    kinds = {one.split()[0] for one in RECORDED.values()}
-    assert len(RECORDED) > 700 and kinds == {"int", "double", "boolean", "null", "error"}
+    number = float(str(found))
+    return "double Infinity" if number == math.inf else f"double {number:.15g}"
 
 
 def test_each_expression_is_worth_what_the_real_pgbench_said() -> None:
     expected = {**RECORDED, **OTHERWISE}
-    assert {text: told(text) for text in expected} == expected
+    assert {text: shown(text) for text in expected} == expected
+    kinds = {one.split()[0] for one in RECORDED.values()}
+    assert len(RECORDED) > 300 and kinds == {"int", "double", "boolean", "null", "error"}
 
 
 @pytest.mark.parametrize(
@@ -75,16 +67,17 @@ def test_each_expression_is_worth_what_the_real_pgbench_said() -> None:
         ("", "x.sql:1:1: expected a value"),
         ("(1", r'x.sql:1:3: expected "\)", found the end'),
         ("1 2", 'x.sql:1:3: expected an operator, or the end of the line, found "2"'),
-        ("x + 1", 'x.sql:1:1: expected a value, found "x": a variable is written :x'),
-        ("1 + sin(2)", "x.sql:1:5: there is no function sin: there are abs, "),
+        ("x + 1", 'x.sql:1:1: expected a value, found "x": write a variable as :x'),
+        ("1 + sin(2)", "x.sql:1:5: no such function: sin. Use one of abs, "),
         ("random(1)", "x.sql:1:1: random takes 2 arguments, not 1"),
+        ("1 + permute(0, 9)", "x.sql:1:5: permute is not supported"),
+        ("6 & 3", "x.sql:1:3: & is not supported"),
         ("hash()", "x.sql:1:1: hash takes 1 or 2 arguments, not 0"),
         ("least()", "x.sql:1:1: least takes 1 or more arguments, not 0"),
         ("1 is 2", 'x.sql:1:6: expected NULL, TRUE or FALSE, found "2"'),
         ("case 1 end", 'x.sql:1:6: expected WHEN, found "1"'),
         ("case when 1 else 2 end", 'x.sql:1:13: expected THEN, found "else"'),
-        ("1 < 2 < 3", "x.sql:1:7: comparisons make no chain"),
-        ("1 $ 2", r'expected an operator, or the end of the line, found "\$"'),
+        ("1 < 2 < 3", "x.sql:1:7: comparisons cannot be chained"),
         ("9" * 5000, "does not fit into 64 bits"),
         ("(" * 5000, "nested more than 100 levels deep"),
         ("-" * 5000 + "1", "nested more than 100 levels deep"),
@@ -120,16 +113,16 @@ def test_a_text_in_a_variable_is_read_as_the_number_that_it_is(held: Value, expe
     assert value(":x + 1", x=held) == expected
 
 
-@pytest.mark.parametrize("held", ["", "abc", b"7", "9" * 30 + "x"])
-def test_a_text_that_is_no_number_has_no_value_there(held: Value) -> None:
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        *((":x + 1", held) for held in ("", "abc", b"7", "9" * 30 + "x")),
+        *((text, 1) for text in (":y", "sqrt(-1)", "ln(0)", "exp(1e6)", "pow(0, -1)")),
+    ],
+)
+def test_what_has_no_value_says_so(text: str, held: Value) -> None:
     with pytest.raises(NoValue):
-        value(":x + 1", x=held)
-
-
-@pytest.mark.parametrize("text", [":y", "sqrt(-1)", "ln(0)", "exp(1e6)", "pow(0, -1)", "1 << 64", "1 >> -1"])
-def test_what_has_no_value_says_so(text: str) -> None:
-    with pytest.raises(NoValue):
-        value(text)
+        value(text, x=held)
 
 
 @pytest.mark.parametrize(
@@ -162,13 +155,3 @@ def test_distributions_have_the_shapes_that_pgbench_documents() -> None:
     middle = share_of_first("random_gaussian(-3, 5, 2.5)")
     normal = math.erf(2.5 / 9 / math.sqrt(2)) / math.erf(2.5 / math.sqrt(2))
     assert middle == pytest.approx(normal, abs=0.03)
-
-
-@given(st.integers(1, 300), st.integers(LEAST, MOST))
-def test_a_permutation_takes_every_place_once(size: int, seed: int) -> None:
-    assert {permute(number, size, seed) for number in range(size)} == set(range(size))
-
-
-def test_the_stream_behind_permutations_stays_below_its_bound() -> None:
-    stream = Xoroshiro(5)
-    assert {stream.below(3) for _ in range(100)} == {0, 1, 2} and stream.below(1) == 0

@@ -12,11 +12,15 @@ import pytest
 from sqlstress.engine.loop import Window
 from sqlstress.engine.protocols import FAILED, Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.sql import ledger
+from sqlstress.experiments.sql.builtin import checks
 from sqlstress.experiments.sql.work import SqlWork, check_ledger
+from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.experiments.sql.databases import case_of, done, opened, rows
+from tests.pages import ROOT
 from tests.pulses import nothing
+
+INVARIANTS = ROOT / "examples" / "transfer" / "invariants.sql"
 
 PAY = "BEGIN IMMEDIATE; UPDATE account SET balance = balance - 1 WHERE id = 1; COMMIT;"
 UPGRADE = (
@@ -49,13 +53,15 @@ def test_scripts_are_drawn_by_weight_and_read_statements_to_their_end(tmp_path: 
     source.close()
 
 
-def test_every_worker_has_variables_of_its_own(tmp_path: Path, driver: str) -> None:
-    text = "\\set n :n + 1\nINSERT INTO seen VALUES (:client_id || ' ' || :n || :name || :scale);"
-    define = ["n=0", "name=;x"]
-    case = case_of(tmp_path, {"a.sql": text}, driver=driver, define=define, scale=7)
+def test_every_worker_has_variables_of_its_own_and_what_is_a_number_is_one_in_sql(
+    tmp_path: Path, driver: str
+) -> None:
+    text = "INSERT INTO seen VALUES (:client_id || :n || typeof(:m) || (3 < :m) || typeof(:d) || typeof(:s));"
+    define = ["n=0", "m=2", "d=2.5", "s=inf"]
+    case = case_of(tmp_path, {"a.sql": f"\\set n :n + 1\n{text}"}, driver=driver, define=define)
     work, source = opened(case, tmp_path, worker=2)
-    done(source, 3)
-    assert rows(work, "SELECT value FROM seen") == [("1 1;x7",), ("1 2;x7",), ("1 3;x7",)]
+    done(source, 2)
+    assert rows(work, "SELECT value FROM seen") == [(f"1{n}integer0realtext",) for n in (1, 2)]
     source.close()
 
 
@@ -122,7 +128,7 @@ def values_written(
             "INSERT INTO account VALUES (1, 1);",
             "a.sql:1:1: SQLite result code 19",
         ),
-        ("\\if :client_id < 9\nBEGIN;\n\\else\nBEGIN; COMMIT;\n\\endif\n", "ends within a transaction"),
+        ("\\if :client_id < 9\nBEGIN;\n\\else\nBEGIN; COMMIT;\n\\endif\n", "ends inside a transaction"),
         ("SELECT 1 AS a WHERE 0 \\gset\n", "a.sql:1:1: .gset needs one row, and the query returned none"),
     ],
 )
@@ -133,20 +139,6 @@ def test_what_is_no_lock_ends_the_worker_with_its_place(
     with pytest.raises(EnvironmentFailure, match=error):
         done(source, 1)
     source.close()
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("SELEC 1;", 'a.sql:1:1: near "SELEC": syntax error'),
-        ("SELECT 1;\n\n  DELETE FROM gone WHERE x = :scale;", "a.sql:3:3: no such table: gone"),
-    ],
-)
-def test_what_sqlite_does_not_understand_is_told_before_any_load(
-    tmp_path: Path, driver: str, text: str, error: str
-) -> None:
-    with pytest.raises(UsageError, match=error):
-        opened(case_of(tmp_path, {"a.sql": text}, driver=driver), tmp_path)
 
 
 def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str) -> None:
@@ -167,11 +159,11 @@ def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str
     ("harm", "problem"),
     [
         ("SELECT 1", None),
-        (f"DELETE FROM {ledger.TABLE} WHERE number = 10", "was told of 10 commits, and 9 of them are there"),
-        (f"DELETE FROM {ledger.TABLE} WHERE number = 3", "and 9 of them are there"),
-        (f"INSERT INTO {ledger.TABLE} VALUES (1, 11)", "was told of 10 commits, and 11 are there"),
-        (f"UPDATE {ledger.TABLE} SET number = 12 WHERE number = 3", "are 1 to 12, and only 10"),
-        (f"INSERT INTO {ledger.TABLE} VALUES (3, 1)", "commits of worker 3, whom nobody started"),
+        (f"DELETE FROM {LEDGER} WHERE number = 10", "10 commits of worker 1 were acknowledged, 9 are there"),
+        (f"DELETE FROM {LEDGER} WHERE number = 3", "9 are there"),
+        (f"INSERT INTO {LEDGER} VALUES (1, 11)", "10 commits of worker 1 were acknowledged, 11 are there"),
+        (f"UPDATE {LEDGER} SET number = 12 WHERE number = 3", "are 1 to 12, and only 10"),
+        (f"INSERT INTO {LEDGER} VALUES (3, 1)", "commits of worker 3, whom nobody started"),
     ],
 )
 def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(
@@ -214,3 +206,57 @@ def test_variables_of_transactions_that_were_not_run_are_taken_back(tmp_path: Pa
         source.settle(chunk, run, [], source.stamps)
     assert rows(work, "SELECT value FROM seen") == [(1,), (2,), (3,), (4,), (5,)]
     source.close()
+
+
+def test_what_is_slept_is_no_cost_of_the_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    _, source = opened(case_of(tmp_path, {"a.sql": "\\sleep 3 s\nSELECT 1;"}, driver="dry"), tmp_path)
+    done(source, 2)
+    assert not slept
+    source.close()
+
+
+def test_money_that_is_gone_breaks_the_checks_of_the_bank_and_of_the_example(tmp_path: Path) -> None:
+    with closing(load_driver("sqlite3").connect(tmp_path / "a.db", 1000, None)) as connection:
+        for table in ("account", "bank_accounts"):
+            connection.rows(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
+        for sql in (next(checks(["bank"], 1)).sql, INVARIANTS.read_text("utf-8").partition(";")[0]):
+            assert connection.rows(sql)
+
+
+# A script that is begun again must be one transaction, whatever branches it takes.
+
+
+ONE, OTHER = "UPDATE account SET balance = 1 WHERE id = 1;\n", "DELETE FROM account;\n"
+DRAWN = "\\set x random(1, 2)\n"
+PARTS = [
+    ONE + OTHER,
+    f"{DRAWN}\\if :x = 1\nBEGIN;\n\\endif\n{ONE}{OTHER}\\if :x = 1\nCOMMIT;\n\\endif\n",
+    f"{DRAWN}BEGIN;\n{ONE}\\if :x = 1\nCOMMIT;\n\\endif\n{OTHER}",
+    f"{DRAWN}\\if :x = 1\n{ONE}\\endif\n{OTHER}",
+]
+WHOLE = [
+    f"BEGIN;\n{ONE}{OTHER}COMMIT;\n",
+    ONE,
+    f"SELECT 1;\n{ONE}",
+    f"{DRAWN}BEGIN;\n\\if :x = 1\n{ONE}\\else\n{OTHER}\\endif\n{ONE}COMMIT;\n",
+    f"{DRAWN}\\if :x = 1\n{ONE}\\else\n{OTHER}\\endif\n",
+    f"{DRAWN}\\if :x = 1\nBEGIN;\n\\else\nBEGIN IMMEDIATE;\n\\endif\n{ONE}{OTHER}COMMIT;\n",
+]
+
+
+@pytest.mark.parametrize("again", [{"max_tries": 3}, {"busy": "fair"}], ids=str)
+@pytest.mark.parametrize("text", PARTS)
+def test_what_would_be_done_twice_is_refused(tmp_path: Path, text: str, again: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=r"a\.sql:\d+:1: --.* begins a script again.* from the start"):
+        case_of(tmp_path, {"a.sql": text}, **again)
+
+
+def test_one_transaction_is_not_and_where_only_a_statement_is_waited_for_each_may_be_by_itself(
+    tmp_path: Path,
+) -> None:
+    for text in WHOLE:
+        case_of(tmp_path, {"a.sql": text}, max_tries=3)
+    case_of(tmp_path, {"a.sql": ONE + OTHER})
+    case_of(tmp_path, {"a.sql": ONE + OTHER}, busy="fair", driver="apsw")

@@ -27,20 +27,25 @@ def additive(draw: Random, deviation: float = 0.15) -> Surface:
     return lambda row: sum(own[factor][level] for factor, level in enumerate(row))
 
 
-def searched(surface: Surface, noise: float, seed: int, slices: int = SLICES) -> tuple[Search, int]:
-    """Search on a machine that does not drift; return the search, and how many slices it took."""
-    draw, taken = Random(f"noise:{seed}"), 0
+def carried_out(rate: Callable[[Row], float | None], seed: int, slices: int = SLICES) -> tuple[Search, int]:
+    """Search where a row does so much, or can not be measured; return the search, and its slices."""
+    taken = 0
     search = Search(SIZES, seed, lambda: taken / slices)
     asked = search.slices()
     wanted = next(asked, None)
     while wanted is not None:
-        rate = 1000 * math.exp(surface(wanted.row) + draw.gauss(0, noise))
         taken += 1
         try:
-            wanted = asked.send(rate)
+            wanted = asked.send(rate(wanted.row))
         except StopIteration:
             wanted = None
     return search, taken
+
+
+def searched(surface: Surface, noise: float, seed: int, slices: int = SLICES) -> tuple[Search, int]:
+    """Search on a machine that does not drift."""
+    draw = Random(f"noise:{seed}")
+    return carried_out(lambda row: 1000 * math.exp(surface(row) + draw.gauss(0, noise)), seed, slices)
 
 
 @pytest.mark.thorough
@@ -125,29 +130,21 @@ def test_a_drift_from_pass_to_pass_is_no_effect() -> None:
 def test_a_level_that_cannot_be_measured_is_given_up_and_the_rest_is_searched(
     factor: int, level: int, seed: int
 ) -> None:
-    taken, failed = 0, 0
-    search = Search(SIZES, seed, lambda: taken / 60)
-    asked = search.slices()
-    wanted = next(asked)
-    while True:
-        taken += 1
-        fails = wanted.row[factor] == level
+    failed = 0
+
+    def rate(row: Row) -> float | None:
+        nonlocal failed
+        fails = row[factor] == level
         failed += fails
-        try:
-            wanted = asked.send(None if fails else 1000.0)
-        except StopIteration:
-            break
+        return None if fails else 1000.0
+
+    search, _ = carried_out(rate, seed, 60)
     assert failed <= 8
     assert search.chosen is not None
     assert search.chosen[factor] != level
 
 
 def test_nothing_that_was_measured_at_all_is_an_end_without_an_answer() -> None:
-    search = Search(SIZES, 1, lambda: 0.0)
-    asked = search.slices()
-    next(asked)
-    with pytest.raises(StopIteration):
-        for _ in range(1000):
-            asked.send(None)
+    search, _ = carried_out(lambda row: None, 1, 10**9)
     assert search.gain() is None
     assert search.rates == {DESIGN: {}, RACE: {}, FRESH: {}}

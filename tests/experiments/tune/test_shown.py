@@ -1,48 +1,75 @@
-"""How a search is shown, in every format; no sentence says more than its interval."""
+"""How a search and a comparison of presets are shown; no sentence says more than its interval."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import jsonschema
 import pytest
 
 from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
-from sqlstress.experiments.tune.results import Tuning
-from sqlstress.experiments.tune.show import verdict
-from sqlstress.report import from_json, to_json
+from sqlstress.experiments.tune.experiment import catalogue
+from sqlstress.experiments.tune.show import listed, preset_verdict, tune_verdict
+from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.schema import report_schema
 from sqlstress.report.study_results import Gain
 from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
 from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import workflow_commands
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.phrases import phrase
-from sqlstress.show.text import report_text
-from tests.choice_report import TUNING, tune_report
+from sqlstress.show.text import drawn, report_text
+from tests.choice_report import PRESETS, TUNING, preset_report, tune_report
 from tests.example_report import assert_golden
 
-REPORT = tune_report()
+TUNE, PRESET = tune_report(), preset_report()
 OPTIONS = "--wal-autocheckpoint 10000 --page-size 1024"
+EACH = pytest.mark.parametrize("report", [TUNE, PRESET], ids=["tune", "presets"])
 
 
-def with_gain(gain: Gain | None) -> Tuning:
-    return replace(TUNING, gain=gain)
+@EACH
+def test_it_is_shown_as_its_golden_files_and_its_json_is_read_as_it_was_written(report: Report) -> None:
+    (name,) = report.results
+    assert_golden(f"{name}.txt", report_text(report))
+    assert_golden(f"{name}.md", report_markdown(report))
+    assert from_json(to_json(report)) == report
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(report)))
 
 
-def test_it_is_shown_as_its_golden_files() -> None:
-    assert_golden("tune.txt", report_text(REPORT))
-    assert_golden("tune.md", report_markdown(REPORT))
-
-
-def test_its_json_is_read_as_it_was_written_and_fits_the_schema() -> None:
-    assert from_json(to_json(REPORT)) == REPORT
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(REPORT)))
-
-
+@EACH
 @pytest.mark.parametrize("form", FORMATS)
-def test_every_format_shows_it(form: str) -> None:
-    assert FORMATS[form](REPORT)
+def test_every_format_shows_it(report: Report, form: str) -> None:
+    assert FORMATS[form](report)
+
+
+def test_the_csv_says_of_each_slice_which_preset_it_is_of() -> None:
+    header, *rows = FORMATS["csv"](PRESET).splitlines()
+    arm = header.split(",").index("arm")
+    assert {row.split(",")[arm] for row in rows} == {"yours", "rails", "kine", "django"}
+
+
+@pytest.mark.parametrize(
+    ("report", "wrong", "early"),
+    [
+        (
+            TUNE,
+            tune_report(replace(TUNING, wrong="key 7")),
+            tune_report(replace(TUNING, error="the disk is full")),
+        ),
+        (
+            PRESET,
+            preset_report(replace(PRESETS, wrong="rails: key 7")),
+            preset_report(replace(PRESETS, error="rails: the disk is full")),
+        ),
+    ],
+    ids=["tune", "presets"],
+)
+def test_wrong_data_and_an_early_end_are_failures(report: Report, wrong: Report, early: Report) -> None:
+    assert endings(report) == ()
+    assert exit_code(endings(wrong)) == BAD
+    assert exit_code(endings(early)) == FAILURE
 
 
 @pytest.mark.parametrize(
@@ -53,45 +80,83 @@ def test_every_format_shows_it(form: str) -> None:
             PROVED,
             f"Better: {OPTIONS} reaches 1.3 times the default (1.22 to 1.40)",
         ),
-        (Gain(1.01, 0.98, 1.04, 12), PROVED, "The default is as good: the best that was found, --wal"),
-        (Gain(1.02, 1.01, 1.03, 12), PROVED, "The default is as good: the best that was found, --wal"),
-        (Gain(0.8, 0.7, 0.9, 12), PROVED, "The default is as good: the best that was found, --wal"),
-        (Gain(1.1, 0.9, 1.3, 5), UNTOLD, "It can't be told whether anything is better than the default: the"),
-        (None, UNTOLD, "It can't be told whether anything is better than the default: too little was"),
+        (Gain(1.01, 0.98, 1.04, 12), PROVED, "The default is as good. The best found, --wal"),
+        (Gain(1.02, 1.01, 1.03, 12), PROVED, "The default is as good. The best found, --wal"),
+        (Gain(0.8, 0.7, 0.9, 12), PROVED, "The default is as good. The best found, --wal"),
+        (Gain(1.1, 0.9, 1.3, 5), UNTOLD, "Cannot tell whether anything is better than the default: the"),
+        (None, UNTOLD, "Cannot tell whether anything is better than the default: too little was"),
     ],
 )
 def test_the_answer_is_what_the_fresh_pairs_leave_possible(gain: Gain | None, code: str, said: str) -> None:
-    found = verdict(with_gain(gain))
+    report = tune_report(replace(TUNING, gain=gain))
+    found = tune_verdict(replace(TUNING, gain=gain))
     assert found.status == code
     assert phrase(found.finding).startswith(said)
-    strict = exit_code(endings(tune_report(with_gain(gain)), strict=True))
-    assert strict == (UNSURE if code == UNTOLD else FINE)
-    assert exit_code(endings(tune_report(with_gain(gain)))) == FINE
-
-
-def test_a_line_to_paste_stands_only_where_something_is_better() -> None:
-    assert "To paste: PRAGMA page_size = 1024; PRAGMA wal_autocheckpoint = 10000;" in report_text(REPORT)
-    assert "To paste" not in report_text(tune_report(with_gain(Gain(1.1, 0.9, 1.3, 5))))
-    assert "To paste" not in report_text(tune_report(with_gain(Gain(1.02, 1.01, 1.03, 5))))
+    assert exit_code(endings(report, strict=True)) == (UNSURE if code == UNTOLD else FINE)
+    assert exit_code(endings(report)) == FINE
+    # A line to paste stands only where something is better.
+    paste = "To paste: PRAGMA page_size = 1024; PRAGMA wal_autocheckpoint = 10000;"
+    assert (paste in report_text(report)) == said.startswith("Better")
 
 
 def test_fewer_checkpoints_are_said_to_risk_more_where_only_they_sync() -> None:
     full = replace(TUNING.case, settings=replace(TUNING.case.settings, synchronous="full"))
     risk = "With synchronous=NORMAL a power failure can lose what was committed"
-    assert risk in report_text(REPORT)
+    assert risk in report_text(TUNE)
     assert risk not in report_text(tune_report(replace(TUNING, case=full)))
-
-
-def test_wrong_data_and_an_early_end_are_failures() -> None:
-    wrong = tune_report(replace(TUNING, wrong="key 7"))
-    assert verdict(wrong.results["tune"]).status == WRONG
-    assert exit_code(endings(wrong)) == BAD
-    assert exit_code(endings(tune_report(replace(TUNING, error="the disk is full")))) == FAILURE
 
 
 def test_a_search_that_was_stopped_needs_no_more_time_than_it_was_given() -> None:
     stopped = replace(TUNING, gain=None, max_time_s=600.0, seconds=12.0)
-    assert "--max-time" not in phrase(verdict(stopped).finding) and "let it go on" in phrase(
-        verdict(stopped).finding
+    said = phrase(tune_verdict(stopped).finding)
+    assert "--max-time" not in said and "let it finish" in said
+    assert "--max-time" in phrase(tune_verdict(replace(stopped, seconds=590.0)).finding)
+
+
+def test_each_gain_of_a_preset_is_told_as_far_as_its_interval_goes() -> None:
+    found = preset_verdict(PRESETS)
+    assert found.status == UNTOLD
+    assert phrase(found.finding).startswith(
+        "rails: 4.1 times your own settings (3.61 to 4.70); "
+        "kine: about equal to your own settings (0.962 to 1.05 times); "
+        "django: cannot tell (0.870 to 1.68 times your own settings)."
     )
-    assert "--max-time" in phrase(verdict(replace(stopped, seconds=590.0)).finding)
+
+
+SURE, OPEN = Gain(2.0, 1.5, 2.5, 9), Gain(1.0, 0.5, 2.0, 9)
+
+
+@pytest.mark.parametrize(
+    ("gain", "status", "code"), [(SURE, PROVED, FINE), (OPEN, UNTOLD, UNSURE), (None, UNTOLD, UNSURE)]
+)
+def test_what_can_not_be_told_is_no_failure_unless_somebody_is_strict(
+    gain: Gain | None, status: str, code: int
+) -> None:
+    first, *others = PRESETS.presets
+    known = None if gain is None else SURE
+    gains = zip(others, (known, known, gain), strict=True)
+    found = replace(PRESETS, presets=(first, *(replace(preset, gain=own) for preset, own in gains)))
+    assert preset_verdict(found).status == status
+    assert exit_code(endings(preset_report(found), strict=True)) == code
+    assert exit_code(endings(preset_report(found))) == FINE
+    assert any("Presets%3A comparison of presets" in line for line in workflow_commands(PRESET))
+
+
+def test_advice_is_of_what_ended_it() -> None:
+    few = replace(PRESETS, presets=tuple(replace(preset, gain=None) for preset in PRESETS.presets))
+    whole, ended = (
+        phrase(preset_verdict(replace(few, planned=planned, rounds=rounds)).finding)
+        for planned, rounds in ((4, 4), (20, 2))
+    )
+    assert whole.endswith("4 of 4 rounds is too few. Use --rounds 10.")
+    assert "2 of 20 rounds is too few" in ended and "--max-time" in ended and "--rounds 10" not in ended
+    assert preset_verdict(replace(PRESETS, wrong="rails: key 7")).status == WRONG
+    assert tune_verdict(replace(TUNING, wrong="key 7")).status == WRONG
+
+
+def test_every_preset_is_listed_with_its_risk_its_source_and_its_date() -> None:
+    text = "\n".join(map(drawn, listed(catalogue().values())))
+    assert text.count("A power failure can lose what was committed since the last checkpoint.") == 11
+    for preset in catalogue().values():
+        assert f"{preset.name}: {preset.project}."[:60] in text
+    assert len(re.findall(r"\d{4}-\d\d-\d\d\.", text)) == len(catalogue())

@@ -1,16 +1,19 @@
-"""What is searched for a load, and the case of each row."""
+"""What is searched for a load, and the case of each row; and the presets that ship with the package."""
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import product
 from typing import Any
 
 import pytest
 
 from sqlstress.errors import UsageError
+from sqlstress.experiments.tune.experiment import YOURS, Preset, catalogue
 from sqlstress.experiments.tune.search import FACTORS, Space, factors_of, pragmas
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
+from sqlstress.report.power_failure import CORRUPT, risk
 
 LOAD = {"concurrency": "4", "seed": 1}
 
@@ -63,10 +66,10 @@ def test_numbers_of_files_are_searched_only_where_there_are_several() -> None:
 
 
 def test_too_many_numbers_of_files_and_nothing_to_search_are_refused() -> None:
-    with pytest.raises(UsageError, match="choose among 6 at most"):
+    with pytest.raises(UsageError, match="at most 6"):
         factors_of({}, base(), range(1, 8))
     every = {name: "1" for factor in FACTORS for _, options in factor.levels for name in options}
-    with pytest.raises(UsageError, match="nothing is left to be searched"):
+    with pytest.raises(UsageError, match="nothing is left to search"):
         factors_of(every, base(), [1])
 
 
@@ -86,3 +89,16 @@ def test_a_row_is_written_as_options_and_as_pragmas() -> None:
     assert pragmas(found.case((3, 0, 0, 0, 0)).settings, base().settings) == (
         "PRAGMA wal_autocheckpoint = 0",
     )
+
+
+@pytest.mark.parametrize("preset", catalogue().values(), ids=lambda preset: preset.name)
+def test_a_preset_can_be_measured_and_says_where_it_is_from_and_what_it_risks(preset: Preset) -> None:
+    (case,) = cases_of({"concurrency": "1", "seed": 0, **preset.settings, "pragma": preset.pragmas})
+    journal, level = preset.settings["journal-mode"], preset.settings["synchronous"]
+    assert (case.settings.journal_mode, case.settings.synchronous) == (journal, level)
+    assert len(case.settings.pragmas) == len(preset.pragmas)
+    assert preset.project and preset.source.startswith("https://")
+    assert date(2026, 11, 1) <= date.fromisoformat(preset.looked_up)
+    assert preset.name == preset.name.lower() != YOURS
+    assert preset.risk == risk(journal, level).told
+    assert risk(journal, level).worst != CORRUPT

@@ -10,7 +10,7 @@ import pytest
 from sqlstress.report import Report, Run
 from sqlstress.show.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
 from sqlstress.show.markdown import report_markdown
-from tests.example_report import assert_golden, failed_report
+from tests.example_report import failed_report
 from tests.render.hostile import hostile_report
 from tests.render.variants import EXAMPLE, troubled_report
 
@@ -22,11 +22,6 @@ def kinds(report: Report) -> list[str]:
     found = [COMMAND.fullmatch(line) for line in workflow_commands(report)]
     assert all(found)
     return [match[1] for match in found if match]
-
-
-def test_the_annotations_are_written_as_kept() -> None:
-    lines = (*workflow_commands(failed_report()), *workflow_commands(troubled_report()))
-    assert_golden("annotations.txt", "\n".join(lines) + "\n")
 
 
 def test_wrong_data_and_dead_workers_are_errors_and_warnings_come_after_them() -> None:
@@ -56,10 +51,6 @@ def test_a_percent_sign_is_escaped() -> None:
     died = Run(EXAMPLE.runs[0].case, error="100%0A full: a, b")
     (line, *_) = workflow_commands(replace(EXAMPLE, runs=(died,)))
     assert line == "::error title=Not measured%3A kv%3A 1 file%2C 1 process::100%250A full: a, b"
-
-
-def test_the_summary_is_the_markdown() -> None:
-    assert summary(EXAMPLE) == report_markdown(EXAMPLE)
 
 
 @pytest.mark.thorough

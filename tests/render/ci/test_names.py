@@ -19,13 +19,6 @@ def names(*cases: Case) -> tuple[str, ...]:
     return case_names(replace(EXAMPLE, runs=tuple(map(Run, cases))))
 
 
-def test_a_case_of_defaults_is_named_by_its_layout() -> None:
-    assert names(Case(), Case(buckets=20, concurrency=8)) == (
-        "kv: 1 file, 1 process",
-        "kv: 20 files, 8 processes",
-    )
-
-
 @pytest.mark.parametrize(
     ("case", "ending"),
     [

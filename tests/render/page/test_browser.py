@@ -166,7 +166,7 @@ def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_
     report = example_report()
     only = tuple(run for run in report.runs if run.case.concurrency == 4)
     page.open(saved(tmp_path, replace(report, runs=only)))
-    shares = "[...document.querySelectorAll('figure')].find(one => one.innerText.startsWith('Who got'))"
+    shares = "[...document.querySelectorAll('figure')].find(one => one.innerText.startsWith('Share of each'))"
     assert page.ask(f"[...{shares}.querySelectorAll('[data-x]')].map(one => one.textContent)") == ["4"]
 
 

@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -20,15 +19,13 @@ import pytest
 import sqlstress.show.page as page_room
 from benchmarks.publications.__main__ import FOLDER as PUBLISHED
 from benchmarks.publications.__main__ import REPORTS
-from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.wording import rounded
-from sqlstress.report import Report, read
+from sqlstress.report import read
 from sqlstress.show.page.document import SCRIPTS, report_html, script
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
-from tests.example_report import assert_golden, example_report, failed_report
+from tests.example_report import example_report, failed_report
 from tests.render.hostile import HUGE, hostile_report
-from tests.render.variants import beside_report, classic_report, troubled_report
+from tests.render.variants import beside_report, classic_report
 
 FOLDER_OF_REPORTS = PUBLISHED.parent
 FOLDER = Path(page_room.__file__).parent
@@ -52,8 +49,7 @@ class Reader(HTMLParser):
         self.tags: set[str] = set()
         self.attributes: dict[str, set[str | None]] = {}
         self.scripts: list[str] = []
-        self.cells: list[str] = []
-        self._inside = ""
+        self._inside = False
         self.feed(page)
         self.close()
 
@@ -61,42 +57,22 @@ class Reader(HTMLParser):
         self.tags.add(tag)
         for name, value in attrs:
             self.attributes.setdefault(name, set()).add(value)
-        self._inside = tag
-        if tag == "script":
+        self._inside = tag == "script"
+        if self._inside:
             self.scripts.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
+        self._inside = False
 
     def handle_data(self, data: str) -> None:
-        if self._inside == "script":
+        if self._inside:
             self.scripts[-1] += data
-        elif self._inside in ("td", "strong"):
-            self.cells.append(data)
 
 
 def plots(page: str) -> list[list[dict[str, Any]]]:
     """Return what the script is given to draw."""
     found: list[list[dict[str, Any]]] = json.loads(Reader(page).scripts[0], parse_constant=pytest.fail)
     return found
-
-
-@pytest.mark.parametrize(
-    ("name", "report"),
-    [
-        ("report", example_report),
-        ("troubled", troubled_report),
-        ("keys", keys_report),
-        ("beside", beside_report),
-    ],
-)
-def test_the_page_is_written_as_kept_but_for_style_and_scripts(
-    name: str, report: Callable[[], Report]
-) -> None:
-    page = report_html(report())
-    page = page.replace((FOLDER / "page.css").read_text(encoding="utf-8"), "page.css")
-    page = page.replace(script(), "the script").replace(hashed(script()), "sha256-of-the-script")
-    assert_golden(f"{name}.html", page.replace("><", ">\n<"))
 
 
 def hashed(script: str) -> str:
@@ -133,30 +109,20 @@ def test_a_figure_of_an_unknown_number_of_processes_has_no_place_on_their_axis()
     assert "TPS" in page and report_html(replace(report, runs=(first,)))
 
 
-def test_the_histogram_holds_every_operation() -> None:
+def test_the_histogram_holds_every_operation_and_the_shares_are_those_of_the_speed_of_processes() -> None:
     report = example_report()
-    views = plots(report_html(report))[3]
-    assert len(views) == len(report.runs)
-    for view in views:
-        for trace in view["data"]:
-            assert sum(trace["y"]) == pytest.approx(100)
-
-
-def test_the_shares_of_the_processes_are_those_of_their_transactions() -> None:
-    report = example_report()
-    (view,) = plots(report_html(report))[1]
-    told = [value for trace in view["data"] for value in trace["y"]]
-    assert told == pytest.approx(
+    drawn = plots(report_html(report))
+    assert len(drawn[3]) == len(report.runs)
+    assert all(sum(trace["y"]) == pytest.approx(100) for view in drawn[3] for trace in view["data"])
+    shares = [value for trace in drawn[1][0]["data"] for value in trace["y"]]
+    trials = [run.trials[0] for run in report.runs]
+    assert shares == pytest.approx(
         [
-            worker.transactions * len(run.trials[0].workers) / run.trials[0].transactions
-            for run in report.runs
-            for worker in run.trials[0].workers
+            worker.transactions * len(trial.workers) / trial.transactions
+            for trial in trials
+            for worker in trial.workers
         ]
     )
-
-
-def test_where_all_do_the_same_number_shares_are_those_of_their_speed() -> None:
-    report = example_report()
     run = next(run for run in report.runs if run.case.concurrency == 2)
     workers = tuple(
         replace(worker, transactions=1000, seconds=seconds)
@@ -183,24 +149,18 @@ def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
     assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
 
 
-def test_the_pairs_of_an_ab_test_are_those_of_its_slices() -> None:
+def test_the_pairs_of_an_ab_test_are_those_of_its_slices_with_what_each_look_leaves() -> None:
     ratios = around(0.97, 30, 0.1)
     report = ab_report([ratios])
     (view,) = plots(report_html(report))[0]
     pairs, estimate = view["data"]
     assert pairs["y"] == pytest.approx(ratios)
     assert report.ab
-    assert estimate["y"] == [look.ratio for look in report.ab.looks]
     (look,), bars = report.ab.looks, estimate["error_y"]
-    assert (look.worst, look.bound) == pytest.approx(
-        (look.ratio - bars["arrayminus"][0], look.ratio + bars["array"][0])
-    )
-
-
-def test_a_look_that_was_judged_by_its_estimate_is_drawn_with_its_interval_of_95_percent() -> None:
-    report = ab_report([around(0.97, 30, 0.1)])
-    assert report.ab
-    (look,) = report.ab.looks
+    assert estimate["y"] == [look.ratio]
+    ends = look.ratio - bars["arrayminus"][0], look.ratio + bars["array"][0]
+    assert (look.worst, look.bound) == pytest.approx(ends)
+    # One that was judged by its estimate is drawn with its interval of 95 %.
     old = replace(report, ab=replace(report.ab, looks=(replace(look, worst=None),)))
     (view,) = plots(report_html(old))[0]
     assert look.low is not None
@@ -234,22 +194,6 @@ def test_the_verdict_of_an_ab_test_stands_with_its_figure_at_the_top_and_as_a_se
     )
 
 
-def test_a_matrix_of_power_cuts_is_not_said_to_have_lost_nothing() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-crash-matrix.json"))
-    top = page.partition("<section>")[0]
-    assert (
-        "<strong>as documented</strong><span>what power cuts took</span>" in top and "nothing lost" not in top
-    )
-    assert "<strong>WAL with FULL</strong>" in top
-    assert page.index('<p class="verdict">No configuration did worse') < page.index("<table>")
-
-
-def test_a_page_without_a_plot_has_none_to_draw() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-crash-kills.json"))
-    assert "<figure" not in page and len(page) < 60_000
-    assert plots(page) == []
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER_OF_REPORTS.glob("*.json")), ids=lambda path: path.stem)
 def test_a_page_is_small_enough_to_be_sent_by_mail(path: Path) -> None:
     assert len(report_html(read(path)).encode()) < 500_000
@@ -261,35 +205,17 @@ def headings(page: str) -> tuple[str, list[str]]:
     return title, re.findall(r"<h1>(.*?)</h1>", page)
 
 
-@pytest.mark.parametrize(
-    ("name", "finding"),
-    [
-        ("linux-crash-matrix", "No configuration did worse than SQLite documents"),
-        ("linux-keys", "id-rowid: "),
-    ],
-)
-def test_the_title_is_the_finding_and_so_is_the_heading(name: str, finding: str) -> None:
-    title, (heading,) = headings(report_html(read(FOLDER_OF_REPORTS / f"{name}.json")))
-    assert title == heading and title.startswith(finding)
-
-
-def test_wrong_data_is_the_title() -> None:
-    title, _ = headings(report_html(failed_report()))
-    assert title.startswith("FAILED at ")
-
-
-def test_of_a_long_finding_the_title_has_the_clauses_that_fit() -> None:
-    title, _ = headings(report_html(read(FOLDER_OF_REPORTS / "linux-methods.json")))
-    assert title.startswith("Highest through peewee: inserting by JSON (") and title.endswith(" …")
-    assert len(title) <= 122 and title.count("(") == title.count(")")
-
-
 def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> None:
     ours = [read(FOLDER_OF_REPORTS / f"{name}.json") for name in ("linux-1-and-20-files", "linux-20-files")]
     title, (beside, a, b) = headings(report_html(*ours))
     assert title == beside and title.startswith("B showed ")
     assert a.startswith("Report A: ") and b.startswith("Report B: ")
-    assert all(": Too few trials to tell which is best" in one for one in (a, b))
+    assert all(": Highest: " in one for one in (a, b))
+    page = report_html(classic_report(), classic_report())
+    assert page.index("Ratios are relative to A") < page.index("<figure") < page.index("<h1>Report A: ")
+    assert page.count("<article>") == 2
+    apart = report_html(example_report(), keys_report())
+    assert "Ratios are relative to A" not in apart and "<h1>Report 2: " in apart
 
 
 def folded(page: str) -> list[str]:
@@ -300,7 +226,7 @@ def folded(page: str) -> list[str]:
 def test_tables_of_more_rows_than_can_be_taken_in_are_folded() -> None:
     page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
     assert page.count("<details>") == 13 and page.count("</details>") == 13
-    assert folded(page)[0] == "Sample insertion through peewee, 1 process"
+    assert folded(page)[0] == "Sample insertion with peewee, 1 process"
     assert "<table>" not in re.sub(r"<details>.*?</details>", "", page, flags=re.S)
     open_ones = report_html(read(FOLDER_OF_REPORTS / "linux-crash-matrix.json"))
     assert "<details>" not in open_ones and "<table>" in open_ones
@@ -309,7 +235,7 @@ def test_tables_of_more_rows_than_can_be_taken_in_are_folded() -> None:
 def test_a_table_without_a_caption_is_open_while_there_are_few_rows_and_then_told_by_its_columns() -> None:
     page = report_html(read(FOLDER_OF_REPORTS / "linux-keys.json"))
     (published,) = folded(page)
-    assert published.startswith("Beside the published figures")
+    assert published.startswith("Compared with the published figures")
     report = example_report()
     many = [
         replace(run, case=replace(run.case, buckets=run.case.buckets + more))
@@ -318,17 +244,6 @@ def test_a_table_without_a_caption_is_open_while_there_are_few_rows_and_then_tol
     ]
     (told,) = folded(report_html(replace(report, runs=tuple(many))))
     assert told.startswith("Table: TPS total, ")
-
-
-def test_names_come_first_in_a_table_then_what_is_looked_for_then_the_details() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-crash-matrix.json"))
-    heads = re.findall(r'<th class="\w+" scope="col">(.*?)</th>', page)
-    assert heads == [
-        *("journal mode", "synchronous", "good", "lost", "torn", "corrupt", "most lost"),
-        *("syncs/transaction", "images"),
-    ]
-    first = re.findall(r"<td[^>]*>(.*?)</td>", page)[: len(heads)]
-    assert first == ["WAL", "OFF", "710", "984", "82", "224", "22", "0.0", "2,000"]
 
 
 def test_lines_that_are_too_many_for_one_frame_get_a_frame_each() -> None:
@@ -343,19 +258,6 @@ def test_lines_that_are_too_many_for_one_frame_get_a_frame_each() -> None:
     )
     few = plots(report_html(example_report()))[4][0]
     assert len(few["data"]) == 4 and "multiples" not in few["layout"]
-
-
-def test_a_warning_that_stands_above_is_not_said_again_of_the_environment() -> None:
-    report = read(FOLDER_OF_REPORTS / "linux-classic.json")
-    serious = [warning.text for warning in report.environment.warnings if warning.serious]
-    assert serious and all(report_html(report).count(text) == 1 for text in serious)
-
-
-def test_a_rule_parts_the_rows_of_each_layout_and_none_parts_rows_that_all_differ() -> None:
-    begins = report_html(example_report()).count('<tr class="next">')
-    assert begins == len({run.case.buckets for run in example_report().runs}) - 1 == 1
-    single = replace(example_report(), runs=example_report().runs[:4])
-    assert '<tr class="next">' not in report_html(single)
 
 
 def test_the_last_tenth_of_a_second_is_as_wide_as_the_others() -> None:
@@ -390,43 +292,24 @@ def test_every_text_can_be_told_from_what_it_stands_on(scheme: int) -> None:
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, paper)
 
 
-def test_the_verdict_of_an_ab_test_is_the_first_thing_that_is_seen() -> None:
-    page = report_html(ab_report([around(0.5, 10)]))
-    assert page.index("<strong>FAIL</strong>") < page.index("<section>") < page.index("<figure")
-
-
 def test_the_page_has_the_command_and_its_seed() -> None:
     (line,) = re.findall(r"<pre[^>]*><code>(.*)</code></pre>", report_html(example_report()))
     words = ["sqlstress", "--concurrency", "1,2,4,8", "--buckets", "1,20", "--seed", "7"]
     assert line == " ".join(f"<span>{word}</span>" for word in words)
     unseeded = ab_report([around(1.0, 10)])
-    assert "add <code>--seed</code> 7 for the same keys" in report_html(unseeded)
+    assert "add <code>--seed</code> 7 to get the same keys" in report_html(unseeded)
 
 
 def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
     page = report_html(failed_report())
-    assert page.index("FAILED</strong>") < page.index("<section>")
+    title, _ = headings(page)
+    assert title.startswith("FAILED at ") and page.index("FAILED</strong>") < page.index("<section>")
     assert "worker 2&#x27;s write number 318" in page
-
-
-def test_the_highest_rate_and_its_case_stand_at_the_top() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
-    best = max(rate_of(run) or 0 for run in read(FOLDER_OF_REPORTS / "linux-methods.json").runs)
-    assert f"<strong>{rounded(best)}</strong><span>rows a second at most: " in page
 
 
 def test_a_published_report_is_not_said_to_have_been_measured() -> None:
     top = report_html(REPORTS["004-cycles"]).partition("<section>")[0]
     assert "<strong>4</strong><span>cases published</span>" in top and "measured</span>" not in top
-
-
-def test_several_reports_begin_with_what_they_say_beside_each_other() -> None:
-    page = report_html(classic_report(), classic_report())
-    assert page.index("ratios are to A") < page.index("<h1>Report A: ") < page.index("<h1>Report B: ")
-    assert page.index("ratios are to A") < page.index("<figure")
-    assert page.count("<article>") == 2
-    apart = report_html(example_report(), keys_report())
-    assert "ratios are to A" not in apart and "<h1>Report 2: " in apart
 
 
 def beside(name: str, *others: str) -> list[list[dict[str, Any]]]:
@@ -457,7 +340,7 @@ def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None
 def test_what_forbids_a_ratio_stands_out_above_the_plots_and_these_above_the_table() -> None:
     page = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
     barred = page.index('<p class="warning">NOT COMPARABLE with A: B.')
-    assert barred < page.index("that is no measure of speed") < page.index("<figure") < page.index("A rows/s")
+    assert barred < page.index("Do not compare their speed") < page.index("<figure") < page.index("A rows/s")
 
 
 def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown() -> None:

@@ -116,6 +116,25 @@ def test_the_same_seed_gives_the_same_image(log: list[Operation], seed: int, fat
     assert one == other
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("nothing", {0}),
+        ("everything", {5}),
+        ("all but one", {4}),
+        ("only one", {1}),
+        ("up to a point", set(range(6))),
+        ("at random", set(range(6))),
+    ],
+)
+def test_a_fate_says_of_each_effect_whether_it_is_kept_as_its_name_says(name: str, kept: set[int]) -> None:
+    assert {sum(FATES[name](5, Random(seed))) for seed in range(200)} == kept
+    for effects in range(50):
+        chosen = FATES[name](effects, Random(effects))
+        assert len(chosen) == effects
+        assert name != "up to a point" or chosen == sorted(chosen, reverse=True)
+
+
 CREATED: list[Operation] = [Create("a", 0), Write(0, 0, b"old"), Sync(0), SyncFolder()]
 
 

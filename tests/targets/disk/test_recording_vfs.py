@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -61,20 +63,6 @@ def test_the_log_makes_the_files_that_are_there_in_the_midst_of_a_transaction(
     connection.close()
 
 
-def folder_syncs(mode: str, level: str, folder: Path) -> int:
-    """Return how often the folder is synced for ten commits, the last one of which is complete."""
-    with Recorder(DEVICE) as recorder:
-        connection = recorder.connect(folder / "kv.db")
-        for pragma in (f"journal_mode={mode}", f"synchronous={level}"):
-            connection.rows(f"PRAGMA {pragma}")
-        connection.rows("CREATE TABLE t (x)")
-        before = len(recorder.log)
-        for _ in range(10):
-            connection.rows("INSERT INTO t VALUES (1)")
-        connection.close()
-        return sum(isinstance(operation, SyncFolder) for operation in recorder.log[before:])
-
-
 @pytest.mark.parametrize(
     ("mode", "level", "syncs"),
     [("delete", "full", 10), ("delete", "extra", 20), ("persist", "full", 10), ("wal", "full", 0)],
@@ -82,44 +70,44 @@ def folder_syncs(mode: str, level: str, folder: Path) -> int:
 def test_the_folder_is_synced_with_each_new_journal_and_after_its_deletion_if_that_is_asked_for(
     mode: str, level: str, syncs: int, tmp_path: Path
 ) -> None:
-    assert folder_syncs(mode, level, tmp_path) == syncs
+    with Recorder(DEVICE) as recorder:
+        connection = recorder.connect(tmp_path / "kv.db")
+        for sql in (f"PRAGMA journal_mode={mode}", f"PRAGMA synchronous={level}", "CREATE TABLE t (x)"):
+            connection.rows(sql)
+        before = len(recorder.log)
+        for _ in range(10):
+            connection.rows("INSERT INTO t VALUES (1)")
+        connection.close()
+        assert sum(isinstance(operation, SyncFolder) for operation in recorder.log[before:]) == syncs
 
 
-def test_temporary_files_and_the_wal_index_are_not_recorded(tmp_path: Path, recorder: Recorder) -> None:
+def test_a_checkpoint_that_truncates_the_wal_is_recorded_and_no_temporary_file_or_wal_index(
+    tmp_path: Path, recorder: Recorder
+) -> None:
     connection = recorder.connect(tmp_path / "kv.db")
-    connection.rows("PRAGMA journal_mode=wal")
-    connection.rows("CREATE TABLE lasting (x)")
-    connection.rows("PRAGMA temp_store=file")
-    connection.rows("PRAGMA cache_size=2")
-    connection.rows("CREATE TEMP TABLE t AS SELECT randomblob(5000) AS x FROM (VALUES (1), (2), (3), (4))")
+    for sql in ("PRAGMA journal_mode=wal", "CREATE TABLE t (x)"):
+        connection.rows(sql)
+    before = len(recorder.log)
+    connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    recorded = recorder.log[before:]
+    assert any(isinstance(operation, Sync) for operation in recorded)
+    assert any(isinstance(operation, Truncate) and operation.size == 0 for operation in recorded)
+    for sql in ("PRAGMA temp_store=file", "PRAGMA cache_size=2"):
+        connection.rows(sql)
+    connection.rows("CREATE TEMP TABLE u AS SELECT randomblob(5000) AS x FROM (VALUES (1), (2), (3), (4))")
     assert (tmp_path / "kv.db-shm").exists()
     names = {operation.name for operation in recorder.log if isinstance(operation, Create)}
     assert names <= {"kv.db", "kv.db-wal", "kv.db-journal"}
     connection.close()
 
 
-def test_a_checkpoint_that_truncates_the_wal_is_recorded(tmp_path: Path, recorder: Recorder) -> None:
-    connection = recorder.connect(tmp_path / "kv.db")
-    connection.rows("PRAGMA journal_mode=wal")
-    connection.rows("CREATE TABLE t (x)")
-    before = len(recorder.log)
-    connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    found = recorder.log[before:]
-    connection.close()
-    assert any(isinstance(one, Sync) for one in found)
-    assert any(isinstance(one, Truncate) and one.size == 0 for one in found)
-
-
-def looked_at(connect: Callable[[], sqlite3.Connection]) -> object:
-    """Return what the standard library's SQLite finds in a database, and whether that is sound."""
+def looked_at(connect: Callable[[], Any], rows: Callable[[Any, str], list[Any]]) -> object:
+    """Return what a library finds in a database, and whether that is sound; or what it says of it."""
     try:
-        connection = connect()
-        try:
-            rows = connection.execute("SELECT * FROM record ORDER BY id").fetchall()
-            return rows, connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
+        with closing(connect()) as connection:
+            records = rows(connection, "SELECT * FROM record ORDER BY id")
+            return records, rows(connection, "PRAGMA integrity_check") == [("ok",)]
+    except (sqlite3.Error, apsw.Error) as error:
         return str(error)
 
 
@@ -142,19 +130,10 @@ def test_an_image_in_memory_is_recovered_as_the_same_files_on_a_disk_are(
             folder.mkdir()
             for name, data in image.files.items():
                 (folder / name).write_bytes(data)
-            on_disk = looked_at(lambda folder=folder: sqlite3.connect(folder / "kv.db"))  # type: ignore[misc]
+            on_disk = looked_at(
+                lambda folder=folder: sqlite3.connect(folder / "kv.db"),  # type: ignore[misc]
+                lambda connection, sql: connection.execute(sql).fetchall(),
+            )
             vfs.load(image.files)
-            assert in_memory(vfs) == on_disk, image
-
-
-def in_memory(vfs: ImageVfs) -> object:
-    """Return the same of an image."""
-    try:
-        connection = vfs.connect("kv.db")
-        try:
-            rows = connection.rows("SELECT * FROM record ORDER BY id")
-            return rows, connection.rows("PRAGMA integrity_check") == [("ok",)]
-        finally:
-            connection.close()
-    except apsw.Error as error:
-        return str(error)
+            in_memory = looked_at(lambda: vfs.connect("kv.db"), lambda connection, sql: connection.rows(sql))
+            assert in_memory == on_disk, image

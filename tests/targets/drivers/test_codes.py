@@ -1,4 +1,4 @@
-"""Result codes: which are BUSY, and what they are called."""
+"""Result codes: which are BUSY, damage or a lack, and what they are called."""
 
 from __future__ import annotations
 
@@ -6,47 +6,19 @@ import pytest
 
 from sqlstress.targets.sqlite.drivers import codes
 
-BUSY_RECOVERY, BUSY_TIMEOUT, IOERR_FSYNC, LOCKED, PROTOCOL = 261, 773, 1034, 6, 15
+BUSY_RECOVERY, BUSY_TIMEOUT, CORRUPT_INDEX, IOERR_FSYNC = 261, 773, 779, 1034
+BUSY = (codes.BUSY, codes.BUSY_SNAPSHOT, BUSY_RECOVERY, BUSY_TIMEOUT)
+DAMAGE = (codes.CORRUPT, codes.NOTADB, CORRUPT_INDEX)
+LACK = (codes.FULL, codes.NOMEM, codes.CANTOPEN, IOERR_FSYNC)
+NONE_OF_IT = (None, 0, codes.ERROR, codes.LOCKED, codes.PROTOCOL, codes.IOERR_SHORT_READ, 5 << 8)
 
 
-@pytest.mark.parametrize("code", [codes.BUSY, codes.BUSY_SNAPSHOT, BUSY_RECOVERY, BUSY_TIMEOUT])
-def test_every_extended_busy_is_busy(code: int) -> None:
-    assert codes.is_busy(code)
-
-
-@pytest.mark.parametrize("code", [None, 0, LOCKED, PROTOCOL, IOERR_FSYNC, 5 << 8])
-def test_nothing_else_is_busy(code: int | None) -> None:
-    assert not codes.is_busy(code)
-
-
-CORRUPT_INDEX, CANTOPEN = 779, 14
-
-
-@pytest.mark.parametrize(
-    ("code", "damage"),
-    [(codes.CORRUPT, True), (codes.NOTADB, True), (CORRUPT_INDEX, True), (CANTOPEN, False), (None, False)],
-)
-def test_damage_is_told_from_what_has_to_do_with_the_surroundings(code: int | None, damage: bool) -> None:
-    assert codes.is_damage(code) is damage
-
-
-@pytest.mark.parametrize(
-    ("code", "lack"),
-    [
-        (codes.FULL, True),
-        (codes.NOMEM, True),
-        (CANTOPEN, True),
-        (IOERR_FSYNC, True),
-        (codes.IOERR_SHORT_READ, False),
-        (codes.CORRUPT, False),
-        (codes.BUSY, False),
-        (codes.ERROR, False),
-        (None, False),
-    ],
-)
-def test_what_sqlite_lacks_is_told_from_what_it_read(code: int | None, lack: bool) -> None:
-    assert codes.is_lack(code) is lack
-    assert code is None or (codes.advice(code) is not None) is lack
+@pytest.mark.parametrize("code", [*BUSY, *DAMAGE, *LACK, *NONE_OF_IT])
+def test_a_code_is_told_apart_from_what_it_does_not_say(code: int | None) -> None:
+    assert codes.is_busy(code) is (code in BUSY)
+    assert codes.is_damage(code) is (code in DAMAGE)
+    assert codes.is_lack(code) is (code in LACK)
+    assert code is None or (codes.advice(code) is not None) is (code in LACK)
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,16 @@ from itertools import count, islice
 
 import pytest
 
-from sqlstress.errors import EnvironmentFailure, UsageError, said
+from sqlstress.errors import UsageError, said
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
-from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT
+from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from tests.targets.drivers.conftest import Connect
 from tests.targets.drivers.fake_time import FakeTime
 
 PUT = "REPLACE INTO kv (key, value) VALUES (?, ?)"
 GET = "SELECT value FROM kv WHERE key = ?"
+ENDLESS = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT {} FROM up"
 CONSTRAINT_PRIMARYKEY = 1555
-INTERRUPT = 9
 
 
 @pytest.fixture
@@ -32,11 +32,6 @@ def one(connect: Connect) -> Connection:
 @pytest.fixture
 def other(one: Connection, connect: Connect) -> Connection:
     return connect()
-
-
-def code(driver: Driver, extended: int) -> int:
-    """Return a result code as a driver tells it: some tell the primary ones only."""
-    return extended if driver.WHOLE else extended & 0xFF
 
 
 def table(connection: Connection) -> dict[int, object]:
@@ -55,20 +50,11 @@ def code_of(driver: Driver, connection: Connection, sql: str, params: tuple[obje
     return driver.result_code(refused.value)
 
 
-def test_a_scalar_is_the_rows_only_column(one: Connection) -> None:
+def test_a_scalar_is_the_rows_only_column_as_it_is_now_and_none_without_a_row(
+    one: Connection, other: Connection
+) -> None:
     get = one.scalar(GET)
-    assert [get((key,)) for key in (1, 2, 1)] == ["one", "two", "one"]
-
-
-def test_a_scalar_is_none_without_a_row_and_for_null(one: Connection) -> None:
-    get = one.scalar(GET)
-    assert get((99,)) is None
-    assert get((3,)) is None
-
-
-def test_a_scalar_sees_what_was_committed_since_its_last_call(one: Connection, other: Connection) -> None:
-    get = one.scalar(GET)
-    get((1,))
+    assert [get((key,)) for key in (1, 2, 1, 99, 3)] == ["one", "two", "one", None, None]
     other.writer(PUT)((1, "newer"))
     assert get((1,)) == "newer"
 
@@ -82,30 +68,26 @@ def test_a_scalar_leaves_no_snapshot_open(one: Connection, other: Connection, ke
     assert get((key,)) == before
 
 
-def test_rows_leave_no_snapshot_open(one: Connection, other: Connection) -> None:
+@pytest.mark.parametrize("stays_open", [False, True])
+def test_rows_leave_no_snapshot_open_which_would_hold_up_that_checkpoint(
+    one: Connection, other: Connection, stays_open: bool
+) -> None:
     one.rows("SELECT * FROM kv")
-    assert not restart_is_held_up(other)
-
-
-def test_a_snapshot_that_stays_open_would_hold_up_that_checkpoint(one: Connection, other: Connection) -> None:
     reading = one.iterate("SELECT * FROM kv")
-    next(reading)
-    assert restart_is_held_up(other)
-
-
-@pytest.mark.parametrize("many", [False, True], ids=["writer", "run_many"])
-def test_a_write_is_visible_to_others_at_once(one: Connection, other: Connection, many: bool) -> None:
-    if many:
-        one.run_many(PUT, iter([(4, "four")]))
+    if stays_open:
+        next(reading)
     else:
-        one.writer(PUT)((4, "four"))
-    assert other.scalar(GET)((4,)) == "four"
+        del reading
+    assert restart_is_held_up(other) is stays_open
 
 
-def test_a_transaction_is_visible_to_others_only_when_it_is_committed(
+def test_a_write_is_visible_to_others_at_once_and_a_transaction_when_it_is_committed(
     one: Connection, other: Connection
 ) -> None:
+    one.run_many(PUT, iter([(4, "four")]))
+    one.writer(PUT)((5, "five"))
     before = table(other)
+    assert (before[4], before[5]) == ("four", "five")
     one.rows("BEGIN")
     one.run_many(PUT, ((key, "new") for key in (1, 5, 6)))
     one.writer(PUT)((7, "new"))
@@ -114,45 +96,33 @@ def test_a_transaction_is_visible_to_others_only_when_it_is_committed(
     assert table(other) == {**before, 1: "new", 5: "new", 6: "new", 7: "new"}
 
 
-def test_rollback_undoes_an_open_transaction(one: Connection, other: Connection) -> None:
+def test_rollback_undoes_an_open_transaction_and_does_no_harm_without_one(
+    one: Connection, other: Connection
+) -> None:
     before = table(one)
     one.rows("BEGIN IMMEDIATE")
     one.writer(PUT)((1, "undone"))
     one.rollback()
     assert table(one) == before
+    one.rollback()
     other.writer(PUT)((1, "the lock is free again"))
-
-
-def test_rollback_without_a_transaction_does_no_harm(one: Connection) -> None:
-    before = table(one)
-    one.rollback()
-    one.writer(PUT)((1, "done"))
-    one.rollback()
-    assert table(one) == {**before, 1: "done"}
+    assert table(one) == {**before, 1: "the lock is free again"}
 
 
 def test_iterate_yields_the_rows_one_by_one(one: Connection) -> None:
     assert list(one.iterate("SELECT key FROM kv WHERE key < 3 ORDER BY key")) == [(1,), (2,)]
-    endless = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-    assert list(islice(one.iterate(endless), 3)) == [(1,), (2,), (3,)]
+    assert list(islice(one.iterate(ENDLESS.format("n")), 3)) == [(1,), (2,), (3,)]
     assert list(one.iterate("SELECT key FROM kv WHERE key > 99")) == []
 
 
-def test_a_function_of_ours_is_called_anew_for_every_row(driver: Driver, one: Connection) -> None:
+def test_a_function_of_ours_is_called_anew_for_every_row_and_its_error_fails_the_statement(
+    one: Connection,
+) -> None:
     numbers = count(10)
-    if not driver.WHOLE:
-        with pytest.raises(EnvironmentFailure, match="no functions of ours"):
-            one.function("next_number", 1, lambda step: next(numbers) * step)
-        return
     one.function("next_number", 1, lambda step: next(numbers) * step)
     one.run_many("INSERT INTO kv VALUES (next_number(2), ?)", iter([("a",), ("b",)]))
     one.rows("INSERT INTO kv SELECT next_number(3), key FROM kv WHERE key IN (1, 2)")
     assert table(one).items() >= {20: "a", 22: "b", 36: 1, 39: 2}.items()
-
-
-def test_an_error_in_a_function_of_ours_fails_the_statement(driver: Driver, one: Connection) -> None:
-    if not driver.WHOLE:
-        return  # it takes none
 
     def refuse() -> None:
         raise ValueError("not today")
@@ -174,16 +144,21 @@ def test_writing_on_a_stale_snapshot_is_busy_snapshot(
     one.rows("BEGIN DEFERRED")
     one.scalar(GET)((1,))
     other.writer(PUT)((1, "newer"))
-    assert code_of(driver, one, PUT, (1, "built on what is no more")) == code(driver, BUSY_SNAPSHOT)
+    assert code_of(driver, one, PUT, (1, "built on what is no more")) == BUSY_SNAPSHOT
     one.rollback()
     assert table(one)[1] == "newer"
 
 
-def test_other_errors_of_sqlite_have_their_extended_code(driver: Driver, one: Connection) -> None:
-    assert code_of(driver, one, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == code(
-        driver, CONSTRAINT_PRIMARYKEY
-    )
+def test_other_errors_of_sqlite_have_their_extended_code_and_no_other_has_one(
+    driver: Driver, one: Connection
+) -> None:
+    assert code_of(driver, one, "INSERT INTO kv VALUES (?, ?)", (1, "again")) == CONSTRAINT_PRIMARYKEY
     assert code_of(driver, one, "SELECT nonsense") == 1
+    assert driver.result_code(ValueError("no code")) is None
+    assert driver.result_code(OSError(BUSY, "no code of SQLite's")) is None
+    assert code_of(driver, one, GET, (1, "one parameter too many")) is None
+    one.close()
+    assert code_of(driver, one, GET, (1,)) is None
 
 
 def test_damage_is_known_whatever_bytes_sqlite_quotes_of_it(
@@ -194,49 +169,29 @@ def test_damage_is_known_whatever_bytes_sqlite_quotes_of_it(
     assert code_of(driver, connect(), GET, (1,)) == CORRUPT
 
 
-def test_text_that_is_no_text_is_damage_and_told_as_it_is(driver: Driver, one: Connection) -> None:
-    if not driver.WHOLE:  # it does not get that far: its binding breaks down
-        with pytest.raises(Exception, match="broke down"):
-            one.rows("SELECT CAST(x'ea' AS TEXT)")
-        return
+def test_text_that_is_no_text_is_told_as_it_is(one: Connection) -> None:
     one.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
     with pytest.raises(Exception) as refused:
         one.rows("SELECT value FROM kv")
     assert "one \ufffd one" in said(refused.value)
 
 
-def test_what_is_not_sqlites_error_has_no_code(driver: Driver, one: Connection) -> None:
-    assert driver.result_code(ValueError("no code")) is None
-    assert driver.result_code(OSError(BUSY, "no code of SQLite's")) is None
-    if driver.WHOLE:  # another one takes no notice of it
-        assert code_of(driver, one, GET, (1, "one parameter too many")) is None
-    one.close()
-    assert code_of(driver, one, GET, (1,)) is None
-
-
-def test_a_lock_that_comes_free_while_a_waiting_sleeps_is_taken(
-    driver: Driver, connect: Connect, other: Connection
+@pytest.mark.parametrize("let_go", [True, False])
+def test_a_waiting_takes_a_lock_that_comes_free_while_it_sleeps_or_gives_up_at_its_time_out(
+    driver: Driver, connect: Connect, other: Connection, let_go: bool
 ) -> None:
-    time = FakeTime(lambda sleeps: other.rollback() if sleeps == 3 else None)
-    waiting = time.waiting()
-    patient = connect(waiting)
-    put = patient.writer(PUT)
-    if not driver.HANDLES_BUSY:
-        put = waiting.retried(put, driver.result_code, patient.rollback)
-    other.rows("BEGIN IMMEDIATE")
-    put((1, "patience"))
-    assert table(other)[1] == "patience"
-    assert len(time.slept) == waiting.busy == 3
-
-
-def test_a_waiting_gives_up_at_its_time_out(driver: Driver, connect: Connect, other: Connection) -> None:
-    time = FakeTime()
+    time = FakeTime(lambda sleeps: other.rollback() if let_go and sleeps == 3 else None)
     waiting = time.waiting(timeout_s=0.5)
     patient = connect(waiting)
     put = patient.writer(PUT)
     if not driver.HANDLES_BUSY:
         put = waiting.retried(put, driver.result_code, patient.rollback)
     other.rows("BEGIN IMMEDIATE")
+    if let_go:
+        put((1, "patience"))
+        assert table(other)[1] == "patience"
+        assert len(time.slept) == waiting.busy == 3
+        return
     with pytest.raises(Exception) as refused:
         put((1, "too late"))
     assert driver.result_code(refused.value) == BUSY
@@ -272,8 +227,7 @@ def test_an_update_on_a_stale_snapshot_succeeds_when_it_is_begun_again_as_a_whol
 
     waiting.retried(append, driver.result_code, one.rollback)(None)
     assert table(other)[2] == "two meanwhile, and more"
-    told_apart = (0, 1) if driver.WHOLE else (1, 0)
-    assert (waiting.busy, waiting.busy_snapshot, len(time.slept)) == (*told_apart, 1)
+    assert (waiting.busy, waiting.busy_snapshot, len(time.slept)) == (0, 1, 1)
 
 
 def test_the_library_named_is_the_one_in_use(driver: Driver, one: Connection) -> None:
@@ -283,22 +237,16 @@ def test_the_library_named_is_the_one_in_use(driver: Driver, one: Connection) ->
 @pytest.mark.parametrize("name", sorted(DRIVERS))
 def test_a_driver_that_is_not_installed_says_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DRIVERS, name, "sqlstress.targets.sqlite.drivers.not_installed")
-    remedies = {"sqlite3": "use a Python that has it"}
-    remedy = re.escape(remedies.get(name, f"python -m pip install {name}"))
-    with pytest.raises(UsageError, match=rf"driver {name} is not installed \(.*\): {remedy}, or choose "):
+    remedy = "a Python that has it" if name == "sqlite3" else f"python -m pip install {name}"
+    with pytest.raises(
+        UsageError, match=rf"driver {name} is not installed \(.*\)\. Use {re.escape(remedy)}, or "
+    ):
         load_driver(name)
 
 
-ENDLESS = "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up) SELECT max(n) FROM up"
-
-
 def test_a_statement_of_another_thread_can_be_interrupted(driver: Driver, one: Connection) -> None:
-    if not driver.WHOLE:
-        one.interrupt()
-        assert len(table(one)) == 3
-        return
     with ThreadPoolExecutor(1) as executor:
-        answer = executor.submit(one.rows, ENDLESS)
+        answer = executor.submit(one.rows, ENDLESS.format("max(n)"))
         while not answer.done():
             one.interrupt()
         error = answer.exception()

@@ -48,7 +48,7 @@ def main() -> None:
     before = taken_again(libc)
     load = Load(key_space=100)
     case = Case(driver="dry", spec=load)
-    words = shared_array("q", shape_of(case, load.key_space).words)
+    words = shared_array("q", shape_of(case).words)
     source = NativeSource(case, open_place(case, Path()), 1, 1, (words, None, None))
     source.run(Window(0, 0, 1), None, array("q", [0]), array("q", [0]))
     sys.stdout.write(f"{before} {taken_again(libc)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,10 @@ from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from sqlstress.targets.native import NotToBeHad, extension, lacking
 from sqlstress.targets.sqlite import connections as reach
-from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.drivers import load_driver
 
 pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
 DRIVERS = ("sqlite3", "apsw")
-
-
-def opened(driver: str) -> list[Connection]:
-    return [load_driver(driver).connect(Path(":memory:"), 0, None)]
 
 
 def forget() -> None:
@@ -40,35 +35,25 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget()
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_every_connection_is_handed_over_with_its_own_library(driver: str, tmp_path: Path) -> None:
-    binding = load_driver(driver)
-    connections, handles = reach.reached(
-        driver, lambda: [binding.connect(tmp_path / f"{n}.db", 0, None) for n in range(3)]
-    )
-    assert len({handle.connection for handle in handles}) == 3
-    assert len({handle.functions for handle in handles}) == 1
-    version = [int(part) for part in binding.versions()[1].split(".")]
-    number = extension().version_number(handles[0].functions)
-    assert [number // 10**6, number // 10**3 % 10**3, number % 10**3] == version
-    for connection in connections:
-        connection.close()
-
-
-def test_two_drivers_have_two_libraries() -> None:
+def test_every_connection_is_handed_over_with_its_own_library_and_no_other_one_is(tmp_path: Path) -> None:
     tables = set()
     for driver in DRIVERS:
-        (connection,), (handle,) = reach.reached(driver, partial(opened, driver))
-        tables.add(handle.functions)
-        connection.close()
-    assert len(tables) == 2
-
-
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_a_connection_that_nobody_waits_for_is_not_handed_over(driver: str) -> None:
-    reach.reached_once(driver)
-    load_driver(driver).connect(Path(":memory:"), 0, None).close()
-    assert extension().handed_over() == []
+        binding = load_driver(driver)
+        connections, handles = reach.reached(
+            driver,
+            lambda binding=binding: [binding.connect(tmp_path / f"{n}.db", 0, None) for n in range(3)],  # type: ignore[misc]
+        )
+        assert len({handle.connection for handle in handles}) == 3
+        (table,) = {handle.functions for handle in handles}
+        tables.add(table)
+        version = [int(part) for part in binding.versions()[1].split(".")]
+        number = extension().version_number(table)
+        assert [number // 10**6, number // 10**3 % 10**3, number % 10**3] == version
+        for connection in connections:
+            connection.close()
+        binding.connect(Path(":memory:"), 0, None).close()
+        assert extension().handed_over() == []
+    assert len(tables) == len(DRIVERS)
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -93,13 +78,9 @@ def test_its_clock_is_python_s() -> None:
 
 
 @pytest.mark.usefixtures("absent")
-def test_without_it_every_driver_says_why() -> None:
+def test_without_it_every_driver_says_why_and_a_worker_what_to_do(tmp_path: Path) -> None:
     for why in (*map(reach.lacks, DRIVERS), lacking(extension)):
         assert "the C extension was not built" in (why or "")
-
-
-@pytest.mark.usefixtures("absent")
-def test_a_worker_without_it_says_what_to_do(tmp_path: Path) -> None:
     place = open_place(Case(spec=Load(loop="native")), tmp_path)
-    with pytest.raises(EnvironmentFailure, match=r"not to be had with sqlite3.*Use --loop python"):
+    with pytest.raises(EnvironmentFailure, match=r"not available with --driver sqlite3.*Use --loop python"):
         place.native(1, "immediate")

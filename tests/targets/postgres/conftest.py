@@ -1,4 +1,4 @@
-"""Cases on a server of ours, in each layout and with each type of keys."""
+"""A place on a server of ours, filled, and workers' views of it."""
 
 from __future__ import annotations
 
@@ -7,60 +7,35 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.experiments.kv.keys import encoder
-from sqlstress.report.case import Case, Settings
-from sqlstress.report.server import Server
+from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets import open_place
-from sqlstress.targets.postgres.place import PostgresPlace
 from sqlstress.targets.views import Store
 from tests.pulses import nothing
+
+if TYPE_CHECKING:  # where there is no psycopg these tests are skipped
+    from sqlstress.targets.postgres.place import PostgresPlace
 
 KEYS = 30
 Open = Callable[..., Store]
 
 
-@pytest.fixture(
-    params=[
-        (2, "int"),
-        pytest.param((1, "text"), marks=pytest.mark.thorough),
-        pytest.param((3, "blob"), marks=pytest.mark.thorough),
-    ],
-    ids=str,
-)
-def case(request: pytest.FixtureRequest, our_server: str) -> Case:
-    buckets, key_type = request.param
-    return case_of(buckets=buckets, key_type=key_type)
-
-
-def case_of(buckets: int = 1, key_type: str = "int", isolation: str = "read-committed") -> Case:
-    """Return a case whose operations give up at once."""
-    return Case(
-        driver="psycopg",
-        buckets=buckets,
-        settings=Settings(synchronous="off", busy_timeout_ms=0),
-        server=Server(isolation=isolation),
-        spec=Load(key_space=KEYS, key_type=key_type, update_ratio=0.1),
-    )
-
-
 @pytest.fixture
-def place(case: Case, tmp_path: Path) -> Iterator[PostgresPlace]:
-    """A place whose every bucket holds the keys 0 to 29, each with its negative."""
-    yield from filled(case, tmp_path)
+def place(our_server: str, tmp_path: Path) -> Iterator[PostgresPlace]:
+    """A place whose buckets hold the keys 0 to 29, each with its negative; operations give up at once."""
+    from sqlstress.targets.postgres.place import PostgresPlace
 
-
-def filled(case: Case, where: Path) -> Iterator[PostgresPlace]:
-    """Yield a filled place; its schema is dropped afterwards."""
-    place = open_place(case, where)
-    assert isinstance(place, PostgresPlace)
-    encode = encoder(case.spec.key_type)
-    rows = [[(encode(number), -number) for number in range(KEYS)]] * case.buckets
-    place.table(case.spec.key_type, 8, COUNTERS).fill(rows, nothing)
+    settings = Settings(synchronous="off", busy_timeout_ms=0)
+    load = Load(key_space=KEYS, update_ratio=0.1)
+    place = PostgresPlace(
+        Case(driver="psycopg", buckets=2, settings=settings, server=Server(), spec=load), tmp_path
+    )
+    place.table("int", 8, COUNTERS).fill([[(number, -number) for number in range(KEYS)]] * 2, nothing)
     yield place
     place.discard()
 
@@ -74,8 +49,8 @@ def open_view(place: PostgresPlace) -> Iterator[Open]:
         def open_view(begin: str = "immediate", isolation: str | None = None, timeout_ms: int = 0) -> Store:
             settings = replace(place.case.settings, busy_timeout_ms=timeout_ms)
             server = Server(isolation=isolation) if isolation else place.case.server
-            own = open_place(replace(place.case, settings=settings, server=server), place.where)
-            store = own.keyvalue(next(workers), begin, 0)
+            view = open_place(replace(place.case, settings=settings, server=server), place.where)
+            store = view.keyvalue(next(workers), begin, 0)
             opened.callback(store.close)
             return store
 

@@ -15,9 +15,8 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report.case import Case, Settings
-from sqlstress.report.server import Server
-from sqlstress.targets.postgres.address import schema_of
+from sqlstress.report.case import Case, Server, Settings
+from sqlstress.targets.postgres.dialect import schema_of
 from tests.experiments.kv.loops import CONTENTS, KEYS, KILLED, LOOPS, SO_FEW, check_counts, killing, told
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.rows import mostly_thorough
@@ -153,22 +152,15 @@ def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) ->
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_the_server_refuses_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
+@pytest.mark.parametrize("ends", [False, True], ids=["a table is dropped", "a session is ended"])
+def test_what_the_server_refuses_is_told_alike_by_both_loops(
+    tmp_path: Path, bench: Bench, loop: str, ends: bool
+) -> None:
     if loop == "native" and client.lacks():
         pytest.skip("there is no native loop here")
 
     def drop(_pool: Pool) -> None:
         bench.execute(f"DROP TABLE {schema_of(tmp_path)}.kv_0")
-
-    (ended,) = bench.measure(case_of(Load(key_space=KEYS), loop, concurrency=1), tmp_path, drop).ended
-    assert ended.reason == 'SQLSTATE 42P01: relation "kv_0" does not exist'
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_session_that_is_ended_is_told_alike_by_both_loops(tmp_path: Path, bench: Bench, loop: str) -> None:
-    if loop == "native" and client.lacks():
-        pytest.skip("there is no native loop here")
 
     def end(_pool: Pool) -> None:
         worker = "query LIKE 'SELECT value%%' OR query LIKE 'INSERT%%'"
@@ -177,10 +169,11 @@ def test_a_session_that_is_ended_is_told_alike_by_both_loops(tmp_path: Path, ben
             assert time.monotonic() < until
 
     case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=0.4)
-    (ended,) = bench.measure(case, tmp_path, end).ended
+    (ended,) = bench.measure(case, tmp_path, end if ends else drop).ended
     # Sometimes the connection is gone before the server's word has come.
-    told = re.match(r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection", ended.reason or "")
-    assert told, ended.reason
+    ending = r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection"
+    dropped = 'SQLSTATE 42P01: relation "kv_0" does not exist'
+    assert re.match(ending if ends else dropped, ended.reason or ""), ended.reason
 
 
 @needs_native
@@ -234,20 +227,19 @@ def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path,
     rejected(done.verdict(), "last write", f"key {lost} ")
 
 
-def test_where_psycopg_hides_its_library_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_library", lambda pq: "no_such_library.so")
-    with pytest.raises(NotToBeHad, match=r"psycopg hides its libpq \(.*no_such_library"):
-        client.functions.__wrapped__()
-
-
-def test_where_there_is_no_library_to_be_found_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_library_than_psycopg_s_own_is_never_called_and_it_is_said_why_there_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    functions = client.functions.__wrapped__
+    with monkeypatch.context() as patch:
+        patch.setattr("psycopg.pq.version", lambda: 90_000)
+        with pytest.raises(NotToBeHad, match=r"found libpq \d+, but psycopg uses 90000"):
+            functions()
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "_library", lambda pq: "no_such_library.so")
+        with pytest.raises(NotToBeHad, match=r"psycopg hides its libpq \(.*no_such_library"):
+            functions()
     monkeypatch.setattr("psycopg.pq.__impl__", "python")
     monkeypatch.setattr("psycopg.pq.misc.find_libpq_full_path", lambda: None)
     with pytest.raises(NotToBeHad, match="the library that psycopg uses was not found"):
-        client.functions.__wrapped__()
-
-
-def test_another_library_than_psycopg_s_is_never_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psycopg.pq.version", lambda: 90_000)
-    with pytest.raises(NotToBeHad, match=r"libpq \d+ was found, and psycopg's is 90000"):
-        client.functions.__wrapped__()
+        functions()

@@ -13,7 +13,7 @@ pytest.importorskip("psycopg")
 
 from psycopg.conninfo import conninfo_to_dict
 
-from sqlstress.targets.postgres.programs import SECRET, directions, resolved
+from sqlstress.targets.postgres.place import SECRET, directions, resolved
 from sqlstress.targets.postgres.server import variables_hidden
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)

@@ -20,7 +20,7 @@ from sqlstress.report.results import (
     SYNC,
     WorkerResult,
 )
-from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite import where_recording as rec
 from sqlstress.targets.sqlite.where import FEWEST, WAIT, Seen, account, held_share, split
 from tests.targets.where.written import fill, words_of, write
 
@@ -28,7 +28,7 @@ CLOSES = 100_000
 
 
 def seen(words: Any, processes: int) -> Seen:
-    return Seen(where_recording.areas(words, processes))
+    return Seen(rec.areas(words, processes))
 
 
 def worker(number: int, **known: Any) -> WorkerResult:
@@ -44,14 +44,9 @@ def test_what_was_held_while_one_waited_is_the_sum_tick_by_tick(
 ) -> None:
     holds = list(zip(holding[::2], holding[1::2], strict=False))
     waits = list(zip(waiting[::2], waiting[1::2], strict=False))
-    accounts: list[list[tuple[int, int, int]]] = [
-        [(where_recording.WAIT_WRITE, *one) for one in waits],
-        [],
-        [],
-        [],
-    ]
+    accounts: list[list[tuple[int, int, int]]] = [[(rec.WAIT_WRITE, *wait) for wait in waits], [], [], []]
     for holder, one in zip(holders, holds, strict=False):
-        accounts[holder].append((where_recording.HOLD_WRITE, *one))
+        accounts[holder].append((rec.HOLD_WRITE, *one))
     found = seen(words_of(accounts, 0, CLOSES), 4)
     ticks = {tick for low, high in holds for tick in range(low, high)}
     waited = [tick for low, high in waits for tick in range(low, high)]
@@ -66,19 +61,19 @@ def test_what_was_held_while_one_waited_is_the_sum_tick_by_tick(
 @given(edges, st.integers(0, 399))
 def test_a_history_in_which_two_held_one_lock_at_once_is_rejected(holding: list[int], at: int) -> None:
     holds = list(zip(holding[::2], holding[1::2], strict=False))
-    mine = [(where_recording.HOLD_WRITE, *one) for one in holds]
+    mine = [(rec.HOLD_WRITE, *one) for one in holds]
     assert seen(words_of([mine, []], 0, CLOSES), 2).contradiction() is False
     at_once = any(low < at + 1 and high > at for low, high in holds)
-    words = words_of([mine, [(where_recording.HOLD_WRITE, at, at + 1)]], 0, CLOSES)
+    words = words_of([mine, [(rec.HOLD_WRITE, at, at + 1)]], 0, CLOSES)
     assert seen(words, 2).contradiction() is at_once
     assert (account(words, 2, [worker(1), worker(2)]) is None) is at_once
 
 
 def test_readers_may_hold_at_once() -> None:
     both = [
-        [(where_recording.HOLD_READ, 0, 50)],
-        [(where_recording.HOLD_READ, 20, 70)],
-        [(where_recording.WAIT_ALONE, 10, 100)],
+        [(rec.HOLD_READ, 0, 50)],
+        [(rec.HOLD_READ, 20, 70)],
+        [(rec.WAIT_ALONE, 10, 100)],
     ]
     found = seen(words_of(both, 0, CLOSES), 3)
     assert not found.contradiction()
@@ -87,47 +82,35 @@ def test_readers_may_hold_at_once() -> None:
 
 def test_a_hold_is_a_checkpoint_with_its_syncs_then_a_sync_and_a_commit_otherwise() -> None:
     holder = [
-        (where_recording.HOLD_WRITE, 0, 100),
-        (where_recording.SYNC, 30, 60),
-        (where_recording.HOLD_WRITE, 200, 300),
-        (where_recording.CHECKPOINT, 190, 310),
-        (where_recording.SYNC, 210, 290),
+        (rec.HOLD_WRITE, 0, 100),
+        (rec.SYNC, 30, 60),
+        (rec.HOLD_WRITE, 200, 300),
+        (rec.CHECKPOINT, 190, 310),
+        (rec.SYNC, 210, 290),
     ]
-    waiter = [(where_recording.WAIT_WRITE, 10, 110), (where_recording.WAIT_WRITE, 220, 350)]
+    waiter = [(rec.WAIT_WRITE, 10, 110), (rec.WAIT_WRITE, 220, 350)]
     found = seen(words_of([waiter, holder], 0, CLOSES), 2)
     blocked = [(b.what, b.begin, b.end) for wait in found.waits for b in found.blocked(wait)]
-    assert blocked == [
-        (COMMIT, 10, 30),
-        (SYNC, 30, 60),
-        (COMMIT, 60, 100),
-        (CHECKPOINT, 220, 300),
-    ]
-
-
-def test_who_begins_to_wait_in_a_checkpoints_sync_waits_for_the_checkpoint() -> None:
-    holder = [
-        (where_recording.HOLD_WRITE, 0, 300),
-        (where_recording.CHECKPOINT, 0, 310),
-        (where_recording.SYNC, 100, 200),
-    ]
-    found = seen(words_of([[(where_recording.WAIT_WRITE, 150, 400)], holder], 0, CLOSES), 2)
-    assert [(b.what, b.begin, b.end) for wait in found.waits for b in found.blocked(wait)] == [
-        (CHECKPOINT, 150, 300)
-    ]
+    assert blocked == [(COMMIT, 10, 30), (SYNC, 30, 60), (COMMIT, 60, 100), (CHECKPOINT, 220, 300)]
+    # Who begins to wait in a checkpoint's sync waits for the checkpoint.
+    holder = [(rec.HOLD_WRITE, 0, 300), (rec.CHECKPOINT, 0, 310), (rec.SYNC, 100, 200)]
+    found = seen(words_of([[(rec.WAIT_WRITE, 150, 400)], holder], 0, CLOSES), 2)
+    blocked = [(b.what, b.begin, b.end) for wait in found.waits for b in found.blocked(wait)]
+    assert blocked == [(CHECKPOINT, 150, 300)]
 
 
 def test_nobody_waits_for_himself() -> None:
-    own = [(where_recording.HOLD_READ, 0, 200), (where_recording.WAIT_ALONE, 10, 100)]
+    own = [(rec.HOLD_READ, 0, 200), (rec.WAIT_ALONE, 10, 100)]
     assert held_share(seen(words_of([own, []], 0, CLOSES), 2), 1) == 0
 
 
 def test_of_a_ring_that_ran_over_only_the_end_counts() -> None:
     words = words_of([[], []], 0, 10**9)
-    one, other = where_recording.areas(words, 2)
+    one, other = rec.areas(words, 2)
     for number in range(one.room + 10):
-        write(one, 10 * number, 10 * number + 5, where_recording.HOLD_WRITE | 7 << 8)
-    write(other, 0, 50, where_recording.WAIT_WRITE | 7 << 8)  # nobody knows any more who held it
-    write(other, 1000, 1010, where_recording.WAIT_WRITE | 7 << 8)
+        write(one, 10 * number, 10 * number + 5, rec.HOLD_WRITE | 7 << 8)
+    write(other, 0, 50, rec.WAIT_WRITE | 7 << 8)  # nobody knows any more who held it
+    write(other, 1000, 1010, rec.WAIT_WRITE | 7 << 8)
     found = seen(words, 2)
     assert found.complete_from == 105
     assert held_share(found, 2) == pytest.approx(0.5)
@@ -142,25 +125,10 @@ def test_the_parts_add_up_to_the_window_and_none_is_below_nothing(
     waiting: int, syncing: int, writing: int, statements: int, processor: int, share: float, harness: int
 ) -> None:
     words = words_of([[]], 0, CLOSES)
-    (own,) = where_recording.areas(words, 1)
-    fill(
-        own,
-        {
-            where_recording.WAITING: waiting,
-            where_recording.SYNCING_WAL: syncing,
-            where_recording.WRITING: writing,
-        },
-    )
-    fill(
-        own,
-        {
-            where_recording.STATEMENTS_NS: statements,
-            where_recording.PROCESSOR: processor,
-            where_recording.FROM: 1,
-            where_recording.TO: CLOSES + 1,
-        },
-    )
-    fill(own, {where_recording.SYNCS_SEEN: 100, where_recording.SYNCS_PROCESSOR: 60})
+    (own,) = rec.areas(words, 1)
+    sums = {rec.WAITING: waiting, rec.SYNCING_WAL: syncing, rec.WRITING: writing}
+    fill(own, {**sums, rec.STATEMENTS_NS: statements, rec.PROCESSOR: processor})
+    fill(own, {rec.FROM: 1, rec.TO: CLOSES + 1, rec.SYNCS_SEEN: 100, rec.SYNCS_PROCESSOR: 60})
     if waiting + syncing + writing > CLOSES:
         return
     parts = split(own, harness, share)
@@ -174,14 +142,14 @@ def test_the_parts_add_up_to_the_window_and_none_is_below_nothing(
 
 
 def test_the_slowest_percent_says_what_it_waited_for_and_for_whom() -> None:
-    quick = [(where_recording.TRANSACTION, 50_000 + 10 * n, 50_005 + 10 * n) for n in range(2 * FEWEST - 1)]
+    quick = [(rec.TRANSACTION, 50_000 + 10 * n, 50_005 + 10 * n) for n in range(2 * FEWEST - 1)]
     waiter = [
-        (where_recording.TRANSACTION, 0, 1000),
-        (where_recording.WAIT_WRITE, 0, 900),
-        (where_recording.SYNC, 920, 990),
+        (rec.TRANSACTION, 0, 1000),
+        (rec.WAIT_WRITE, 0, 900),
+        (rec.SYNC, 920, 990),
         *quick,
     ]
-    holder = [(where_recording.HOLD_WRITE, 100, 700), (where_recording.CHECKPOINT, 100, 700)]
+    holder = [(rec.HOLD_WRITE, 100, 700), (rec.CHECKPOINT, 100, 700)]
     words = words_of([waiter, holder], 0, CLOSES)
     told = account(words, 2, [worker(1)])
     assert told and told.slowest and told.moment
@@ -195,12 +163,10 @@ def test_the_slowest_percent_says_what_it_waited_for_and_for_whom() -> None:
 
 
 def test_a_wait_that_went_on_when_the_window_closed_is_told() -> None:
-    words = words_of([[(where_recording.WAIT_WRITE, CLOSES - 400, CLOSES + 50)], []], 0, CLOSES)
+    words = words_of([[(rec.WAIT_WRITE, CLOSES - 400, CLOSES + 50)], []], 0, CLOSES)
     told = account(words, 2, [worker(1), worker(2)])
     assert told and told.pending_ns == 400
-    fill(
-        where_recording.areas(words, 2)[1], {where_recording.PENDING: 30_000}
-    )  # it was killed while it waited
+    fill(rec.areas(words, 2)[1], {rec.PENDING: 30_000})  # it was killed while it waited
     told = account(words, 2, [worker(1), worker(2, error="was killed")])
     assert told and (told.pending_ns, told.time_ns) == (CLOSES - 30_000, CLOSES)
 

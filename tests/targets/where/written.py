@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite import where_recording as rec
 from sqlstress.targets.sqlite.where_recording import Area
 
 Written = Sequence[tuple[int, int, int]]
@@ -15,17 +15,9 @@ Written = Sequence[tuple[int, int, int]]
 
 def words_of(accounts: Sequence[Written], opens: int, closes: int, file: int = 7) -> Any:
     """Return the words in which each process wrote its spans."""
-    words = array("q", bytes(8 * where_recording.size(len(accounts))))
-    for own, spans in zip(where_recording.areas(words, len(accounts)), accounts, strict=True):
-        fill(
-            own,
-            {
-                where_recording.OPENS: opens,
-                where_recording.CLOSES: closes,
-                where_recording.PROCESSOR: -1,
-                where_recording.ROOM: own.room,
-            },
-        )
+    words = array("q", bytes(8 * rec.size(len(accounts))))
+    for own, spans in zip(rec.areas(words, len(accounts)), accounts, strict=True):
+        fill(own, {rec.OPENS: opens, rec.CLOSES: closes, rec.PROCESSOR: -1, rec.ROOM: own.room})
         for kind, begin, end in sorted(spans, key=lambda one: one[2]):
             write(own, begin, end, kind | file << 8)
     return words
@@ -38,7 +30,7 @@ def fill(own: Area, values: Mapping[int, int]) -> None:
 
 def write(own: Area, begin: int, end: int, tag: int) -> None:
     """Write a span as the C code does."""
-    place = where_recording.RING + where_recording.SPAN * (own[where_recording.SPANS] % own.room)
+    place = rec.RING + rec.SPAN * (own[rec.SPANS] % own.room)
     for offset, value in enumerate((begin, end, tag)):
         own.words[place + offset] = value
-    own.words[where_recording.SPANS] += 1
+    own.words[rec.SPANS] += 1

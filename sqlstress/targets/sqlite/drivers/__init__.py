@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly, said
-from sqlstress.target import DEFAULT, drivers_of
+from sqlstress.target import DEFAULT
+from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
@@ -15,14 +17,8 @@ if TYPE_CHECKING:
 
     from sqlstress.targets.sqlite.busy import Waiting
 
-DRIVERS = drivers_of("sqlite")
+DRIVERS = {name: known.module for name, known in KNOWN.items() if known.target == "sqlite"}
 """Name → module."""
-
-VFSS = {
-    "recording": "sqlstress.targets.sqlite.disk_vfs",
-    "image": "sqlstress.targets.sqlite.disk_vfs",
-}
-"""Stand-ins for a disk, below SQLite: only apsw can have them."""
 
 Row = tuple[Any, ...]
 Named = dict[str, Any]
@@ -35,6 +31,9 @@ class Connection(Protocol):
     It may be used by one thread after the other; only interrupt() is for a second one meanwhile.
     """
 
+    _connection: Any
+    """The binding's own."""
+
     def scalar(self, sql: str) -> Callable[[Row], Any]:
         """Return a function of parameters: the only column of the only row, or None without one.
 
@@ -43,9 +42,11 @@ class Connection(Protocol):
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
         """Return a function of parameters that runs the statement."""
+        return partial(self._connection.cursor().execute, sql)
 
     def runs(self, sql: str) -> Callable[[Named], Any]:
         """Return a function of named parameters that runs a statement without rows."""
+        return partial(self._connection.cursor().execute, sql)
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
         """Return a function of named parameters: all rows. The statement has then run to its end."""
@@ -58,37 +59,39 @@ class Connection(Protocol):
 
     def iterate(self, sql: str) -> Iterator[Row]:
         """Run a statement and yield its rows one by one."""
+        return iter(self._connection.execute(sql))
 
     def run_many(self, sql: str, rows: Iterable[Row]) -> None:
         """Run a statement once for each row of parameters."""
+        self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
         """Let SQL call a function of ours by this name, anew for every row."""
 
     def rollback(self) -> None:
         """End an open transaction, if there is one, and undo it."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
+        return bool(self._connection.in_transaction)
 
     def limit(self, category: int) -> int:
         """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""
 
     def interrupt(self) -> None:
         """Let a statement that runs in another thread fail soon."""
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Close the connection."""
+        self._connection.close()
 
 
 class Driver(Protocol):
     """A binding of SQLite. Each driver is a module that has these names."""
 
-    LIBRARY: str
-    """What the library below it is called."""
-    WHOLE: bool
-    """Whether it tells extended result codes, takes functions of ours and named parameters, and can be
-    interrupted; else it serves the key-value experiment only, which needs none of that."""
     HANDLES_BUSY: bool
     """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
 
@@ -99,7 +102,7 @@ class Driver(Protocol):
         """
 
     def result_code(self, error: BaseException) -> int | None:
-        """Return SQLite's (extended) result code of an exception; None if it isn't SQLite's."""
+        """Return SQLite's extended result code of an exception; None if it isn't SQLite's."""
 
     def versions(self) -> tuple[str, str]:
         """Return the versions of the binding and of the SQLite library."""
@@ -113,19 +116,17 @@ def load_driver(name: str) -> Driver:
         raise NotInstalled(name, "" if name == DEFAULT else name, error) from error
 
 
-def load_vfs(name: str) -> Any:
-    """Import a module of VFSS by its name. Raises UsageError when apsw is not installed."""
+def load_vfs() -> Any:
+    """Import the stand-ins for a disk, below SQLite: only apsw can have them. Raises UsageError."""
     try:
-        return import_module(VFSS[name])
+        return import_module("sqlstress.targets.sqlite.disk_vfs")
     except ImportError as error:
         raise UsageError(
-            f"power cuts need apsw, which is not installed ({error}): python -m pip install apsw."
+            f"power cuts need apsw, which is not installed ({error}). Install it: python -m pip install apsw"
         ) from error
 
 
 def explain(name: str, error: Exception) -> str:
     """Return what went wrong, and what to do about it, with SQLite's name for what that driver met."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
-    if code is None:
-        return plainly(error)
-    return codes.explained(code, said(error))
+    return plainly(error) if code is None else codes.explained(code, said(error))

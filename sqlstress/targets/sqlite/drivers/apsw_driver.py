@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,12 @@ import apsw
 
 from sqlstress.errors import UsageError
 from sqlstress.targets.sqlite.busy import Waiting
-from sqlstress.targets.sqlite.drivers import Named, Row, codes
+from sqlstress.targets.sqlite.drivers import Connection, Named, Row, codes
 
-LIBRARY = "SQLite"
-WHOLE = True
 HANDLES_BUSY = True
 
 
-class ApswConnection:
+class ApswConnection(Connection):
     """A connection; APSW never begins a transaction by itself."""
 
     def __init__(
@@ -40,12 +37,6 @@ class ApswConnection:
 
         return read
 
-    def writer(self, sql: str) -> Callable[[Row], Any]:
-        return partial(self._connection.cursor().execute, sql)
-
-    def runs(self, sql: str) -> Callable[[Named], Any]:
-        return partial(self._connection.cursor().execute, sql)
-
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
         execute = self._connection.cursor().execute
         return lambda params: list(execute(sql, params))
@@ -54,10 +45,12 @@ class ApswConnection:
         cursor = self._connection.cursor()
 
         def read(params: Named) -> tuple[Sequence[str], list[Row]]:
-            found = cursor.execute(sql, params)
+            rows = cursor.execute(sql, params)
             # After the last row nobody tells the columns any more.
-            first = next(found, None)
-            return ([], []) if first is None else (_columns(found), [first, *found])
+            first = next(rows, None)
+            if first is None:
+                return [], []
+            return [column[0] for column in rows.get_description()], [first, *rows]
 
         return read
 
@@ -66,34 +59,11 @@ class ApswConnection:
         # a connection's small allocations (its lookaside), and what is measured later calls malloc instead.
         return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
-    def iterate(self, sql: str) -> Iterator[Row]:
-        return iter(self._connection.execute(sql))
-
-    def run_many(self, sql: str, rows: Iterable[Row]) -> None:
-        self._connection.executemany(sql, rows)
-
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
         self._connection.create_scalar_function(name, call, arity)
 
-    def rollback(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-
-    def in_transaction(self) -> bool:
-        return bool(self._connection.in_transaction)
-
     def limit(self, category: int) -> int:
         return int(self._connection.limit(category))
-
-    def interrupt(self) -> None:
-        self._connection.interrupt()
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _columns(cursor: Any) -> list[str]:
-    return [column[0] for column in cursor.get_description()]
 
 
 def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswConnection:
@@ -102,19 +72,16 @@ def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswCo
         str(path).encode()
     except UnicodeEncodeError as error:
         raise UsageError(
-            f"apsw takes no name that is not UTF-8, as {str(path)!r:.200} is: "
-            "choose another --dir or --driver."
+            f"apsw needs a UTF-8 path, and {str(path)!r:.200} is not UTF-8. Choose another --dir or --driver."
         ) from error
     return ApswConnection(path, busy_timeout_ms, waiting)
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the extended result code."""
     if isinstance(error, UnicodeDecodeError):
         return codes.CORRUPT  # what a damaged file holds as text is none any more
     return getattr(error, "extendedresult", None) if isinstance(error, apsw.Error) else None
 
 
 def versions() -> tuple[str, str]:
-    """Return APSW's version and that of the SQLite inside it."""
     return f"apsw {apsw.apsw_version()}", apsw.sqlite_lib_version()

@@ -16,7 +16,7 @@ IOERR = 10
 CORRUPT = 11
 FULL = 13
 CANTOPEN = 14
-CONSTRAINT = 19
+PROTOCOL = 15
 NOTADB = 26
 IOERR_READ = 266
 BUSY_SNAPSHOT = 517
@@ -28,28 +28,27 @@ LIMIT_VARIABLE_NUMBER = 9
 """Category of the limit on a statement's parameters. Source: https://www.sqlite.org/c3ref/c_limit_attached.html"""
 
 _NAMES = {
-    1: "SQLITE_ERROR",
-    3: "SQLITE_PERM",
-    5: "SQLITE_BUSY",
-    6: "SQLITE_LOCKED",
-    7: "SQLITE_NOMEM",
-    8: "SQLITE_READONLY",
-    9: "SQLITE_INTERRUPT",
-    10: "SQLITE_IOERR",
-    11: "SQLITE_CORRUPT",
-    13: "SQLITE_FULL",
-    14: "SQLITE_CANTOPEN",
-    15: "SQLITE_PROTOCOL",
-    26: "SQLITE_NOTADB",
+    ERROR: "SQLITE_ERROR",
+    PERM: "SQLITE_PERM",
+    BUSY: "SQLITE_BUSY",
+    LOCKED: "SQLITE_LOCKED",
+    NOMEM: "SQLITE_NOMEM",
+    READONLY: "SQLITE_READONLY",
+    INTERRUPT: "SQLITE_INTERRUPT",
+    IOERR: "SQLITE_IOERR",
+    CORRUPT: "SQLITE_CORRUPT",
+    FULL: "SQLITE_FULL",
+    CANTOPEN: "SQLITE_CANTOPEN",
+    PROTOCOL: "SQLITE_PROTOCOL",
+    NOTADB: "SQLITE_NOTADB",
 }
-
 _ADVICE = {
-    PERM: "choose a --dir that can be written",
+    PERM: "choose a writable --dir",
     NOMEM: "close other programs, or lower --concurrency",
-    READONLY: "choose a --dir that can be written",
-    IOERR: "the disk failed or is full, or a limit on file sizes was met (ulimit -f): choose another --dir",
-    FULL: "free some space there, or choose another --dir",
-    CANTOPEN: "is the folder still there, its path under 500 bytes, and ulimit -n high enough?",
+    READONLY: "choose a writable --dir",
+    IOERR: "the disk failed or is full, or the file size limit was reached (ulimit -f): choose another --dir",
+    FULL: "free some disk space, or choose another --dir",
+    CANTOPEN: "check that the folder exists, its path is under 500 bytes, and ulimit -n is high enough",
 }
 _OF_DATA = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 
@@ -76,8 +75,8 @@ def advice(code: int) -> str | None:
 
 def explained(code: int, text: str) -> str:
     """Return what went wrong, and what to do about it, with SQLite's name for it and SQLite's words."""
-    told = advice(code)
-    return f"{name(code)}: {text}".removesuffix(": ") + (f" ({told})" if told else "")
+    remedy = f" ({advice(code)})" if is_lack(code) else ""
+    return f"{name(code)}: {text}".removesuffix(": ") + remedy
 
 
 def name(code: int) -> str:

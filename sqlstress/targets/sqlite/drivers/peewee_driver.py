@@ -1,7 +1,7 @@
 """Peewee, an object-relational mapper over the standard library's binding.
 
-Below it lies the binding that the sqlite3 driver uses, with the same SQLite. What an application
-does through Peewee goes through `database`; everything else goes below it, as with sqlite3.
+What an application does through Peewee goes through `database`; everything else goes below it, through the
+same binding and SQLite as with the sqlite3 driver.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, file_name
 
-LIBRARY = "SQLite"
-WHOLE = True
 HANDLES_BUSY = False
 
 
@@ -42,5 +40,4 @@ def result_code(error: BaseException) -> int | None:
 
 
 def versions() -> tuple[str, str]:
-    """Return Peewee's version and SQLite's."""
     return f"peewee {version('peewee')}", sqlite3_driver.versions()[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.targets.sqlite.drivers import Connection
@@ -23,6 +23,7 @@ REPORTED = (
     "locking_mode",
     "busy_timeout",
 )
+KEPT = "kept"  # as in sqlstress.report.case
 
 _NUMBERED = {
     "synchronous": ("off", "normal", "full", "extra"),  # as in SYNCHRONOUS, whose module workers do without
@@ -30,56 +31,44 @@ _NUMBERED = {
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
 }
-KEPT = "kept"  # as in sqlstress.report.case
 _SHAPE_THE_FILE = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
-
-
-class Answers(Protocol):
-    """A connection, as far as it is asked here."""
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows."""
 
 
 def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which they must be set.
 
-    What shapes the file can't change once the database is in WAL mode, and `synchronous` has its
-    meaning only in the journal mode that is already set.
+    What shapes the file can't change once the database is in WAL mode, the page size not even after
+    auto_vacuum; and `synchronous` has its meaning only in the journal mode that is already set.
     """
-    yield from (pragma for pragma in settings.pragmas if pragma[0] in _SHAPE_THE_FILE)
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
-    if settings.journal_mode != KEPT:
-        yield "journal_mode", settings.journal_mode
-    if settings.synchronous is not None:
-        yield "synchronous", settings.synchronous
-    if settings.fullfsync is not None:
-        yield "fullfsync", str(int(settings.fullfsync))
-    for name in ("wal_autocheckpoint", "cache_size", "mmap_size"):
-        value = getattr(settings, name)
-        if value is not None:
-            yield name, str(value)
+    yield from (pragma for pragma in settings.pragmas if pragma[0] in _SHAPE_THE_FILE)
+    values = {
+        "journal_mode": None if settings.journal_mode == KEPT else settings.journal_mode,
+        "synchronous": settings.synchronous,
+        "fullfsync": None if settings.fullfsync is None else int(settings.fullfsync),
+        "wal_autocheckpoint": settings.wal_autocheckpoint,
+        "cache_size": settings.cache_size,
+        "mmap_size": settings.mmap_size,
+    }
+    yield from ((name, str(value)) for name, value in values.items() if value is not None)
     yield from (pragma for pragma in settings.pragmas if pragma[0] not in _SHAPE_THE_FILE)
 
 
 def apply(connection: Connection, settings: Settings) -> None:
-    """Set every PRAGMA that was asked for."""
     for name, value in wanted(settings):
         connection.rows(f"PRAGMA {name}={value}")
 
 
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
-    """Return what SQLite answers for every reported and every asked setting, lower case, in words."""
+    """Return what SQLite answers for every reported and every wanted setting, lower case, in words.
+
+    "" where it answers nothing.
+    """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
-    return {name: answer(connection, name) for name in names}
-
-
-def answer(connection: Answers, name: str) -> str:
-    """Return what is answered for a setting, lower case, in words; "" where nothing is."""
-    rows = connection.rows(f"PRAGMA {name}")
-    return _canonical(name, str(rows[0][0])) if rows else ""
+    rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
+    return {name: _canonical(name, str(found[0][0])) if found else "" for name, found in rows.items()}
 
 
 def _canonical(name: str, value: str) -> str:
@@ -92,25 +81,21 @@ def _canonical(name: str, value: str) -> str:
 
 
 def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (pragma, value asked for, answer) where an answer is another one."""
-    for name, asked in wanted(settings):
-        answer = effective.get(name)
-        if answer not in (None, _canonical(name, asked)):
-            yield name, asked, answer
+    for name, value in wanted(settings):
+        if effective.get(name) not in (None, _canonical(name, value)):
+            yield name, value, effective[name]
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
     """Raise when SQLite did not take a setting: UsageError, or EnvironmentFailure for WAL mode."""
-    for name, asked, answer in differences(settings, effective):
+    for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(
-                f"journal_mode={asked} is not to be had here: SQLite answers {answer!r}. "
-                "Choose another --dir (a local disk) or another --journal-mode."
+                f"journal_mode={value} is not available here: SQLite answers {answer!r}. Choose another "
+                "--dir (a local disk) or another --journal-mode."
             )
         if answer == "":
-            raise UsageError(
-                f"PRAGMA {name} has nothing to read back in this SQLite: it can't be vouched for."
-            )
+            raise UsageError(f"SQLite does not know PRAGMA {name}. Check its spelling, or leave it out.")
         raise UsageError(
-            f"PRAGMA {name}: asked for {asked}, SQLite answers {answer}. Choose a value that it takes."
+            f"PRAGMA {name}={value} was not accepted: SQLite answers {answer}. Choose another value."
         )

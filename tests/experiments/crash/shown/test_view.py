@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.crash.spec import Kills
+from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.report import Report, read
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands
@@ -31,15 +31,9 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_text_is_the_golden_one() -> None:
+def test_what_is_shown_is_the_golden_one() -> None:
     assert_golden("crash.txt", report_text(crash_report()))
-
-
-def test_the_markdown_is_the_golden_one() -> None:
     assert_golden("crash.md", report_markdown(crash_report()))
-
-
-def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
     assert_golden("crash-lost.txt", report_text(lost_report()))
 
 
@@ -48,12 +42,6 @@ def test_nothing_is_called_proved_that_nobody_was_told() -> None:
     assert "Nothing is proved: no transaction was acknowledged" in text
     assert "Nothing was lost" not in text
     assert "Interrupted after 1 of 100 rounds" in text
-
-
-def test_a_proof_says_that_it_says_nothing_of_power_loss() -> None:
-    text = flat(report_text(crash_report()))
-    assert "says nothing about power loss" in text
-    assert "--power" in text
 
 
 @given(st.lists(kills, max_size=1), st.booleans())
@@ -89,21 +77,18 @@ def test_junit_has_a_test_for_it(report: Report, outcome: str | None) -> None:
     assert len(others) == report.interrupted
 
 
-def test_github_is_told_what_was_lost_and_what_was_not_proved() -> None:
-    (lost,) = (line for line in workflow_commands(lost_report()) if line.startswith("::error"))
-    assert lost.startswith(
-        "::error title=Crash test%3A process death::FAILED: after 300 kills 2 transactions"
-    )
-    assert any("Nothing is proved" in line for line in workflow_commands(empty_report()))
-    assert not any(line.startswith("::error") for line in workflow_commands(crash_report()))
-    assert any("disk full" in line for line in workflow_commands(ENDED))
-
-
-def test_the_page_says_first_whether_something_was_lost() -> None:
+def test_the_page_and_github_say_first_whether_something_was_lost() -> None:
     assert "<strong>nothing lost</strong><span>process death</span>" in report_html(crash_report())
     page = report_html(lost_report())
     assert "<strong>FAILED</strong><span>process death</span>" in page
     assert "<strong>300</strong><span>writers killed</span>" in page
+    (lost,) = (line for line in workflow_commands(lost_report()) if line.startswith("::error"))
+    assert lost.startswith(
+        "::error title=Crash test%3A process death::FAILED: after 300 kills, 2 transactions"
+    )
+    assert any("Nothing is proved" in line for line in workflow_commands(empty_report()))
+    assert not any(line.startswith("::error") for line in workflow_commands(crash_report()))
+    assert any("disk full" in line for line in workflow_commands(ENDED))
 
 
 def row(name: str, settings: str) -> str:

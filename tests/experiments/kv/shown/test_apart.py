@@ -11,13 +11,13 @@ from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.experiment import Checkpointing
-from sqlstress.report import Report, Run
+from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Picture, Table
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot
 from sqlstress.show.text import WIDTH, report_text
-from tests.render.variants import EXAMPLE, beside_report
+from tests.render.variants import EXAMPLE, beside_report, each_trial
 
 CASE = Case()
 NORMAL: dict[str, Any] = {"settings": replace(CASE.settings, synchronous="normal")}
@@ -69,11 +69,10 @@ def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (load(begin="deferred", batch=1), "50% gets, 50% replaces; 100,000 int keys"),
         (load(value_size=1000), "8-byte values or 1,000-byte values"),
         (load(read_ratio=0.9), "50% gets, 50% replaces or 90% gets, 10% replaces; 100,000"),
-        ({"settings": replace(CASE.settings, busy="fair")}, "busy handler up to 60s or fair waits up to 60s"),
-        ({"settings": replace(CASE.settings, busy_timeout_ms=5000)}, "up to 60s or SQLite's busy handler up"),
+        ({"settings": replace(CASE.settings, busy="fair")}, "busy handler) or lock waits up to 60s (fair)"),
+        ({"settings": replace(CASE.settings, busy_timeout_ms=5000)}, "busy handler) or lock waits up to 5s"),
     ],
 )
 def test_the_heading_says_of_what_differs_both(changes: dict[str, Any], told: str) -> None:
@@ -88,21 +87,12 @@ def test_a_pragma_that_differs_is_not_said_to_hold_for_all() -> None:
     assert "; temp_store=2;" not in told
 
 
-def test_what_is_said_of_one_value_says_of_which() -> None:
-    fast = replace(EXAMPLE, runs=tuple(_faster(run) for run in EXAMPLE.runs))
+def test_what_is_said_of_one_value_says_of_which_and_what_is_the_same_of_all_is_said_once() -> None:
+    fast = each_trial(lambda trial: replace(trial, tps=3 * trial.tps))
     others = beside(fast, **NORMAL).runs[len(EXAMPLE.runs) :]
     told = advise_group(whole(replace(EXAMPLE, runs=(*EXAMPLE.runs, *others))))
-    assert [finding.part for finding in told if finding.code == "highest"] == [
-        "synchronous full",
-        "synchronous normal",
-    ]
-
-
-def _faster(run: Run) -> Run:
-    return replace(run, trials=tuple(replace(trial, tps=3 * trial.tps) for trial in run.trials))
-
-
-def test_what_is_the_same_of_all_values_is_said_once() -> None:
+    parts = [finding.part for finding in told if finding.code == "highest"]
+    assert parts == ["synchronous full", "synchronous normal"]
     told = advise_group(whole(beside(**NORMAL)))
     assert [phrase(finding).startswith("[") for finding in told] == [False] * len(told)
 
@@ -116,17 +106,14 @@ def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:
     assert percentiles.views[percentiles.first].label == "replace, 20 files"
     shown = {trace["name"] for trace in percentiles.views[percentiles.first].data}
     assert shown == {"full p99", "full p50", "normal p99", "normal p50"}
-
-
-def test_what_no_two_values_can_share_can_be_chosen_by_value() -> None:
-    labels = [view.label for view in plots(beside(**NORMAL))["Latency histogram"].views]
-    assert labels[0] == "full, 1 process on 1 file"
-    assert labels[-1] == "normal, 8 processes on 20 files"
+    # What no two values can share can be chosen by value.
+    labels = [view.label for view in found["Latency histogram"].views]
+    assert (labels[0], labels[-1]) == ("full, 1 process on 1 file", "normal, 8 processes on 20 files")
 
 
 def test_with_one_number_of_processes_the_values_stand_along_the_axis() -> None:
     found = plots(beside(at_8(), **NORMAL))
-    for title in ("Throughput", "Latency percentiles", "Who got how much"):
+    for title in ("Throughput", "Latency percentiles", "Share of each process"):
         view = found[title].views[found[title].first]
         assert view.layout["xaxis"]["type"] == "category"
         assert {x for trace in view.data for x in trace["x"]} == {"full", "normal"}
@@ -146,6 +133,6 @@ def test_the_wals_of_all_checkpointers_stand_below_each_other() -> None:
     assert [line.split(" |")[0].split()[0] for line in picture.lines[1:]] == [asked.mode, "truncate"]
     tables = [block for block in blocks if isinstance(block, Table)]
     assert [table.columns[0].name for table in tables] == ["checkpointer"] * 2
-    assert "who checkpoints differs" in text_of(both)
+    assert "the checkpointer differs" in text_of(both)
     names = [trace["name"] for trace in plots(both)["Size of the WALs"].views[0].data]
     assert len(set(names)) == 2

@@ -1,4 +1,5 @@
-"""Tests of what is said of waiting: starvation, operations given up, transactions begun again."""
+"""What is said of waiting: starvation, operations given up, transactions begun again; and of the usual busy
+time-out, where a longer one hides what would have failed."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report import Check, Run, Verdict
+from sqlstress.report import Check, Latency, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
+from sqlstress.statistics.histogram import bucket_of
 from tests.analysis.hand_made import findings, run, trial
 
 UNFAIR = trial(fairness=0.2)
@@ -28,25 +30,17 @@ def test_calm_runs_say_nothing_of_waiting() -> None:
 def test_uneven_shares_are_starvation_and_say_where_and_what_to_do() -> None:
     told = findings(run(1, 1), run(1, 4, UNFAIR), run(1, 8, trial(fairness=0.35)))
     assert told["starvation"] == (
-        "Starvation at 4 and 8 processes on 1 file: the shares were uneven (Jain's index down to 0.20; "
+        "Starvation at 4 and 8 processes on 1 file: shares were uneven (fairness down to 0.20; "
         "1 is equal). Try --busy fair, more files (--buckets 20) or fewer processes."
     )
 
 
-def test_a_long_wait_is_starvation_although_the_shares_are_even() -> None:
-    told = findings(run(1, 2), run(1, 3, SLOW))
+def test_a_long_wait_of_any_trial_is_starvation_although_the_shares_are_even() -> None:
+    longest = trial(longest_wait_ns=3_400_000_000)
+    told = findings(run(1, 1), run(1, 2, SLOW), run(1, 4, trial(3), longest, trial(1)), run(1, 8, SLOW))
     assert told["starvation"].startswith(
-        "Starvation at 3 processes on 1 file: an operation waited up to 2.2 s. "
+        "Starvation at 2, 4 and 8 processes on 1 file: the longest wait was 3.4 s. "
     )
-
-
-def test_the_longest_wait_of_any_case_is_told() -> None:
-    told = findings(run(1, 2, SLOW), run(1, 4, trial(longest_wait_ns=3_400_000_000)), run(1, 8, SLOW))
-    assert "at 2, 4 and 8 processes on 1 file: an operation waited up to 3.4 s. " in told["starvation"]
-
-
-def test_the_longest_wait_of_any_trial_counts() -> None:
-    assert "up to 2.2 s" in findings(run(1, 3, trial(3), SLOW, trial(1)))["starvation"]
 
 
 def test_a_trial_that_failed_does_not_count() -> None:
@@ -54,12 +48,11 @@ def test_a_trial_that_failed_does_not_count() -> None:
     assert "starvation" not in told
 
 
-def test_a_process_alone_does_not_starve_but_stalls() -> None:
-    told = findings(run(1, 1, replace(SLOW, fairness=0.1)))
+def test_a_process_alone_does_not_starve_but_stalls_and_the_worst_is_told() -> None:
+    worst = trial(longest_wait_ns=3_400_000_000)
+    told = findings(run(1, 1, replace(SLOW, fairness=0.1)), run(20, 1, worst), run(5, 1, SLOW))
     assert "starvation" not in told
-    assert told["stall"].startswith(
-        "With nobody else to wait for, an operation of 1 process on 1 file took up to 2.2 s"
-    )
+    assert "of 1 process on 1, 5 and 20 files took up to 3.4 s" in told["stall"]
 
 
 @pytest.mark.parametrize(
@@ -69,22 +62,13 @@ def test_a_process_alone_does_not_starve_but_stalls() -> None:
         (Case(), 16, "Try --busy fair, more files (--buckets 32) or fewer processes."),
         (Case(settings=Settings(busy="fair")), 499, "Try more files (--buckets 998) or fewer processes."),
         (Case(settings=Settings(busy="fair")), 500, "Try fewer processes."),
-        (
-            Case(workload="classic"),
-            1,
-            "Try --busy fair without the preset, more files (--buckets 20) or fewer processes.",
-        ),
+        (Case(workload="classic"), 1, "Try --busy fair without the preset, more files (--buckets 20) or"),
         (Case(spec=Load(read_ratio=1.0)), 1, "Nothing here waits for the write lock"),
         (Case(driver="dry"), 1, "Nothing here waits for the write lock"),
     ],
 )
 def test_the_remedy_fits_the_case(case: Case, files: int, remedy: str) -> None:
     assert remedy in findings(run(files, 8, UNFAIR, case=case))["starvation"]
-
-
-def test_the_worst_of_several_stalls_is_told() -> None:
-    told = findings(run(1, 1, SLOW), run(20, 1, trial(longest_wait_ns=3_400_000_000)), run(5, 1, SLOW))
-    assert "of 1 process on 1, 5 and 20 files took up to 3.4 s" in told["stall"]
 
 
 def test_more_files_are_advised_than_the_most_that_helped_a_little() -> None:
@@ -97,100 +81,151 @@ FAIR = trial(fairness=0.99)
 WAITING = trial(longest_wait_ns=3_000_000_000, fairness=0.95)
 
 
-@pytest.mark.parametrize(
-    "runs",
-    {
-        "slower, though fairer": [run(1, 8, UNFAIR), run(20, 8, trial(940, fairness=1.0))],
-        "no fairer, though faster": [run(1, 8, UNFAIR), run(20, 8, trial(5000, fairness=0.2))],
-        "as long a wait": [run(1, 8, WAITING), run(20, 8, trial(longest_wait_ns=3_000_000_000))],
-        "slower with as many as would be advised, though fewer help": [
-            run(1, 8, UNFAIR),
-            run(2, 8, FAIR),
-            run(20, 8, trial(500)),
-        ],
-        "starving where one file does not": [run(1, 8, FAIR), run(20, 8, UNFAIR)],
-        "slower with the most processes that starved": [
-            run(1, 2, UNFAIR),
-            run(20, 2, trial(2000)),
-            run(1, 8, UNFAIR),
-            run(20, 8, trial(500)),
-        ],
-        "slower in the median": [run(1, 8, UNFAIR), run(20, 8, trial(500), trial(900), trial(4000))],
-    }.items(),
-    ids=lambda named: named[0],
-)
-def test_more_files_are_not_advised_where_the_report_speaks_against_them(runs: tuple[str, list[Run]]) -> None:
-    told = findings(*runs[1])
-    assert told["starvation"].endswith("Try --busy fair or fewer processes.")
+NOT_MORE_FILES = {
+    "slower, though fairer": [run(1, 8, UNFAIR), run(20, 8, trial(940, fairness=1.0))],
+    "no fairer, though faster": [run(1, 8, UNFAIR), run(20, 8, trial(5000, fairness=0.2))],
+    "as long a wait": [run(1, 8, WAITING), run(20, 8, trial(longest_wait_ns=3_000_000_000))],
+    "slower with as many as would be advised, though fewer help": [
+        *(run(1, 8, UNFAIR), run(2, 8, FAIR), run(20, 8, trial(500))),
+    ],
+    "starving where one file does not": [run(1, 8, FAIR), run(20, 8, UNFAIR)],
+    "slower with the most processes that starved": [
+        *(run(1, 2, UNFAIR), run(20, 2, trial(2000)), run(1, 8, UNFAIR), run(20, 8, trial(500))),
+    ],
+    "slower in the median": [run(1, 8, UNFAIR), run(20, 8, trial(500), trial(900), trial(4000))],
+}
+WRONG = trial(500, verdict=Verdict((Check("last write", "failed"),)))
+MORE_FILES = {
+    "fairer and about as fast": [run(1, 8, UNFAIR), run(20, 8, trial(960))],
+    "still unfair, and fairer": [run(1, 8, UNFAIR), run(2, 8, trial(fairness=0.3))],
+    "a shorter wait, though shared less evenly": [run(1, 8, WAITING), run(20, 8, trial(fairness=0.94))],
+    "slower with far more": [run(1, 8, UNFAIR), run(20, 8, FAIR), run(900, 8, trial(500))],
+    "slower where nobody starves": [
+        *(run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR), run(20, 8, FAIR)),
+    ],
+    "not measured where somebody starves": [run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR)],
+    "of figures that can't be believed": [run(1, 8, UNFAIR), run(20, 8, WRONG)],
+}
 
 
-@pytest.mark.parametrize(
-    "runs",
-    {
-        "fairer and about as fast": [run(1, 8, UNFAIR), run(20, 8, trial(960))],
-        "still unfair, and fairer": [run(1, 8, UNFAIR), run(2, 8, trial(fairness=0.3))],
-        "a shorter wait, though shared less evenly": [run(1, 8, WAITING), run(20, 8, trial(fairness=0.94))],
-        "slower with far more": [run(1, 8, UNFAIR), run(20, 8, FAIR), run(900, 8, trial(500))],
-        "slower where nobody starves": [
-            run(1, 4),
-            run(20, 4, trial(500)),
-            run(1, 8, UNFAIR),
-            run(20, 8, FAIR),
-        ],
-        "not measured where somebody starves": [run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR)],
-        "of figures that can't be believed": [
-            run(1, 8, UNFAIR),
-            run(20, 8, trial(500, verdict=Verdict((Check("last write", "failed"),)))),
-        ],
-    }.items(),
-    ids=lambda named: named[0],
-)
-def test_more_files_are_advised_where_nothing_speaks_against_them(runs: tuple[str, list[Run]]) -> None:
-    assert "more files (--buckets 20)" in findings(*runs[1])["starvation"]
+@pytest.mark.parametrize("runs", NOT_MORE_FILES.values(), ids=NOT_MORE_FILES)
+def test_more_files_are_not_advised_where_the_report_speaks_against_them(runs: list[Run]) -> None:
+    assert findings(*runs)["starvation"].endswith("Try --busy fair or fewer processes.")
+
+
+@pytest.mark.parametrize("runs", MORE_FILES.values(), ids=MORE_FILES)
+def test_more_files_are_advised_where_nothing_speaks_against_them(runs: list[Run]) -> None:
+    assert "more files (--buckets 20)" in findings(*runs)["starvation"]
 
 
 def test_files_that_did_not_help_are_not_advised_to_those_who_gave_up() -> None:
     told = findings(run(1, 8, trial(failed=3)), run(20, 8, trial(500)))
-    assert told["given-up"].endswith("try a longer --busy-timeout, --busy fair or fewer processes.")
+    assert told["given-up"].endswith("Try a longer --busy-timeout, --busy fair or fewer processes.")
 
 
 def test_operations_given_up_are_counted_over_all_trials_with_the_time_out() -> None:
     case = Case(settings=Settings(busy_timeout_ms=500, busy="fair"))
     told = findings(run(1, 4, trial(failed=1200), trial(failed=34), case=case), run(1, 8, case=case))
-    assert told["given-up"] == (
-        "Operations given up after the busy time-out of 500ms: 1,234, at 4 processes on 1 file; up to 2.6% "
-        'of all (at 4 processes on 1 file). An application sees them as "database is locked", and they count '
-        "in no figure: try a longer --busy-timeout, more files (--buckets 20) or fewer processes."
+    assert told["given-up"].startswith(
+        "At 4 processes on 1 file, 1,234 operations gave up after the busy timeout of 500ms. That is up to "
+        "2.6% of all (at 4 processes on 1 file)."
     )
 
 
-def test_busy_snapshot_under_deferred_advises_begin_immediate() -> None:
-    deferred = Case(spec=Load(begin="deferred", update_ratio=0.5))
-    told = findings(run(1, 2, trial(busy_snapshot=7), case=deferred))
-    assert told["busy-snapshot"].startswith(
-        "Transactions begun again after BUSY_SNAPSHOT: 7, at 2 processes on 1 file."
-    )
-    assert "BEGIN IMMEDIATE (--begin immediate)" in told["busy-snapshot"]
-
-
-def test_a_deferred_transaction_that_was_refused_with_a_plain_busy_is_counted_too() -> None:
+def test_deferred_transactions_that_were_refused_are_advised_to_begin_immediate() -> None:
     case = Case(spec=Load(begin="deferred", update_ratio=0.5))
+    told = findings(run(1, 2, trial(busy_snapshot=7), case=case))
+    assert "at 2 processes on 1 file: 7 after BUSY_SNAPSHOT." in told["busy-snapshot"]
     told = findings(run(1, 2, trial(busy_snapshot=7, busy=4158), case=case), run(1, 1, case=case))
-    assert told["busy-snapshot"].startswith(
-        "Transactions begun again after BUSY_SNAPSHOT: 7, and after a BUSY that came at once: 4,158, "
-        "at 2 processes on 1 file."
-    )
+    assert "7 after BUSY_SNAPSHOT, 4,158 after an immediate BUSY." in told["busy-snapshot"]
     assert "busy-snapshot" in findings(run(1, 2, trial(busy=3), case=case))
-
-
-def test_a_look_at_the_lock_by_fair_waits_is_no_refusal() -> None:
-    case = Case(spec=Load(begin="deferred"), settings=Settings(busy="fair"))
-    assert "busy-snapshot" not in findings(run(1, 2, trial(busy=4158), case=case))
-
-
-def test_deferred_transactions_that_were_never_refused_are_left_alone() -> None:
-    assert "busy-snapshot" not in findings(run(1, 2, case=Case(spec=Load(begin="deferred"))))
-
-
-def test_busy_snapshot_under_immediate_has_no_such_advice() -> None:
+    # A look at the lock by fair waits is no refusal.
+    fair = replace(case, settings=Settings(busy="fair"))
+    assert "busy-snapshot" not in findings(run(1, 2, trial(busy=4158), case=fair))
+    assert "busy-snapshot" not in findings(run(1, 2, case=case))
     assert "busy-snapshot" not in findings(run(1, 2, trial(busy_snapshot=7)))
+
+
+S = 1_000_000_000
+LONG = Case(duration_s=20.0)
+
+
+def waited(*seconds: float, kind: str = "replace", failed: int = 0) -> Trial:
+    """Return a trial in which operations of a kind took so long."""
+    buckets: dict[int, int] = {}
+    for each in seconds:
+        index = bucket_of(round(each * S))
+        buckets[index] = buckets.get(index, 0) + 1
+    longest = round(max(seconds) * S)
+    latency = {kind: Latency.from_buckets(buckets, longest)}
+    return replace(trial(longest_wait_ns=longest), latency=latency, failed=failed)
+
+
+def said_of_5_s(*runs: Run) -> str | None:
+    found = findings(*runs)
+    return found.get("usual-timeout", found.get("usual-timeout-hidden"))
+
+
+def test_operations_that_waited_longer_are_counted_over_all_trials() -> None:
+    runs = run(1, 4, waited(0.1, 4.9, 5.1), case=LONG), run(1, 8, waited(6), waited(7, 40), case=LONG)
+    assert said_of_5_s(*runs) == (
+        "4 operations at 4 and 8 processes on 1 file waited longer than 5 s. With the usual busy timeout of "
+        '5 s an application would have seen "database is locked": try --busy-timeout 5s.'
+    )
+
+
+DEFERRED = replace(LONG, spec=Load(begin="deferred", update_ratio=0.5))
+ROLLBACK = replace(LONG, settings=Settings(journal_mode="delete"))
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (
+            run(1, 4, waited(6, failed=3), case=LONG),
+            "4 operations at 4 processes on 1 file waited longer than 5 s",
+        ),
+        (
+            run(1, 4, replace(waited(0.1), longest_wait_ns=9 * S), case=LONG),
+            "1 operation at 4 processes on 1 file waited longer than 5 s",
+        ),
+        (run(1, 4, waited(6, kind="update"), case=DEFERRED), "could have seen"),
+        (
+            run(1, 4, waited(9, kind="get"), case=ROLLBACK),
+            "1 operation at 4 processes on 1 file waited longer than 5 s",
+        ),
+    ],
+    ids=[
+        "given up too",
+        "still waiting at the end",
+        "begun again, in parts",
+        "readers of a rollback journal",
+    ],
+)
+def test_what_waited_longer_is_counted(one: Run, words: str) -> None:
+    assert words in (said_of_5_s(one) or "")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        run(1, 4, waited(4.9), case=LONG),
+        run(1, 1, waited(9), case=LONG),
+        run(1, 4, waited(9), case=replace(LONG, settings=Settings(busy_timeout_ms=5000))),
+        run(1, 4, waited(9), case=replace(LONG, spec=Load(read_ratio=1.0))),
+        run(1, 4, replace(waited(9, kind="get"), longest_wait_ns=S), case=LONG),
+        run(1, 4, replace(waited(9), error="worker 1 died"), case=LONG),
+    ],
+    ids=["no longer", "nobody to wait for", "its own time-out", "no writer", "readers of a WAL", "invalid"],
+)
+def test_nothing_is_said_where_nothing_is_hidden(one: Run) -> None:
+    assert said_of_5_s(one) is None
+
+
+def test_a_window_that_is_too_short_to_show_it_is_said_of_5_s() -> None:
+    assert said_of_5_s(run(1, 2, waited(1.9)), run(1, 4, waited(2.1)), run(1, 8, waited(2.4))) == (
+        "An operation at 4 and 8 processes on 1 file waited for the whole window, up to 2.4 s. Use "
+        "--duration 20s to see whether it would wait longer than the usual busy timeout of 5 s."
+    )
+    assert said_of_5_s(run(1, 4, waited(4.0), case=Case(ops=100))) is None
+    assert said_of_5_s(run(1, 4, waited(0.5), case=Case(duration_s=0.3))) is None, "uneven shares say it"

@@ -22,15 +22,9 @@ from tests.strategies import by_type
 LOST = power_report(power_loss(power_cuts("wal", "normal")))
 
 
-def test_the_text_of_the_matrix_is_the_golden_one() -> None:
+def test_what_is_shown_is_the_golden_one() -> None:
     assert_golden("crash-matrix.txt", report_text(power_report(power_loss())))
-
-
-def test_the_markdown_of_the_matrix_is_the_golden_one() -> None:
     assert_golden("crash-matrix.md", report_markdown(power_report(power_loss())))
-
-
-def test_the_text_of_what_was_lost_is_the_golden_one() -> None:
     assert_golden("crash-power-lost.txt", report_text(LOST))
 
 

@@ -1,0 +1,21 @@
+"""The same without the lock: one task commits or undoes what another one has written by half."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+from async_transfers import TASKS, create, move, no_money_appears, open_it
+
+from sqlstress import transaction
+
+__all__ = ["create", "no_money_appears", "open_it"]
+
+
+async def all_tasks(connection: sqlite3.Connection) -> None:
+    await asyncio.gather(*(move(connection) for _ in range(TASKS)))
+
+
+@transaction
+def transfers(connection: sqlite3.Connection) -> None:
+    asyncio.run(all_tasks(connection))

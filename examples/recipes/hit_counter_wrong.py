@@ -1,0 +1,20 @@
+"""The counter with a lost update: Python adds to a number that another process has changed meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from hit_counter import create, every_hit_is_counted, open_it
+
+from sqlstress import transaction
+
+__all__ = ["create", "every_hit_is_counted", "open_it"]
+
+
+@transaction
+def count(connection: sqlite3.Connection) -> None:
+    (hits,) = connection.execute("SELECT hits FROM page WHERE id = 1").fetchone()
+    connection.execute("BEGIN IMMEDIATE")
+    with connection:
+        connection.execute("UPDATE page SET hits = ? WHERE id = 1", (hits + 1,))
+        connection.execute("INSERT INTO hit VALUES (1)")

@@ -1,0 +1,18 @@
+"""The scheduler with a race: a task that several processes have found due runs in each of them."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from scheduler import NEXT, create, nothing_runs_twice, open_it
+
+from sqlstress import transaction
+
+__all__ = ["create", "nothing_runs_twice", "open_it"]
+
+
+@transaction
+def run_the_next(connection: sqlite3.Connection) -> None:
+    task, due = connection.execute(NEXT).fetchone()
+    connection.execute("INSERT INTO run VALUES (?, ?)", (task, due))
+    connection.execute("UPDATE task SET due = ? WHERE id = ?", (due + 60, task))

@@ -1,0 +1,229 @@
+"""The user's file: what it declares, what processes of its own do with it, and what it leaves there."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlstress.errors import UsageError, plainly
+from sqlstress.experiments.app.watch import protect
+from sqlstress.statistics.histogram import MOST_KINDS
+from sqlstress.system.child import end_with_parent
+from sqlstress.system.interrupt import Pulse
+from sqlstress.system.processes import Died, call_apart
+from sqlstress.targets import target_of
+from sqlstress.user_work import MOST_WEIGHT, loading
+
+if TYPE_CHECKING:
+    from sqlstress.targets.place import SqlPlace
+    from sqlstress.targets.views import Directions
+
+Function = Callable[..., Any]
+
+IMPORT_S = 30.0
+"""How long an import may take."""
+SETUP_S = 600.0
+ENDING_S = 2.0
+"""How long threads have to end with the work."""
+
+
+class Declared(NamedTuple):
+    """The functions of a file, by what they are for."""
+
+    setup: Function | None
+    connect: Function | None
+    transactions: dict[str, Function]
+    weights: dict[str, int]
+    checks: tuple[str, ...]
+
+
+def declared(file: str) -> Declared:
+    """Import a file and return what it declares. Raises UsageError."""
+    # A function may have two names.
+    functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
+    marked: dict[str, dict[str, Function]] = defaultdict(dict)
+    weights: dict[str, int] = {}
+    for name, value in reversed(functions.values()):
+        role = getattr(value, loading.MARK, None)
+        if not isinstance(role, loading.Role):
+            continue
+        if loading.only_begins(value):
+            raise UsageError(
+                f"{file}: the {role.name} {name} is async or a generator, so a call does nothing. Wrap it "
+                "in a function that runs it to its end."
+            )
+        if role.weight not in range(1, MOST_WEIGHT + 1):
+            raise UsageError(
+                f"{file}: the weight of {name} must be a whole number from 1 to {MOST_WEIGHT:,}.",
+            )
+        marked[role.name][name], weights[name] = value, role.weight
+    transactions = marked[loading.TRANSACTION]
+    if not transactions:
+        raise UsageError(
+            f"{file} declares no transaction. Put @transaction before a function (from sqlstress import "
+            "transaction)."
+        )
+    if len(transactions) > MOST_KINDS:
+        raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
+    for what in (loading.SETUP, loading.CONNECT):
+        if len(marked[what]) > 1:
+            first, second, *_ = marked[what]
+            raise UsageError(f"{file} declares two functions with @{what}: {first} and {second}. Keep one.")
+    return Declared(
+        next(iter(marked[loading.SETUP].values()), None),
+        next(iter(marked[loading.CONNECT].values()), None),
+        transactions,
+        {name: weights[name] for name in transactions},
+        tuple(marked[loading.CHECK]),
+    )
+
+
+def called(function: Function, given: Any) -> Callable[[], Any]:
+    """Return a call of a function: with what is given, if it needs anything."""
+    try:
+        signature(function).bind()
+    except (TypeError, ValueError):
+        return lambda: function(given)
+    return function
+
+
+# In processes that do nothing else: it is looked at, and sets a database up.
+
+
+class Seen(NamedTuple):
+    """What a file declares, as it can be sent."""
+
+    weights: dict[str, int]
+    checks: tuple[str, ...]
+
+
+def look(file: str, driver: str) -> Seen:
+    """Return what a file declares. Raises UsageError for one that can't be used, whatever it does.
+
+    It is told a database that is not there, of the kind that the driver is for.
+    """
+    with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
+        pulse = _limited(f"{file} takes longer than {IMPORT_S:g} s to import", IMPORT_S, lambda: None)
+        try:
+            return call_apart(pulse, look_apart, file, target_of(driver).stand_in(Path(folder)))
+        except Died as error:
+            raise UsageError(f"importing {file} ended the process: {error}") from error
+
+
+def look_apart(file: str, directions: Directions) -> Seen:
+    """Do so in this process."""
+    prepare(directions, "", file)
+    found = declared(file)
+    return Seen(found.weights, found.checks)
+
+
+def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
+    """Let the file of a place's case make its database. Raises UsageError."""
+    file, original = place.case.spec.file, place.case.spec.data.database
+    pulse = _limited(f"the setup of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
+    given = (file, place.directions(), original, seed)
+    try:
+        has_setup, connects = call_apart(pulse, call_role, loading.SETUP, *given)
+        if connects:
+            # As in a worker's process, which has had no setup: a mapper refuses to be bound twice. What that
+            # sets is no stranger's work then.
+            call_apart(pulse, call_role, loading.CONNECT, *given)
+    except Died as error:
+        raise UsageError(f"{file}: setup or connect ended the process: {error}") from error
+    if has_setup and not place.is_filled():
+        raise UsageError(
+            f"{file}: setup left the database empty. Open the path that setup gets, which is also in "
+            f"{loading.DATABASE}."
+        )
+    place.settle(pulse)
+
+
+def call_role(what: str, file: str, directions: Directions, original: str, seed: str) -> tuple[bool, bool]:
+    """Call the setup of a file, or its connect, in this process; return whether it has each."""
+    prepare(directions, original, seed)
+    found = declared(file)
+    function = found.setup if what == loading.SETUP else found.connect
+    try:
+        if function:
+            called(function, directions.address)()
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{file}: {what} failed: {directions.hidden(plainly(error))[:300]}.") from error
+    return bool(found.setup), bool(found.connect)
+
+
+def _limited(text: str, seconds: float, pulse: Pulse) -> Pulse:
+    """Return a pulse that ends after a while."""
+    until = time.monotonic() + seconds
+
+    def limited() -> None:
+        pulse()
+        if time.monotonic() > until:
+            raise UsageError(f"{text}. It may be waiting for input or a lock")
+
+    return limited
+
+
+def prepare(directions: Directions, original: str, seed: str) -> None:
+    """Make this process one in which the file finds its database, and nobody connects to the original."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_begin_fork)
+    loading.prepare_process(directions, seed)
+    protect(original)
+
+
+# What it starts and does not end: threads that keep a process, which nobody should wait for.
+
+
+def lasting() -> list[str]:
+    """Return the names of the threads that keep this process from ending, after they have had time to end.
+
+    Where there are some, this process ends with its main thread all the same.
+    """
+    until = time.monotonic() + ENDING_S
+    for thread in _keeping():
+        thread.join(max(0.0, until - time.monotonic()))
+    names = sorted(thread.name for thread in _keeping())
+    if names:
+        threading.Thread(target=_leave_without_them, daemon=True).start()
+    return names
+
+
+def _keeping() -> list[threading.Thread]:
+    # Those of a pool are told to end when the process does, which is not yet.
+    of_pools = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", ())
+    ours = (threading.current_thread(), threading.main_thread())
+    return [
+        one for one in threading.enumerate() if not one.daemon and one not in ours and one not in of_pools
+    ]
+
+
+def _leave_without_them() -> None:
+    threading.main_thread().join()
+    os._exit(0)
+
+
+# And processes that it forks: they must neither come back into our loop nor outlive us.
+
+
+_forked: list[bool] = []
+"""Not empty in a process that was forked from one of ours."""
+
+
+def _begin_fork() -> None:
+    _forked.append(True)
+    # The thread that waits for the parent's end has stayed behind in the process that forked.
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def leave_if_forked() -> None:
+    """End a fork that has come back from the user's code: our pipes and its connections are not its own."""
+    if _forked:
+        os._exit(0)

@@ -1,0 +1,103 @@
+"""The sentences of a hunt, as `show.phrases` has them."""
+
+from __future__ import annotations
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.show.phrases import Phrase
+
+_SAMPLE_LOAD = Finding(
+    "hunt-load",
+    writers=2,
+    checkpointers=1,
+    modes=("passive",),
+    journal="WAL",
+    pauses=(Finding("hunt-pause", role="writer", one_in=200),),
+)
+
+PHRASES = {
+    "hunt-what": Phrase(
+        "Hunt[ of {work}] with {library}, driver {driver}; rounds of {round:seconds}, "
+        "{pauses?processes pause at random calls inside SQLite|without pauses}; seed {seed:plain}.",
+        library="SQLite 3.40.1",
+        driver="sqlite3",
+        work="app",
+        round=1.0,
+        pauses=True,
+        seed=5,
+    ),
+    "hunt-tried": Phrase(
+        "Tried {rounds:plural round} in {took_ns:duration}: {done:commas}.",
+        rounds=41,
+        took_ns=60_000_000_000,
+        done=(Finding("hunt-done", count=212_000, what="commit"),),
+    ),
+    "hunt-done": Phrase("{count} {what}s", count=212_000, what="commit"),
+    "hunt-calls": Phrase("{count} calls of {kind}", count=812, kind="transfer"),
+    "hunt-found": Phrase(
+        "FAILED after {took_ns:duration}: {library} {what}.",
+        took_ns=6_100_000_000,
+        library="SQLite 3.40.1",
+        what=(Finding("hunt-lost"), Finding("hunt-stale")),
+    ),
+    "hunt-lost": Phrase("lost acknowledged commits"),
+    "hunt-stale": Phrase("returned data older than a commit acknowledged before the read"),
+    "hunt-torn": Phrase("returned an inconsistent snapshot"),
+    "hunt-check-failed": Phrase("failed the check {name}", name="rows"),
+    "hunt-damaged": Phrase("damaged the database file"),
+    "hunt-work-failed": Phrase(
+        "FAILED after {took_ns:duration}: {checks}.",
+        took_ns=6_100_000_000,
+        checks=("checks under load", "checks after the load"),
+    ),
+    "hunt-again": Phrase(
+        "Repeated, this round failed {failed} of {tries} times[; the smallest round, {smallest}].",
+        failed=3,
+        tries=5,
+        smallest=Finding("hunt-again-smallest", failed=4, tries=5),
+    ),
+    "hunt-again-smallest": Phrase("below, {failed} of {tries}", failed=4, tries=5),
+    "hunt-once": Phrase(
+        "Repeated {tries} times, this round did not fail again. The report keeps what was found.", tries=5
+    ),
+    "hunt-smallest": Phrase("Smallest round that still fails: {load}.", load=_SAMPLE_LOAD),
+    "hunt-round": Phrase("The round that failed: {load}.", load=_SAMPLE_LOAD),
+    "hunt-load": Phrase(
+        "{writers:plural writer}[, {readers:plural reader}][, {holders:plural long reader}][, "
+        "{checkpointers:plural checkpointer} ({modes:commas})]; journal {journal}[, wal_autocheckpoint "
+        "{autocheckpoint}][; pauses: {pauses:commas}][ (at {points:commas})]",
+        writers=2,
+        readers=1,
+        holders=1,
+        checkpointers=1,
+        modes=("passive",),
+        journal="WAL",
+        autocheckpoint=4,
+        pauses=(Finding("hunt-pause", role="writer", one_in=200),),
+        points=("read", "fetch"),
+    ),
+    "hunt-work": Phrase(
+        "{processes:processes}[; pauses: {pauses:commas}][ (at {points:commas})]",
+        processes=4,
+        pauses=(Finding("hunt-pause", role="process", one_in=2),),
+        points=("write-lock",),
+    ),
+    "hunt-pause": Phrase("each {role} at 1 of {one_in} calls", role="writer", one_in=200),
+    "hunt-command": Phrase("Repeat it: {command}", command="sqlstress hunt --as-given --writers 2"),
+    "hunt-wal-reset": Phrase(
+        "Probable cause: the WAL-reset bug of SQLite 3.7.0 to 3.51.2. When a checkpoint and a commit "
+        "coincide, the checkpoint can skip frames of the new WAL and lose commits. Use 3.51.3 or later, "
+        "3.50.7 or 3.44.6: https://www.sqlite.org/wal.html"
+    ),
+    "hunt-wal-reset-too": Phrase(
+        "This SQLite also has the WAL-reset bug, which loses commits. Repeat with SQLite 3.51.3 or later "
+        "to rule it out: https://www.sqlite.org/wal.html"
+    ),
+    "hunt-nothing": Phrase(
+        "Nothing found. This does not prove that there is nothing to find: hunt longer (--max-time 10m) "
+        "or again."
+    ),
+    "hunt-unchecked": Phrase(
+        "No check was given, so only SQLite's own consistency was verified. Add a check to find lost updates."
+    ),
+    "hunt-no-round": Phrase("No round finished."),
+}

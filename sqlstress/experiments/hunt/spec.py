@@ -1,0 +1,191 @@
+"""What a round of a hunt is: who works on the database, how it is kept, and where they pause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlstress.options.option import option
+from sqlstress.options.parsing import Parse, choices, duration_with_unit, switch, whole
+from sqlstress.options.pause_points import POINTS
+
+ROUND, PAUSES = "Round (drawn at random unless given)", "Pauses (drawn at random unless given)"
+MOST_OF_A_ROLE = 32
+MODES = ("passive", "full", "restart", "truncate")
+WRITER, READER, HOLDER, CHECKPOINTER = ROLES = ("writer", "reader", "holder", "checkpointer")
+
+
+def some_of(names: tuple[str, ...]) -> Parse:
+    """Return a parser of some of these names, "a,b"; the schema does not list them."""
+    parse = choices(*names)
+    return lambda value: parse(value)
+
+
+def _pause_at() -> Any:
+    return option(
+        some_of(POINTS),
+        None,
+        PAUSES,
+        "VFS calls around which a process may pause: " + ", ".join(POINTS) + ".",
+        metavar="LIST",
+        unsaid=POINTS,
+    )
+
+
+def _longest_pause_s() -> Any:
+    return option(
+        duration_with_unit(1e-6),
+        None,
+        PAUSES,
+        "Longest pause. Most pauses are much shorter. Give a unit: 1ms.",
+        name="longest-pause",
+        metavar="TIME",
+        meaning="Longest pause, in seconds; most pauses are much shorter.",
+        unsaid=0.001,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The load and the schedule of one round."""
+
+    writers: int = option(
+        whole(1, MOST_OF_A_ROLE),
+        None,
+        ROUND,
+        "Processes that write: each its own rows, and shared rows.",
+        unsaid=1,
+    )
+    readers: int = option(
+        whole(0, MOST_OF_A_ROLE),
+        None,
+        ROUND,
+        "Processes that read and check one snapshot.",
+        unsaid=0,
+    )
+    holders: int = option(
+        whole(0, MOST_OF_A_ROLE),
+        None,
+        ROUND,
+        "Readers that keep their read transaction open for a while.",
+        unsaid=0,
+    )
+    checkpointers: int = option(
+        whole(0, MOST_OF_A_ROLE), None, ROUND, "Processes that run checkpoints.", unsaid=0
+    )
+    checkpoint: tuple[str, ...] = option(
+        some_of(MODES),
+        None,
+        ROUND,
+        f"Checkpoint modes, used in turns: a list of {', '.join(MODES)}.",
+        metavar="LIST",
+        unsaid=MODES[:1],
+    )
+    batch: int = option(
+        whole(1, 100), None, ROUND, "Own rows that a transaction of a writer writes.", unsaid=1
+    )
+    keys: int = option(whole(1, 10_000), None, ROUND, "Own rows of each writer.", unsaid=16)
+    filler: int = option(
+        whole(0, 100_000), None, ROUND, "Additional bytes per row.", metavar="BYTES", unsaid=0
+    )
+    churn: bool = option(
+        switch,
+        None,
+        ROUND,
+        "Whether transactions also insert and delete rows.",
+        metavar="on|off",
+        unsaid=False,
+    )
+    reopen: int = option(
+        whole(0, 10_000),
+        None,
+        ROUND,
+        "Reconnect after this many operations. 0 turns this off.",
+        unsaid=0,
+    )
+    pause_at: tuple[str, ...] = _pause_at()
+    writer_pause: int = option(
+        whole(0, 10**6), None, PAUSES, "A writer pauses at one in N calls. 0 turns this off.", unsaid=0
+    )
+    reader_pause: int = option(
+        whole(0, 10**6),
+        None,
+        PAUSES,
+        "A reader or holder pauses at one in N calls. 0 turns this off.",
+        unsaid=0,
+    )
+    checkpointer_pause: int = option(
+        whole(0, 10**6), None, PAUSES, "A checkpointer pauses at one in N calls. 0 turns this off.", unsaid=0
+    )
+    longest_pause_s: float = _longest_pause_s()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Where the processes of the user's own work pause, which all do alike."""
+
+    pause_at: tuple[str, ...] = _pause_at()
+    pause: int = option(
+        whole(0, 10**6),
+        None,
+        PAUSES,
+        "In your own work, a process pauses at one in N calls. 0 turns this off.",
+        unsaid=0,
+    )
+    longest_pause_s: float = _longest_pause_s()
+
+
+class Role(NamedTuple):
+    """What a process does in a round."""
+
+    name: str
+    number: int
+    """0 and up, of those that do the same."""
+
+
+def counts(spec: Any) -> dict[str, int]:
+    """Return how many processes there are of each role; `spec` is a Round, or a worker's form of it."""
+    return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
+
+
+def role_of(spec: Any, process: int) -> Role:
+    """Return what a process does; processes count from 1."""
+    number = process - 1
+    for name, count in counts(spec).items():
+        if number < count:
+            return Role(name, number)
+        number -= count
+    raise ValueError(f"there is no process {process}")
+
+
+def pause_rate(spec: Any, role: str) -> int:
+    """Return at one in how many calls a process of a role pauses; 0: at none."""
+    rate: int = {WRITER: spec.writer_pause, CHECKPOINTER: spec.checkpointer_pause}.get(
+        role, spec.reader_pause
+    )
+    return rate
+
+
+# What lies in the database, and what each process says of its transactions in shared memory.
+
+ACCOUNTS, EACH = 8, 1000
+"""Rows between which amounts are moved, and what is in each at first: their sum never changes."""
+KEPT = 40
+"""Rows of the log that stay of each writer."""
+
+TABLES = (
+    # How many transactions each writer has committed.
+    "CREATE TABLE writer (id INTEGER PRIMARY KEY, n INTEGER)",
+    # Each writer's own rows, with the number of the transaction that wrote them last.
+    "CREATE TABLE part (id INTEGER PRIMARY KEY, writer INTEGER, n INTEGER, filler BLOB)",
+    "CREATE INDEX part_by_n ON part (writer, n)",
+    "CREATE TABLE account (id INTEGER PRIMARY KEY, amount INTEGER)",
+    "CREATE INDEX account_by_amount ON account (amount)",
+    # The last transactions of each writer, where rows come and go.
+    "CREATE TABLE log (writer INTEGER, n INTEGER, filler BLOB, PRIMARY KEY (writer, n)) WITHOUT ROWID",
+)
+
+STEP = 8
+"""Words between two writers' words: a cache line."""
+BEGUN, ACKNOWLEDGED = 0, 1
+"""A writer's words: the transaction that it has begun last, and the last one that was acknowledged."""

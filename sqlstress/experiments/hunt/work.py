@@ -1,0 +1,84 @@
+"""The parent's half of a round: it makes the database, and proves what it holds in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.protocols import Outcome, Work
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, TOTAL, WRITES, Writer, losses
+from sqlstress.experiments.hunt.spec import ACCOUNTS, ACKNOWLEDGED, BEGUN, EACH, STEP, TABLES, WRITER, role_of
+from sqlstress.report import Verdict
+from sqlstress.report.results import Tally
+from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets.sqlite.place import SqlitePlace
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.sqlite.drivers import Connection
+
+
+class HuntWork(Work):
+    """One round."""
+
+    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
+        self.case, self._place = case, place
+        words = shared_array("q", STEP * case.spec.writers)
+        self.shared = (words,)
+        self._words = memoryview(words).cast("B").cast("q")
+
+    def prepare(self, pulse: Pulse) -> None:
+        self._place.create_tables(TABLES, pulse)
+        spec = self.case.spec
+        with self._place.opened() as connection:
+            connection.rows("BEGIN")
+            connection.run_many("INSERT INTO writer VALUES (?, 0)", ((one,) for one in range(spec.writers)))
+            connection.run_many(
+                "INSERT INTO part VALUES (?, ?, 0, zeroblob(?))",
+                ((key, key // spec.keys, spec.filler) for key in range(spec.writers * spec.keys)),
+            )
+            connection.run_many("INSERT INTO account VALUES (?, ?)", ((one, EACH) for one in range(ACCOUNTS)))
+            connection.rows("COMMIT")
+
+    def connected(self) -> None:
+        pass
+
+    def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
+        tallies = {name: Tally(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
+        for findings in (outcome.findings for outcome in outcomes if outcome.findings):
+            for name, count in findings.checked.items():
+                tallies[name].checked += count
+            for check, text in findings.doubts:
+                tallies[check].problem(text)
+        integrity = self._place.integrity("full", pulse)
+        try:
+            with self._place.opened() as connection:
+                self._compare(connection, outcomes, tallies[WRITES], tallies[SUMS])
+        except Exception as error:
+            tallies[WRITES].problem(f"cannot read the rows: {explain(self.case.driver, error)}")
+        looked = (tally.check() for tally in tallies.values() if tally.checked or tally.problems)
+        return Verdict((*looked, integrity))
+
+    def _compare(
+        self, connection: Connection, outcomes: Sequence[Outcome], writes: Tally, sums: Tally
+    ) -> None:
+        """Hold what the database has against what its writers were told."""
+        counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
+        parts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM part"))
+        for outcome in outcomes:
+            role, number = role_of(self.case.spec, outcome.worker)
+            if role == WRITER:
+                words = self._words[STEP * number : STEP * (number + 1)]
+                last = outcome.findings.last if outcome.findings else {}
+                writes.checked += 1 + len(last)
+                for text in losses(Writer(number, words[ACKNOWLEDGED], words[BEGUN], last), counts, parts):
+                    writes.problem(text)
+        (total,) = connection.rows("SELECT total(amount) FROM account")[0]
+        sums.checked += 1
+        if total != TOTAL:
+            sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
+
+    def discard(self) -> None:
+        self._place.discard()

@@ -1,0 +1,198 @@
+"""A process of a round: it writes, reads or runs checkpoints, and says what it saw that can't be."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.loop import Totals, Window
+from sqlstress.engine.protocols import Findings, SelfDriven
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, Snapshot, contradictions
+from sqlstress.experiments.hunt.spec import (
+    ACCOUNTS,
+    ACKNOWLEDGED,
+    BEGUN,
+    CHECKPOINTER,
+    HOLDER,
+    KEPT,
+    STEP,
+    WRITER,
+    role_of,
+)
+from sqlstress.targets.sqlite.drivers import explain
+from sqlstress.targets.sqlite.drivers.codes import BUSY_SNAPSHOT, IOERR_SHORT_READ, is_busy, is_damage
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.targets.sqlite.connections import Client
+    from sqlstress.targets.sqlite.drivers import Connection, Row
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+MOST_DOUBTS = 5
+"""So many a process keeps."""
+HELD_S = (0.001, 0.2)
+"""How long a read transaction stays open."""
+PROTOCOL = 15
+"""SQLITE_PROTOCOL: SQLite gave up to begin a read, for others changed the WAL all the time."""
+
+COUNTS = "SELECT id, n FROM writer"
+PARTS = "SELECT writer, max(n) FROM part GROUP BY writer"
+LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
+
+
+class HuntSource(SelfDriven):
+    """Does what its role is, until the window closes or SQLite meets damage."""
+
+    def __init__(
+        self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
+    ) -> None:
+        self.case, self._place, self._worker = case, place, worker
+        self._words = memoryview(shared[0]).cast("B").cast("q")
+        self._role = role_of(case.spec, worker)
+        self._random = Random(f"{case.seed}:{salt}:{worker}")
+        self._busy = self._busy_snapshot = 0
+        self.seen = Findings(doubts=[], checked={}, last={})
+        self._client: Client
+        self._connection: Connection
+        self._operate: Callable[[], None]
+        self._connect()
+
+    def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
+        clock, reopen, since = time.perf_counter_ns, self.case.spec.reopen, 0
+        first = now = clock()
+        while now < window.closes_ns and not stop[0]:
+            try:
+                if reopen and since >= reopen:
+                    since = 0
+                    self.seen.reconnected = True
+                    self._client.close()
+                    self._connect()
+                self._operate()
+                progress[0] += 1
+            except Exception as error:
+                if not self._goes_on_after(error):
+                    break
+            since += 1
+            now = clock()
+        done = self.seen.checked[DAMAGED] = progress[0]
+        return Totals(
+            first_ns=first,
+            last_ns=now,
+            operations={self._role.name: done},
+            rows=done,
+            busy=self._busy,
+            busy_snapshot=self._busy_snapshot,
+        )
+
+    def findings(self) -> Findings:
+        return self.seen
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _connect(self) -> None:
+        self._client = self._place.client(self._worker)
+        self._connection = self._client.connect(0)
+        if not self.seen.effective:
+            self.seen.effective = self._client.effective()
+        prepare = {WRITER: self._writing, CHECKPOINTER: self._checkpointing}.get(
+            self._role.name, self._reading
+        )
+        self._operate = prepare()
+
+    def _goes_on_after(self, error: Exception) -> bool:
+        """Return whether an error is one that may well happen; damage is noted. Raises any other."""
+        code = self._client.result_code(error)
+        if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
+            name = f"{self._role.name} {self._role.number + 1}"
+            self._note(Doubt(DAMAGED, f"{name}: {explain(self.case.driver, error)}"))
+            return False
+        if code is None or not (is_busy(code) or code & 0xFF == PROTOCOL):
+            raise error
+        self._busy_snapshot += code == BUSY_SNAPSHOT
+        self._busy += is_busy(code) and code != BUSY_SNAPSHOT
+        self._connection.rollback()
+        return True
+
+    def _note(self, doubt: Doubt) -> None:
+        if len(self.seen.doubts) < MOST_DOUBTS:
+            self.seen.doubts.append(doubt)
+
+    def _writing(self) -> Callable[[], None]:
+        """Return what carries out one transaction, and acknowledges it."""
+        connection, spec, random, number = self._connection, self.case.spec, self._random, self._role.number
+        begin, commit = connection.writer("BEGIN IMMEDIATE"), connection.writer("COMMIT")
+        part = connection.writer("UPDATE part SET n = ?, filler = ? WHERE id = ?")
+        move = connection.writer("UPDATE account SET amount = amount + ? WHERE id = ?")
+        count = connection.writer("UPDATE writer SET n = n + 1 WHERE id = ?")
+        log = connection.writer("INSERT INTO log VALUES (?, ?, ?)")
+        forget = connection.writer("DELETE FROM log WHERE writer = ? AND n <= ?")
+        words = self._words[STEP * number : STEP * (number + 1)]
+        last, filler = self.seen.last, bytes(spec.filler)
+
+        def write() -> None:
+            sequence = words[ACKNOWLEDGED] + 1
+            keys = {number * spec.keys + random.randrange(spec.keys) for _ in range(spec.batch)}
+            source, target = random.sample(range(ACCOUNTS), 2)
+            words[BEGUN] = sequence
+            begin(())
+            for key in keys:
+                part((sequence, filler, key))
+            move((-1, source))
+            move((1, target))
+            count((number,))
+            if spec.churn:
+                log((number, sequence, filler))
+                forget((number, sequence - KEPT))
+            commit(())
+            words[ACKNOWLEDGED] = sequence
+            last.update(dict.fromkeys(keys, sequence))
+
+        return write
+
+    def _checkpointing(self) -> Callable[[], None]:
+        rows, modes, random = self._connection.rows, self.case.spec.checkpoint, self._random
+
+        def checkpoint() -> None:
+            rows(f"PRAGMA wal_checkpoint({random.choice(modes)})")
+
+        return checkpoint
+
+    def _reading(self) -> Callable[[], None]:
+        """Return what reads one snapshot, the counts in it twice, and holds it against what must be."""
+        connection, random, holds = self._connection, self._random, self._role.name == HOLDER
+        begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
+        by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
+        by_index = connection.scalar("SELECT sum(amount) FROM account INDEXED BY account_by_amount")
+        acknowledged, begun = (self._words[word::STEP] for word in (ACKNOWLEDGED, BEGUN))
+        churn, checked = self.case.spec.churn, self.seen.checked
+        checked.update({STALE: 0, TORN: 0})
+        seen = [0] * self.case.spec.writers
+
+        def read() -> None:
+            before = acknowledged.tolist()
+            begin(())
+            counts = _numbers(rows(COUNTS))
+            sums = by_table(()), by_index(())
+            parts = _numbers(rows(PARTS))
+            log = rows(LOG) if churn else []
+            if holds:
+                time.sleep(random.uniform(*HELD_S))
+            again = _numbers(rows(COUNTS))
+            commit(())
+            snapshot = Snapshot(before, seen, counts, sums, parts, log, again, begun.tolist())
+            for doubt in contradictions(snapshot):
+                self._note(doubt)
+            for writer, count in counts.items():
+                seen[writer] = max(seen[writer], count)
+            checked[STALE] += 1
+            checked[TORN] += 1
+
+        return read
+
+
+def _numbers(rows: list[Row]) -> dict[int, int]:
+    """Return rows of a key and a number; what is no number in a damaged database is -1."""
+    return {key: value if isinstance(value, int) else -1 for key, value in rows}

@@ -1,0 +1,425 @@
+"""What there is to say of key-value loads: what waiting for the lock did, what became of the WALs, and where
+the time of the slowest operations went.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
+from sqlstress.analysis.scaling import (
+    LONG_WAIT_NS,
+    UNFAIR_UNDER,
+    disturbed,
+    fewer_processes,
+    starvation,
+    tally,
+)
+from sqlstress.analysis.wording import finite, place, places
+from sqlstress.experiment import face_of, has_window
+from sqlstress.experiments.kv.experiment import companions_of
+from sqlstress.report import Run, Trial, results
+from sqlstress.report.case import ISOLATIONS, Case
+from sqlstress.statistics import series
+from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.series import Series
+from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.target import takes
+
+USUAL_S = 5
+"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
+TOO_SHORT_S = 1.0
+"""Of a window that is shorter it says nothing that one waited as long: shares that are uneven show it."""
+LONG_ENOUGH_S = 4 * USUAL_S
+"""A window in which such a wait is seen where it occurs."""
+USEFUL_BUCKETS = 20
+"""The fewest buckets to try: every process then finds a free file most of the time."""
+NEAR_BEST = 0.95
+"""More files that reach less than this share of what fewer reach are no remedy."""
+MANY_FILES = 500
+"""More files than this are no remedy: each costs every process a connection."""
+
+
+def waiting(group: Group) -> Iterator[Finding]:
+    """Yield what waiting did to the runs of a group."""
+    if group.case.server:
+        yield from _at_server(group)
+        return
+    number, cases = tally(group, lambda trial: trial.failed)
+    if number:
+        most = max(group.runs, key=Run.failed_share)
+        yield Finding(
+            "given-up",
+            timeout=_timeout(group),
+            count=number,
+            where=places(cases),
+            share=most.failed_share(),
+            most=place(most.case),
+            ways=(Finding("way-timeout"), *_ways(group, cases)),
+        )
+    # At a rate it is the queue that one waits in, most of the time.
+    yield from _usual_timeout(group)
+    overloaded = Finding("overloaded")
+    yield from starvation(
+        group, lambda cases: Finding("try", ways=_ways(group, cases)) if group.writes else overloaded
+    )
+    alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
+    if stalls := [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]:
+        where = places(run.case for run in stalls)
+        yield Finding("stall", where=where, longest_ns=max(map(longest_wait_ns, stalls)))
+    if group.case.spec.begin == "deferred":
+        number, cases = tally(group, lambda trial: trial.busy_snapshot)
+        # With fair waits BUSY is counted whenever somebody looks again for the lock: it is no refusal there.
+        waits = group.case.settings.busy == "fair"
+        refused, others = (0, []) if waits else tally(group, lambda trial: trial.busy)
+        if number or refused:
+            where = places([*cases, *others])
+            yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)
+
+
+def _timeout(group: Group) -> str:
+    return format_duration(group.case.settings.busy_timeout_ms / 1000)
+
+
+def _at_server(group: Group) -> Iterator[Finding]:
+    """Yield what waiting did at a server: it refused transactions, gave up operations, shared unevenly."""
+    for run in group.runs:
+        lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
+        server = run.case.server
+        if lost and server and server.isolation == ISOLATIONS[0] and run.case.spec.begin == "deferred":
+            yield Finding("lost-updates")
+            break
+    number, cases = tally(group, lambda trial: trial.failed)
+    if number:
+        yield Finding("given-up-at-server", timeout=_timeout(group), count=number, where=places(cases))
+    yield from starvation(group, fewer_processes)
+    refused, where = tally(group, lambda trial: trial.busy_snapshot)
+    locked, also = tally(group, lambda trial: trial.busy)
+    if refused or locked:
+        yield Finding("begun-again", where=places([*where, *also]), refused=refused, locked=locked)
+
+
+@of_closed_loops
+def _usual_timeout(group: Group) -> Iterator[Finding]:
+    """Yield how many operations waited longer than an application with the usual busy time-out would have
+    waited, where a longer one hides it; or that the window hides it."""
+    waits = takes(group.case.driver, "busy-timeout")
+    if not waits or group.case.settings.busy_timeout_ms <= USUAL_S * 1000 or not group.writes:
+        return
+    shared = [run for run in group.runs if run.case.concurrency > 1]
+    longer = [(run.case, number) for run in shared if (number := _longer(run))]
+    # An operation waited as long as its window, which is too short to show more.
+    short = [run for run in shared if has_window(run.case) and TOO_SHORT_S <= run.case.duration_s < USUAL_S]
+    hidden = [run for run in short if longest_wait_ns(run) >= run.case.duration_s * NS_PER_S]
+    if longer:
+        yield Finding(
+            "usual-timeout",
+            count=sum(number for _, number in longer),
+            usual_s=USUAL_S,
+            where=places(case for case, _ in longer),
+            # A transaction that is begun again waits several times, and each wait is shorter than their sum.
+            again=group.case.spec.begin == "deferred",
+        )
+    elif hidden:
+        yield Finding(
+            "usual-timeout-hidden",
+            where=places(run.case for run in hidden),
+            longest_ns=max(map(longest_wait_ns, hidden)),
+            usual_s=USUAL_S,
+            window_s=LONG_ENOUGH_S,
+        )
+
+
+def _longer(run: Run) -> int:
+    """Return how many operations of a run waited longer: to their end, in vain, or still at the last."""
+    least, number = bucket_of(USUAL_S * NS_PER_S), 0
+    for trial in run.valid:
+        number += trial.failed or 0
+        for kind, latency in trial.latency.items():
+            if kind != "get" or run.case.settings.journal_mode != "wal":  # readers of a WAL wait for no lock
+                number += sum(count for bucket, count in latency.buckets if bucket > least)
+    return number or int(longest_wait_ns(run) > USUAL_S * NS_PER_S)
+
+
+# What shortens the waits, as far as the report does not speak against it.
+
+
+def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
+    """Return what shortens the waits of the processes of these cases."""
+    ways = []
+    if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
+        ways.append(Finding("way-fair", without_preset=face_of(group.case).behaviour.whole_script))
+    most = max(case.buckets for case in cases)
+    files = max(USEFUL_BUCKETS, 2 * most)
+    if most < MANY_FILES and not _in_vain(group, cases, files):
+        ways.append(Finding("way-files", files=files))
+    return *ways, Finding("way-processes")
+
+
+def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
+    """Return whether more files were measured where these cases waited, and were slower or no fairer.
+
+    What speaks of this many files is the layout that comes nearest, from above if there is one.
+    """
+    believed = {(point.files, point.processes) for point in group.points()}
+    for processes in sorted({case.concurrency for case in cases}, reverse=True):
+        runs = {
+            run.case.buckets: run
+            for run in group.runs
+            if run.case.concurrency == processes and (run.case.buckets, processes) in believed
+        }
+        if len(runs) > 1:
+            nearest = min((layout for layout in runs if layout >= files), default=max(runs))
+            return not _relieved(runs[min(runs)], runs[nearest])
+    return False
+
+
+def _relieved(few: Run, many: Run) -> bool:
+    """Return whether more files shared more evenly, or where that was no trouble waited less, for no loss."""
+    if (many.median_tps() or 0) < NEAR_BEST * (few.median_tps() or 0):
+        return False
+    before, after = _fairness(few), _fairness(many)
+    return after > before if before < UNFAIR_UNDER else longest_wait_ns(many) < longest_wait_ns(few)
+
+
+def _fairness(run: Run) -> float:
+    trial = run.typical()
+    jain = finite(trial.fairness) if trial else None
+    return 1.0 if jain is None else jain
+
+
+# What became of the WALs, where somebody watched them.
+
+
+AUTOCHECKPOINT = 1000
+"""Frames at which SQLite checkpoints by itself, unless it is told otherwise."""
+PAGE_SIZE = 4096
+LARGE = 4
+"""A WAL of more than so many times the pages at which a checkpoint is due has got out of hand."""
+STARVED = 3
+"""So many checkpoints in a row that got no further are no accident."""
+
+
+def series_of(trial: Trial, name: str) -> Series | None:
+    """Return what was observed of the databases under a name; None when it was not."""
+    return next((one for one in trial.series if one.name == name and one.worker is None), None)
+
+
+def total(trial: Trial, name: str) -> int | None:
+    """Return the sum of a series of that name; None when there is none."""
+    seen = series_of(trial, name)
+    return None if seen is None else sum(seen.values)
+
+
+def most(trial: Trial, name: str) -> int | None:
+    """Return the largest value of a series of that name; None when there is none."""
+    seen = series_of(trial, name)
+    return None if seen is None else max(seen.values, default=None)
+
+
+def checkpoints(group: Group) -> Iterator[Finding]:
+    """Yield what became of the WALs of a group, where somebody watched them."""
+    beside = group.case.spec.checkpointing
+    if beside is None:
+        return
+    seen = [(run.case, trial) for run, trial in group.measured()]
+    in_a_row = [(case, most(trial, series.STUCK_CHECKPOINTS) or 0) for case, trial in seen]
+    stuck = [(case, count) for case, count in in_a_row if count >= STARVED]
+    if stuck:
+        yield Finding(
+            "checkpoint-starvation",
+            where=places(case for case, _ in stuck),
+            stuck=max(count for _, count in stuck),
+            pinned=beside.pinned_reader,
+        )
+    busy = [(case, trial) for case, trial in seen if total(trial, series.BUSY_CHECKPOINTS)]
+    if busy and beside.mode != "passive":
+        yield Finding(
+            "busy-checkpoints",
+            made=sum(total(trial, series.CHECKPOINTS) or 0 for _, trial in busy),
+            mode=beside.mode.upper(),
+            busy=sum(total(trial, series.BUSY_CHECKPOINTS) or 0 for _, trial in busy),
+            where=places(case for case, _ in busy),
+            longest_ns=max(most(trial, series.LONGEST_CHECKPOINT) or 0 for _, trial in busy),
+        )
+    wals = [(case, most(trial, series.LARGEST_WAL) or 0, _limit(case, trial)) for case, trial in seen]
+    large = [(case, largest) for case, largest, limit in wals if largest > limit]
+    if large:
+        snapshot = bool(stuck) or beside.pinned_reader
+        yield Finding(
+            "large-wal",
+            largest=max(largest for _, largest in large),
+            where=places(case for case, _ in large),
+            times=LARGE,
+            frames=_autocheckpoint(large[0][0]),
+            snapshot=snapshot,
+            passive=not snapshot and beside.mode == "passive",
+            seldom=not snapshot and beside.mode != "passive",
+            stays=beside.mode != "truncate",
+        )
+
+
+def _autocheckpoint(case: Case) -> int:
+    """Return the frames at which a checkpoint would be due, if nobody else saw to it."""
+    return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
+
+
+def _limit(case: Case, trial: Trial) -> int:
+    """Return the bytes of which a WAL that is larger has got out of hand."""
+    answer = trial.effective.get("page_size", "")
+    page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
+    return LARGE * _autocheckpoint(case) * page_size
+
+
+# Where the time went: what the slowest operations waited for, and what would take that away.
+#
+# A remedy is named where every pass supports it, and only one whose effect is measured, as docs/where.md
+# says.
+
+
+LEAST_SHARE = 0.05
+"""Parts of less than this share are not said one by one."""
+MUCH = 0.2
+"""From this share on a part is worth a remedy."""
+MOSTLY = 0.6
+_OF_THEIR_OWN = {
+    results.FREE: "slowest-asleep",
+    results.CHECKPOINT: "slowest-checkpoint",
+    results.SYNC: "slowest-sync",
+    results.OWN: "slowest-own",
+}
+_OTHERS = {
+    results.COMMIT: "commits",
+    results.SYNC: "syncs",
+    results.CHECKPOINT: "checkpoints",
+    results.READ: "reads",
+}
+
+
+def accounts_of(run: Run) -> list[results.Where]:
+    """Return what the valid trials of a run tell."""
+    return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
+
+
+def shares(run: Run) -> Mapping[str, float]:
+    """Return which share of the time went into each part, all passes together; nothing if nobody tells."""
+    accounts = accounts_of(run)
+    total = sum(account.time_ns for account in accounts)
+    parts: Counter[str] = Counter()
+    for account in accounts:
+        parts.update(account.parts)
+    known = (
+        part for part in results.PARTS if accounts and all(part in account.parts for account in accounts)
+    )
+    return {part: parts[part] / total for part in known}
+
+
+def process_name(case: Case, process: int) -> str:
+    """Return what a process is called: "process 3", or what it is beside the workers."""
+    companions = companions_of(case)
+    beyond = process - case.concurrency
+    return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
+
+
+def crowded(group: Group) -> Iterator[Finding]:
+    """Yield where waiting for a processor is the largest part of the time, where that part is largest:
+    there fewer processes are as good."""
+    crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
+    if crowds:
+        share, case = max(crowds, key=lambda crowd: crowd[0])
+        yield Finding("where-processor", share=share, where=place(case))
+
+
+def _is_crowded(run: Run) -> bool:
+    """Return whether processes of ours take the processors from each other.
+
+    Where other programs have them, fewer processes would get less of them; at a rate it is not the processes
+    that make the load.
+    """
+    if run.case.concurrency == 1 or run.case.rate or disturbed(run):
+        return False
+    accounts = accounts_of(run)
+    return bool(accounts) and all(
+        account.parts.get(results.PROCESSOR, 0)
+        > max((ns for part, ns in account.parts.items() if part != results.PROCESSOR), default=0)
+        for account in accounts
+    )
+
+
+def went(group: Group) -> Iterator[Finding]:
+    """Yield what the slowest operations waited for, where that is worst."""
+
+    def mean_ns(slow: Sequence[results.Slowest]) -> float:
+        return sum(each.total_ns for each in slow) / sum(each.operations for each in slow)
+
+    every = [
+        (run, [account.slowest for account in accounts_of(run) if account.slowest]) for run in group.runs
+    ]
+    every = [(run, [each for each in slow if each.total_ns]) for run, slow in every]
+    if slowest := [(run, slow) for run, slow in every if slow]:
+        yield _waited_for(*max(slowest, key=lambda of_run: mean_ns(of_run[1])))
+
+
+def _waited_for(run: Run, slow: Sequence[results.Slowest]) -> Finding:
+    """Return what the slowest operations of all passes waited for, and what would take that away."""
+    total = sum(each.total_ns for each in slow)
+    parts, behind = Counter[str](), Counter[str]()
+    for each in slow:
+        parts.update(each.parts)
+        behind.update(each.behind)
+    waits = [
+        (ns, "slowest-behind", {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
+        for what, ns in behind.items()
+        if what in _OTHERS
+    ]
+    waits += [(parts[part], code, {}) for part, code in _OF_THEIR_OWN.items()]
+    return Finding(
+        "where-slowest",
+        where=place(run.case),
+        count=sum(each.operations for each in slow),
+        fastest_ns=min(each.fastest_ns for each in slow),
+        parts=tuple(
+            Finding(code, share=ns / total, **facts)
+            for ns, code, facts in sorted(waits, key=lambda wait: wait[0], reverse=True)
+            if ns >= LEAST_SHARE * total
+        ),
+        remedies=tuple(_remedies(run.case, slow)),
+    )
+
+
+def _whose(run: Run, slow: Sequence[results.Slowest], what: str) -> str:
+    """Return who held the lock: the one that did so most of the time, if there is one."""
+    held: Counter[int] = Counter()
+    for each in slow:
+        held.update({by.process: by.ns for by in each.held_by if by.what == what})
+    if not held:
+        return "others"
+    process, ns = held.most_common(1)[0]
+    is_worker = process <= run.case.concurrency
+    # The third worker of one pass is not that of another.
+    if ns < MOSTLY * held.total() or (is_worker and len(slow) > 1):
+        return "others"
+    return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
+
+
+def _remedies(case: Case, slow: Sequence[results.Slowest]) -> Iterator[Finding]:
+    """Yield what takes away that into which in every pass much of the slowest operations' time went."""
+
+    def much(part: str, *, behind: bool = False) -> bool:
+        return all(
+            each.parts.get(part, 0) + behind * each.behind.get(part, 0) >= MUCH * each.total_ns
+            for each in slow
+        )
+
+    wal = case.settings.journal_mode == "wal"
+    if case.settings.busy != "fair" and much(results.FREE):
+        yield Finding("remedy-fair")
+    if wal and case.spec.checkpointing is None and much(results.CHECKPOINT):
+        yield Finding("remedy-checkpointer")
+    if much(results.SYNC, behind=True):
+        ways = [Finding("way-batch")] * (case.spec.batch == 1)
+        ways += [Finding("way-normal")] * (wal and case.settings.synchronous in (None, "full", "extra"))
+        if ways:
+            yield Finding("remedy-syncs", ways=tuple(ways))

@@ -1,0 +1,378 @@
+"""Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
+
+They are read and checked with their places, and compiled to steps, which cost as little as can be, since they
+count as latency. Variables are bound, never pasted. Source: https://www.postgresql.org/docs/current/pgbench.html
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.sql.expressions import (
+    Call,
+    Constant,
+    Expression,
+    NoValue,
+    Reckoner,
+    Value,
+    Variable,
+    Variables,
+    double,
+    holds,
+    nodes,
+    number_of,
+)
+from sqlstress.experiments.sql.expressions import read as read_expression
+from sqlstress.options.sql_text import SQLITE, Dialect
+from sqlstress.user_work.statements import Place, Statement, place_of, split, tokens
+
+if TYPE_CHECKING:
+    from sqlstress.targets.views import Session
+
+T = TypeVar("T")
+Step = Callable[[Variables], Any]
+
+BASE = ("client_id", "default_seed", "random_seed", "scale")
+"""Variables that every script has."""
+_NAME = re.compile(r"\w+", re.ASCII)
+_LINE = re.compile(r"(?:[^\n\\]|\\\r?\n|\\)*")
+_META = re.compile(r"\\([A-Za-z]\w*)?[ \t]*")
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_COMMANDS = ("set", "if", "elif", "else", "endif", "sleep", "gset")
+_DEEPEST = 50
+
+
+class Set(NamedTuple):
+    name: str
+    expression: Expression
+    place: Place
+
+
+class Sleep(NamedTuple):
+    expression: Expression
+    unit_s: float
+    place: Place
+
+
+class Sql(NamedTuple):
+    statement: Statement
+    prefix: str | None = None
+    """What the names of the columns have before them that become variables; None: none do."""
+
+
+class Branch(NamedTuple):
+    expression: Expression
+    body: tuple[Command, ...]
+    place: Place
+
+
+class If(NamedTuple):
+    """The first branch whose condition holds is taken. The condition of the last one is true."""
+
+    branches: tuple[Branch, ...]
+
+
+Command = Set | Sleep | Sql | If
+
+
+class Script(NamedTuple):
+    name: str
+    commands: tuple[Command, ...]
+
+
+def leading(script: Script) -> int:
+    """Return how many commands at the beginning only set variables: they need no database."""
+    others = (place for place, command in enumerate(script.commands) if not isinstance(command, Set))
+    return next(others, len(script.commands))
+
+
+def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
+    """Yield commands, and branches with the commands in them, in the order of the text."""
+    for command in commands:
+        if isinstance(command, If):
+            for branch in command.branches:
+                yield branch
+                yield from walked(branch.body)
+        else:
+            yield command
+
+
+def statements(commands: Collection[Command]) -> Iterator[Sql]:
+    """Yield the SQL of commands, in its order."""
+    return (one for one in walked(commands) if isinstance(one, Sql))
+
+
+def sets(commands: Collection[Command]) -> set[str]:
+    """Return the variables that commands set by \\set."""
+    return {one.name for one in walked(commands) if isinstance(one, Set)}
+
+
+# Reading.
+
+
+def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
+    """Return a script, checked; `variables` are those that have a value before it. Raises UsageError."""
+    script = _Reader(file, text, dialect).script()
+    if not any(statements(script.commands)):
+        raise place_of(file, text, 0).error("the script has no SQL")
+    known = {*BASE, *variables}
+    for one in walked(script.commands):
+        if isinstance(one, Sql):
+            needed = [(token.text[1:], one.statement.place) for token in one.statement.parameters]
+        else:
+            needed = [node[:2] for node in nodes(one.expression) if isinstance(node, Variable)]
+        for name, place in needed:
+            if name not in known:
+                raise place.error(
+                    f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
+                )
+        if isinstance(one, Sql) and one.prefix is not None:
+            break  # behind it nobody can say which there are: that is seen when it runs
+        known |= {one.name} if isinstance(one, Set) else set()
+    return script
+
+
+class _Meta(NamedTuple):
+    """A line of a backslash command."""
+
+    name: str
+    place: Place
+    start: int
+    """Where its arguments begin."""
+    end: int
+
+
+class _Reader:
+    def __init__(self, file: str, text: str, dialect: Dialect) -> None:
+        self._file, self._text, self._dialect = file, text, dialect
+        self._parts = self._cut()
+
+    def script(self) -> Script:
+        commands, closing = self._body(0)
+        if closing:
+            raise closing.place.error(f"\\{closing.name} without \\if")
+        return Script(self._file, commands)
+
+    def _cut(self) -> Iterator[Sql | _Meta]:
+        """Yield the statements and the lines of commands."""
+        start = 0
+        while True:
+            found = tokens(self._file, self._text, start, dialect=self._dialect)
+            backslash = next((token.start for token in found if token.text == "\\"), None)
+            if backslash is None:
+                yield from self._sql(start, len(self._text))
+                return
+            meta = self._meta(backslash)
+            before = list(self._sql(start, backslash))
+            start = meta.end
+            if meta.name == "gset":
+                yield from self._gset(before, meta)
+                continue
+            if before and self._text[before[-1].statement.end - 1] != ";":
+                raise meta.place.error(f'expected ";" before \\{meta.name}: the statement does not end')
+            yield from before
+            yield meta
+
+    def _sql(self, start: int, end: int) -> Iterator[Sql]:
+        for one in split(self._file, self._text, start, end, self._dialect):
+            for token in one.parameters:
+                if token.text[0] != ":":
+                    problem = f"{token.text} has no value: a variable is written :name"
+                    raise place_of(self._file, self._text, token.start).error(problem)
+            yield Sql(one)
+
+    def _gset(self, before: list[Sql], meta: _Meta) -> Iterator[Sql]:
+        prefix = self._text[meta.start : meta.end].strip()
+        if prefix and not _NAME.fullmatch(prefix):
+            raise self._expected(meta.start, "a prefix of letters and digits")
+        if not before:
+            raise meta.place.error("\\gset must follow a query, whose columns become variables")
+        if not before[-1].statement.returns:
+            raise meta.place.error("\\gset must follow a query, and this statement returns no row")
+        yield from before[:-1]
+        yield before[-1]._replace(prefix=prefix)
+
+    def _meta(self, at: int) -> _Meta:
+        place = place_of(self._file, self._text, at)
+        found = _META.match(self._text, at)
+        line = _LINE.match(self._text, found.end() if found else at + 1)
+        assert found and line
+        name = (found[1] or "").lower()
+        if name not in _COMMANDS:
+            *others, last = (f"\\{known}" for known in _COMMANDS)
+            raise place.error(f"\\{name} is not supported: use {', '.join(others)} or {last}")
+        return _Meta(name, place, line.start(), line.end())
+
+    def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
+        """Return the commands up to an \\elif, \\else or \\endif, and that; or up to the end."""
+        body: list[Command] = []
+        for part in self._parts:
+            if isinstance(part, Sql):
+                body.append(part)
+            elif part.name in ("elif", "else", "endif"):
+                return tuple(body), part
+            elif part.name == "if":
+                body.append(self._if(part, depth + 1))
+            else:
+                body.append(self._set(part) if part.name == "set" else self._slept(part))
+        return tuple(body), None
+
+    def _if(self, meta: _Meta, depth: int) -> If:
+        if depth > _DEEPEST:
+            raise meta.place.error(f"\\if more than {_DEEPEST} levels deep")
+        branches: list[Branch] = []
+        opening, has_else = meta, False
+        while opening.name != "endif":
+            has_else = opening.name == "else"
+            condition: Expression = (
+                self._nothing(opening) if has_else else self._expression(opening.start, opening.end)
+            )
+            body, closing = self._body(depth)
+            if not closing:
+                raise meta.place.error("\\if without \\endif")
+            if has_else and closing.name != "endif":
+                raise closing.place.error(f"\\{closing.name} after \\else")
+            branches.append(Branch(condition, body, opening.place))
+            opening = closing
+        otherwise = self._nothing(opening)
+        if not has_else:
+            branches.append(Branch(otherwise, (), opening.place))
+        return If(tuple(branches))
+
+    def _nothing(self, meta: _Meta) -> Constant:
+        """Return the condition of a branch without one."""
+        if self._text[meta.start : meta.end].strip():
+            raise place_of(self._file, self._text, meta.start).error(f"unexpected text after \\{meta.name}")
+        return Constant(True)
+
+    def _set(self, meta: _Meta) -> Set:
+        name = _NAME.match(self._text, meta.start, meta.end)
+        if not name:
+            raise self._expected(meta.start, "the name of a variable")
+        return Set(name[0], self._expression(name.end(), meta.end), meta.place)
+
+    def _slept(self, meta: _Meta) -> Sleep:
+        words = self._text[meta.start : meta.end].split()
+        unit = words[1].lower() if len(words) > 1 else "s"
+        if not words or len(words) > 2 or unit not in _UNITS:
+            raise meta.place.error("expected \\sleep NUMBER or :VARIABLE, then us, ms or s")
+        length = self._expression(meta.start, meta.start + len(words[0]))
+        if isinstance(length, Call):
+            raise meta.place.error("expected a number or a variable after \\sleep")
+        return Sleep(length, _UNITS[unit], meta.place)
+
+    def _expression(self, start: int, end: int) -> Expression:
+        return read_expression(self._file, self._text, start, end)
+
+    def _expected(self, at: int, what: str) -> UsageError:
+        return place_of(self._file, self._text, at).error(f"expected {what}")
+
+
+# Compiling.
+
+
+class Failed(EnvironmentFailure):
+    """A script can't go on: says where, and why."""
+
+
+class Compiler:
+    """Compiles for one process: its stream of random numbers, its database."""
+
+    def __init__(
+        self,
+        stream: Random,
+        database: Session,
+        fixed: Mapping[str, Value],
+        around: Callable[[Sql, Step], Step] = lambda _, run: run,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """`fixed` are the variables that no script sets; `around` makes of a statement one that does more."""
+        self._reckoner = Reckoner(stream, fixed)
+        self._database, self._around, self._sleep = database, around, sleep
+
+    def steps(self, commands: Sequence[Command]) -> list[Step]:
+        """Return the steps of commands, in their order."""
+        return [self._step(command) for command in commands]
+
+    def _step(self, command: Command) -> Step:
+        match command:
+            case Set():
+                return _located(command.place, self._set(command))
+            case Sleep():
+                return _located(command.place, self._slept(command))
+            case Sql():
+                return self._around(command, _located(command.statement.place, self._sql(command)))
+            case If():
+                return self._if(command)
+
+    def _set(self, command: Set) -> Step:
+        name, value = command.name, self._reckoner.expression(command.expression)
+
+        def step(variables: Variables) -> None:
+            variables[name] = value(variables)
+
+        return step
+
+    def _slept(self, command: Sleep) -> Step:
+        value, unit_s, sleep = self._reckoner.expression(command.expression), command.unit_s, self._sleep
+
+        def step(variables: Variables) -> None:
+            seconds = double(number_of(value(variables))) * unit_s
+            if not 0 <= seconds <= 3600:
+                raise NoValue("a sleep must be from 0 to 3,600 seconds")
+            sleep(seconds)
+
+        return step
+
+    def _if(self, command: If) -> Step:
+        branches = [
+            (_located(branch.place, self._condition(branch.expression)), self.steps(branch.body))
+            for branch in command.branches
+        ]
+
+        def step(variables: Variables) -> None:
+            for condition, body in branches:
+                if condition(variables):
+                    for each in body:
+                        each(variables)
+                    return
+
+        return step
+
+    def _condition(self, expression: Expression) -> Callable[[Variables], bool]:
+        value = self._reckoner.expression(expression)
+        return lambda variables: holds(value(variables))
+
+    def _sql(self, command: Sql) -> Step:
+        statement, prefix = command.statement, command.prefix
+        if prefix is None:
+            return (self._database.reads if statement.returns else self._database.runs)(statement.text)
+        run = self._database.names(statement.text)
+
+        def step(variables: Variables) -> None:
+            names, rows = run(variables)
+            if len(rows) != 1:
+                raise NoValue(f"\\gset needs one row, and the query returned {len(rows) or 'none'}")
+            variables.update(zip((f"{prefix}{name}" for name in names), rows[0], strict=True))
+
+        return step
+
+
+def _located(place: Place, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
+    """Return a step that leaves its place with the error that it meets."""
+
+    def located(variables: Variables) -> T:
+        try:
+            return step(variables)
+        except NoValue as error:
+            raise Failed(f"{place}: {error}") from None
+        except Exception as error:
+            error.place = place  # type: ignore[attr-defined]
+            raise
+
+    return located

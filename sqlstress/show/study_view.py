@@ -1,0 +1,470 @@
+"""How an A/B test, a report beside its baseline and a search for the highest rate are shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil, exp, floor, log10
+from statistics import median
+
+from sqlstress.analysis import ab, highest_rate
+from sqlstress.analysis.ab import NAMES, cells, differences, estimate, signed
+from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
+from sqlstress.analysis.baseline import Checked
+from sqlstress.analysis.durability import describe_durability
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.highest_rate import SHARES, Tried, answered, broken, promised, tried
+from sqlstress.analysis.wording import finite, listing, loss, noun, percent, place, plural, rounded, whole
+from sqlstress.analysis.wording import what_is_possible as possible
+from sqlstress.experiment import face_of
+from sqlstress.report import AbTest, LimitSearch, Look, Report, Run, Trial
+from sqlstress.show import heading
+from sqlstress.show.at_a_rate import from_due, harness
+from sqlstress.show.blocks import (
+    DUE_PER_S,
+    MISSING,
+    PROCESSES_COLUMN,
+    Block,
+    Bullets,
+    Column,
+    Figure,
+    Lines,
+    Note,
+    Paragraph,
+    Table,
+    Verdict,
+    count_cell,
+    layout_column,
+    ms_cell,
+    shortened,
+    table_of,
+    whole_cell,
+)
+from sqlstress.show.phrases import phrase
+from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
+from sqlstress.statistics import histogram
+from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
+from sqlstress.statistics.sequential import FAIL, PASS, geometric_means, tolerance
+from sqlstress.statistics.units import NS_PER_MS
+
+CHANGE = (Column("from", ("95%", "from")), Column("to"))
+"""The ends of the interval of a change."""
+
+
+def _study(
+    said: Iterable[str], figures: Iterable[Block], verdict: str, report: Report, findings: Iterable[Finding]
+) -> Iterator[Block]:
+    """Yield what was done, the figures, the verdict, and what else is to be known."""
+    if report.runs:
+        yield Lines(tuple(said))
+    yield from figures
+    yield Verdict(verdict)
+    notes = [phrase(finding) for finding in findings]
+    notes += ["Interrupted. The results so far are shown."] * report.interrupted
+    if notes:
+        yield Bullets(tuple(notes))
+
+
+def _cell(value: float | None, metric: str) -> str:
+    return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
+
+
+def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
+    return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
+
+
+# An A/B test: its arms, in what they differ, and a row for each cell.
+
+
+def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
+    """Yield everything that an A/B test shows."""
+    groups = group_runs(report.runs)
+    findings: list[Finding] = []
+    for group in groups:
+        findings += (*wrong_data(group), *failures(group))
+        # What fails at once takes no time, and no figure shows it.
+        run = max(group.runs, key=Run.failed_share)
+        if share := run.failed_share():
+            why = face_of(run.case).show().why_failed(run)
+            findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
+    figures: tuple[Block, ...] = ()
+    if cells(report) and any(differences(report, test)):
+        legend = (
+            "A and B: medians of their slices, measured in turns with the same seeds. B/A: the estimate from "
+            "the pairs (Hodges-Lehmann) with its exact 95% interval (signed-rank). The verdict uses a wider "
+            "interval that allows for every look; all of it must be on one side of the limit."
+        )
+        figures = (_ab_table(report, test), Note(legend))
+    said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
+    yield from _study(said, figures, ab.conclusion(report, test), report, findings)
+
+
+def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
+    yield heading.describe(f"A/B test. {face_of(first.case).show().what(first)}", first, report)
+    runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
+    for arm in test.arms:
+        python = f"{arm.python} ({arm.version}, sqlstress {arm.tool_version})" if arm.python else ""
+        given = " ".join(filter(None, (python, *arm.options))) or "no options of its own"
+        read_back = [trial.effective for run in runs[arm.name] for trial in run.trials if trial.effective]
+        durable = dict.fromkeys(describe_durability(each, report.environment.sync) for each in read_back)
+        yield f"{arm.name}: {given}. {' '.join(durable)}"
+    a, b = (runs[arm.name] for arm in test.arms)
+    if a and b:
+        differ = list(ab.arm_differences(report, test, a[0].case, b[0].case))
+        yield (
+            f"A and B differ in {listing(differ)}."
+            if differ
+            else "A and B are the same: any difference is chance."
+        )
+    yield from heading.warnings(first, report.environment, findings)
+
+
+def _ab_table(report: Report, test: AbTest) -> Table:
+    what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
+    many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
+    columns = (
+        *([layout_column(run.case for run in report.runs)] if many_files else ()),
+        PROCESSES_COLUMN,
+        Column(f"A {what}", ("A", what)),
+        Column(f"B {what}", ("B", what)),
+        Column("pairs"),
+        Column("B/A"),
+        *CHANGE,
+    )
+    found = differences(report, test)
+    rows = []
+    for (a, b), cell in zip(cells(report), found, strict=True):
+        layouts = [(a.case.buckets, b.case.buckets)] * many_files
+        rows.append(
+            (
+                *(
+                    whole_cell(of_a) if of_a == of_b else MISSING
+                    for of_a, of_b in (*layouts, (a.case.concurrency, b.case.concurrency))
+                ),
+                *(_cell(_middle(run, test.metric), test.metric) for run in (a, b)),
+                *_estimate(cell, test.metric),
+            )
+        )
+    if len(rows) > 1:
+        total = _estimate(geometric_means(found), test.metric)
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *total))
+    return Table(columns, tuple(rows))
+
+
+def _middle(run: Run, metric: str) -> float | None:
+    known = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
+    return median(known) if known else None
+
+
+def _estimate(pairs: Sequence[float], metric: str) -> tuple[str, ...]:
+    look = estimate(pairs, metric, 0.0)
+    return whole_cell(look.pairs), *_change(look.ratio, look.low, look.high)
+
+
+BESIDE = 0.4
+"""How far an estimate stands behind its last pair, which it would hide."""
+
+
+def ab_plots(report: Report) -> Iterator[Plot]:
+    """Yield the ratios of B to A, pair by pair, and the estimate at each look with its interval."""
+    if not (test := report.ab):
+        return
+    sign = -1 if test.metric == "p99" else 1
+    data = []
+    for number, ((a, _), pairs) in enumerate(zip(cells(report), differences(report, test), strict=True)):
+        if pairs:
+            label, ratios = name(place(a.case)), [exp(sign * pair) for pair in pairs]
+            hover = f"{label}, pair %{{x}}: %{{y:.3f}}"
+            x = range(1, len(ratios) + 1)
+            data.append(marks(label, x, ratios, hover, color=colour(number), size=8, opacity=0.7))
+    if not data:
+        return
+    if test.looks:
+        data.append(_estimates(test.looks))
+    allowed = exp(sign * tolerance(test.metric, test.max_drop))
+    shown = [1.0, allowed, *(ratio for trace in data for ratio in trace["y"])]
+    layout = {
+        "xaxis": axis("pair", whole=True),
+        "yaxis": _ratio_axis(f"B over A, {NAMES[test.metric]}", min(shown), max(shown)),
+        "shapes": [level(1.0, "--muted"), level(allowed, "--bad")],
+    }
+    note = (
+        "A mark is a pair. Diamonds: the estimate at each look, with its interval. Red: what is "
+        "allowed. All above it passes, all below it fails."
+    )
+    yield Plot("Pair by pair", note, (View("", data, layout),), wide=True)
+
+
+def _ratio_axis(title: str, low: float, high: float) -> Plain:
+    """Return an axis on which half and twice are as far from 1, with ticks that can be read."""
+    decades = range(floor(log10(low)), ceil(log10(high)) + 1)
+    if len(decades) > 4:
+        return axis(title, type="log")
+    ticks = [step * 10.0**ten for ten in decades for step in (1, 2, 5)]
+    # Even steps where all ratios lie near each other, one of them at 1: 0.9, 1, 1.1.
+    step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if high - low < 8 * step), None)
+    if step is not None and high <= 2 * low:
+        ticks = [round(count * step, 2) for count in range(floor(low / step), ceil(high / step) + 1)]
+    return axis(title, type="log", tickvals=ticks)
+
+
+def _estimates(looks: tuple[Look, ...]) -> Plain:
+    known = [look for look in looks if finite(look.ratio) is not None]
+    ends = []
+    for look in known:
+        if look.worst is not None and look.bound is not None:
+            ends.append(sorted((look.worst, look.bound)))
+        else:  # an old one, which was judged by its estimate
+            ends.append([look.low or look.ratio, look.high or look.ratio])
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "estimate",
+        "x": [look.pairs + BESIDE for look in known],
+        "text": [whole(look.pairs) for look in known],
+        "y": [look.ratio for look in known],
+        "error_y": {
+            "array": [max(0.0, high - look.ratio) for look, (_, high) in zip(known, ends, strict=True)],
+            "arrayminus": [max(0.0, look.ratio - low) for look, (low, _) in zip(known, ends, strict=True)],
+            "color": "--ink",
+        },
+        "marker": {"color": "--ink", "size": 11, "symbol": "diamond"},
+        "hovertemplate": "after %{text} pairs: %{y:.3f}",
+    }
+
+
+# A report beside its baseline: a row for each case, the verdict, and how far to trust it.
+
+
+TRUST = (
+    "False alarms in a model of shared machines: if one job measures both, one after the other, a stored "
+    "baseline fails 4 to 9% of unchanged builds. With a baseline from another machine and a "
+    "threshold of 20%, it fails 23 to 29%. sqlstress ab measures both in turns in one job and fails under "
+    "1%: use it where you can."
+)
+
+
+def check_blocks(checked: Checked, metric: str, max_drop: float) -> Iterator[Block]:
+    """Yield everything that a check shows."""
+    if checked.cases:
+        what = f"{NAMES[metric]}{' ms' * (metric == 'p99')}"
+        columns = (
+            Column("case", align="left"),
+            Column(f"baseline {what}", ("baseline", what)),
+            Column(f"now {what}", ("now", what)),
+            Column("change"),
+            *CHANGE,
+        )
+        rows = (
+            (
+                case.name,
+                _cell(case.base, metric),
+                _cell(case.now, metric),
+                *_change(case.ratio, case.low, case.high),
+            )
+            for case in checked.cases
+        )
+        yield Table(columns, tuple(rows))
+        yield Note(
+            "baseline and now: medians of the trials; change: the estimate from all pairs of trials "
+            "(Hodges-Lehmann) with its exact 95% interval (Mann-Whitney). The verdict uses a wider "
+            "interval, wrong in at most 1% of checks; all of it must be on one side of the limit."
+        )
+    if checked.differing:
+        yield Paragraph(f"The reports differ in {listing(checked.differing)}.")
+    if checked.left_out > 0:
+        yield Paragraph(left_out(checked))
+    yield Verdict(check_conclusion(checked, metric, max_drop))
+    yield Paragraph(TRUST)
+
+
+def left_out(checked: Checked) -> str:
+    """Return how many cases of the baseline the report has not got."""
+    return f"Cases of the baseline that were not measured again: {checked.left_out}."
+
+
+def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
+    """Return the verdict, what was found, and what to do next."""
+    if checked.wrong is not None or checked.ratio is None:
+        return f"FAIL: the data is wrong: {checked.wrong}."
+    metric_name, allowed = NAMES[metric], percent(max_drop)
+    mean = " (geometric mean of the cases)" if len(checked.cases) > 1 else ""
+    changed = f"{metric_name} changed by {signed(checked.ratio or 1.0)}{mean}"
+    of_verdict = [case for case in checked.cases if case.verdict == checked.verdict]
+    if checked.verdict == FAIL:
+        failed = [f"{signed(case.ratio)} (at best {_bound(case.best)}) at {case.name}" for case in of_verdict]
+        return (
+            f"FAIL: {metric_name} changed by {listing(failed)}; {allowed} is allowed. "
+            "Confirm this with sqlstress ab before you look for the cause."
+        )
+    worst = max(of_verdict, key=lambda case: loss(case.worst or case.ratio, metric))
+    if checked.verdict == PASS:
+        return (
+            f"PASS: no {noun(metric)} of more than {allowed}. {changed}, "
+            f"at worst {_bound(worst.worst)} at {worst.name}."
+        )
+    open_ = f"{possible(worst.worst, worst.best, metric)} at {worst.name}"
+    opposed = next((case for case in of_verdict if not case.agrees(metric, max_drop)), None)
+    if opposed:
+        medians = signed(opposed.now / opposed.base)
+        opposite = f"the estimate is {signed(opposed.ratio)} but the medians give {medians} at {opposed.name}"
+        open_ = f"{opposite}; {open_}"
+    return (
+        f"INCONCLUSIVE: {open_}, {allowed} is allowed. {changed}. Use more trials (--repeat) or sqlstress ab."
+    )
+
+
+def _bound(ratio: float | None) -> str:
+    return MISSING if ratio is None else signed(ratio)
+
+
+# A search for the highest rate: what was promised, each rate that was tried, and the answer.
+
+
+_WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
+_LONGEST = 30
+
+
+def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
+    """Yield everything that a search shows."""
+    groups = group_runs(report.runs)
+    findings = tuple(
+        finding
+        for group in groups
+        for topic in (wrong_data, failures, partial_proofs, harness)
+        for finding in topic(group)
+    )
+    rates = [each for each in tried(report, search) if each.kept]
+    figures: tuple[Block, ...] = ()
+    if rates:
+        legend = (
+            "windows: how many kept the promise; p50, p99 and p99.9: of all windows together, from the due "
+            f"time of an operation; TPS: their median; verdict: holds = {ALL} of {ALL} windows kept the "
+            "promise, does not = none did, open = some did."
+        )
+        figures = (_rates_table(rates, search), Note(legend))
+    said = _search(report, search, groups[-1], findings) if groups else ()
+    yield from _study(said, figures, highest_rate.conclusion(report, search), report, findings)
+
+
+def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
+    what = face_of(last.case).show().what(last)
+    yield heading.describe(
+        f"Search for the highest rate with {promised(search.promise)}. {what}", last, report
+    )
+    yield from heading.durability(last, report.environment)
+    closed = next((run for run in report.runs if not run.case.rate and run.valid), None)
+    if closed:
+        reached = rounded(closed.median_tps() or 0.0)
+        yield f"In a closed loop the same processes reached {reached} {last.unit} per second."
+    yield from _checkpoints(report, search)
+    yield from heading.warnings(last, report.environment, findings)
+
+
+def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
+    """Yield how many checkpoints a window spans, where that follows from its commits."""
+    answer, rates = answered(report, search), tried(report, search)
+    near = [each for each in rates if each.rate in (answer.holds, answer.breaks)] or rates[:1]
+    longer = "use a longer --duration."
+    if any(_may_span(each.run) for each in near):
+        yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
+    counts = [count for each in near if (count := _spanned(each.run)) is not None]
+    if counts and min(counts) < 1:
+        yield f"Warning: some windows may span no checkpoint, and many operations wait after one: {longer}"
+    elif counts:
+        many = plural(int(min(counts)), "checkpoint")
+        yield (f"Near the answer, each window spans at least {many}, as a commit writes at least one page.")
+
+
+def _spanned(run: Run) -> float | None:
+    """Return how many checkpoints a window at a rate spans at least, in each file."""
+    counts = []
+    for trial in run.valid:
+        commits = face_of(run.case).show().commits(trial)
+        pages = trial.effective.get("wal_autocheckpoint", "")
+        if commits is None or not pages.isdecimal() or not int(pages):
+            return None
+        counts.append(commits / int(pages) / run.case.buckets)
+    return min(counts, default=None)
+
+
+def _may_span(run: Run) -> bool:
+    """Return whether a window may span checkpoints, and nobody counts the commits."""
+    face, trial = face_of(run.case), run.shown()
+    if trial is None or face.show().commits(trial) is not None:
+        return False
+    return trial.effective.get("journal_mode", "wal") == "wal" and face.behaviour.writes(run.case)
+
+
+def _rates_table(rates: Sequence[Tried], search: LimitSearch) -> Table:
+    def latency(label: str, figure: str) -> Figure[Tried]:
+        def cell(each: Tried) -> str | None:
+            found = from_due(each.run)
+            return ms_cell(getattr(found, figure)) if found else None
+
+        return Figure(Column(f"{label} ms", (label, "ms")), cell)
+
+    figures: tuple[Figure[Tried], ...] = (
+        Figure(DUE_PER_S, lambda each: count_cell(each.rate)),
+        Figure(Column("TPS"), lambda each: count_cell(each.run.median_tps())),
+        latency("p50", "p50_ns"),
+        latency("p99", "p99_ns"),
+        latency("p99.9", "p999_ns"),
+        latency("max", "max_ns"),
+        Figure(Column("windows"), lambda each: f"{sum(each.kept)} of {len(each.kept)}"),
+        Figure(Column("verdict", align="left"), lambda each: _WORDS.get(each.verdict, "")),
+        Figure(Column("broken by", ("", "broken by"), "left"), lambda each: _why(each, search)),
+    )
+    return table_of(rates, figures, ("p50 ms", "max ms", "p99.9 ms"))
+
+
+def _why(each: Tried, search: LimitSearch) -> str:
+    """Return what the windows at a rate broke, most of all, without by how much."""
+    kinds = Counter(kind for trial in each.run.valid for kind in broken(trial, search.promise))
+    return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
+
+
+def limit_plots(report: Report) -> Iterator[Plot]:
+    """Yield the windows of a search over their rate, a view for each thing that is promised."""
+    if report.limit is None:
+        return
+    views = []
+    for bound, bound_s in report.limit.promise.bounds.items():
+        layout = {
+            "xaxis": axis("due per second"),
+            "yaxis": axis(f"{bound}, ms", type="log"),
+            "shapes": [level(bound_ms, "--bad")] if (bound_ms := finite(bound_s * 1000)) else [],
+        }
+        if data := list(_windows(report, report.limit, bound)):
+            views.append(View(bound, data, layout))
+    if views:
+        note = (
+            "A mark is a window. The line is the promise: a window above it broke the promise, and so did "
+            "one that fell behind."
+        )
+        yield Plot("Windows tried", note, tuple(views), wide=True)
+
+
+def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
+    windows = [
+        (not broken(trial, search.promise), each.rate, ms)
+        for each in tried(report, search)
+        for trial in each.run.valid
+        if (ms := _in_ms(trial, bound))
+    ]
+    for label, wanted, shade in (("kept it", True, "--good"), ("broke it", False, "--bad")):
+        points = [(rate, ms) for kept, rate, ms in windows if kept == wanted]
+        if points:
+            rates, times = zip(*points, strict=True)
+            hover, texts = f"%{{text}}/s: {bound} %{{y:.3g}} ms", list(map(whole, rates))
+            yield marks(label, rates, times, hover, texts, color=shade, size=9, opacity=0.7)
+
+
+def _in_ms(trial: Trial, bound: str) -> float | None:
+    latency = trial.arrived.whole if trial.arrived else None
+    if latency is None:
+        return None
+    ns = latency.max_ns if bound == "max" else histogram.percentile(dict(latency.buckets), SHARES[bound])
+    known = finite(ns)
+    return known / NS_PER_MS if known else None

@@ -1,0 +1,112 @@
+"""A target that does nothing, and keeps nothing: what remains is the harness's own cost."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlstress.target import NOTHING_STORED
+from sqlstress.targets.native import carry_out, extension, lacking, needed
+from sqlstress.targets.place import Place, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from sqlstress.options.dsn import Dsn
+    from sqlstress.report.case import Case
+    from sqlstress.targets.views import Operation
+
+
+class DryNativeStore:
+    """Has no connections, and no server: then the loop in C answers every get with a value of the preload."""
+
+    def __init__(self) -> None:
+        with needed("dry"):
+            self._native = extension()
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        return carry_out(self._native, {**plan, "stores": False}, lambda code, said: said)
+
+    def effective(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class DryStore:
+    """Answers every get with one given value, and forgets every write."""
+
+    def __init__(self, buckets: int, value: Any) -> None:
+        def get(_params: Any) -> Any:
+            return value
+
+        def write(_params: Any) -> None:
+            return None
+
+        def pair(keys: Any) -> list[tuple[Any, Any]]:
+            return [(keys[0], value), (keys[1], value)]
+
+        self.gets: list[Operation] = [get] * buckets
+        self.pairs: list[Operation] = [pair] * buckets
+        self.puts: list[Operation] = [write] * buckets
+        self.batches: list[Operation] = [write] * buckets
+        self.updates: list[Operation] = [write] * buckets
+
+    def was_busy(self, error: Exception) -> bool:
+        return False
+
+    def busy_counts(self) -> tuple[int, int]:
+        return 0, 0
+
+    def effective(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        pass
+
+
+class DryPlace(Place):
+    """Has a view for each worker, which does nothing; there is nothing else to be asked of it."""
+
+    stores: Literal[False] = False
+
+    def __init__(self, case: Case, where: Path) -> None:
+        self.case, self.where = case, where
+
+    def keyvalue(self, worker: int, begin: str, sample: Any) -> DryStore:
+        return DryStore(self.case.buckets, sample)
+
+    @contextmanager
+    def bare_call(self) -> Iterator[Callable[[], object]]:
+        yield lambda: None
+
+    def native(self, worker: int, begin: str) -> DryNativeStore:
+        return DryNativeStore()
+
+    def discard(self) -> None:
+        pass
+
+
+class DryTarget(Target):
+    def open_place(self, case: Case, where: Path) -> DryPlace:
+        return DryPlace(case, where)
+
+    def preload(self, driver: str) -> tuple[str, ...]:
+        return (__name__,)
+
+    def durability(self, case: Case, effective: Mapping[str, str]) -> str:
+        return f"{NOTHING_STORED}: the harness's own ceiling"
+
+    def lacks_native(self, driver: str) -> str | None:
+        return lacking(extension)
+
+    def untold(self, driver: str) -> str:
+        return f"the {driver} driver stores nothing"
+
+    def at_hand(self, driver: str, address: Dsn | None) -> str:
+        return "nothing is stored"
+
+
+TARGET = DryTarget()

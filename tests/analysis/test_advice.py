@@ -1,0 +1,236 @@
+"""What a report says of any experiment: wrong data, proofs, what failed, and what qualifies the figures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.advice import advise, advise_group
+from sqlstress.report import Check, Run, Trial, Verdict
+from sqlstress.report.case import Arrivals, Case
+from sqlstress.show.blocks import NOT_ALL, verified_cell
+from sqlstress.show.endings import endings
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.page.document import report_html
+from sqlstress.show.phrases import phrase
+from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, trial
+
+TWO = tuple(replace(CALM.workers[0], worker=number) for number in (1, 2))
+READS = Check("reads", "ok", 5)
+LOST = Check("last write", "failed", 1000, 2, ("key 4 is gone", "key 7 is stale", "key 9 is gone", "more"))
+
+
+def judged(processes: int, *checks: Check) -> Run:
+    return run(1, processes, trial(verdict=Verdict(checks)))
+
+
+def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
+    found = advise_group(group(judged(1, READS), judged(4, LOST, READS)))
+    assert found[0].code == "data-wrong"
+    assert phrase(found[0]) == (
+        "FAILED at 4 processes on 1 file: last write, 2 of 1,000 wrong "
+        "(key 4 is gone; key 7 is stale; key 9 is gone)."
+    )
+    torn = Check("quick_check", "failed", 0, 1, ("page 3 is torn",))
+    several = findings(judged(4, LOST, torn))["data-wrong"]
+    assert several.endswith("; quick_check, 1 wrong (page 3 is torn).")
+    silent = findings(judged(4, Check("reads", "failed")))["data-wrong"]
+    assert silent == "FAILED at 4 processes on 1 file: reads."
+
+
+@pytest.mark.parametrize(("cases", "elsewhere"), [(3, False), (6, True)])
+def test_beyond_three_failed_cases_the_rest_is_named_by_place_only(cases: int, elsewhere: bool) -> None:
+    found = [phrase(finding) for finding in advise_group(group(*(judged(n + 1, LOST) for n in range(cases))))]
+    assert sum("key 4 is gone" in text for text in found) == 3
+    rest = "Also FAILED at 4 to 6 processes on 1 file; the JSON report has the counter-examples."
+    assert (rest in found) is elsewhere
+
+
+HALF = [Check(name, "ok", 9, note="half of the keys were tracked") for name in ("last write", "reads")]
+
+
+@pytest.mark.parametrize(
+    ("runs", "code", "text"),
+    [
+        (
+            (judged(2, Check("last write", "unknown")),),
+            "proof-unknown",
+            "Could not be verified at 2 processes on 1 file (last write).",
+        ),
+        (
+            (judged(2, Check("last write", "unknown", note="worker 1 died")), judged(4)),
+            "proof-unknown",
+            "Could not be verified at 2 processes on 1 file (last write): worker 1 died.",
+        ),
+        (
+            (judged(2, *HALF), judged(4, *HALF), judged(8)),
+            "proof-ok",
+            "Partly verified at 2 and 4 processes on 1 file (last write and reads): half of the keys were "
+            "tracked.",
+        ),
+        (
+            (run(1, 1), run(1, 2, trial(error="worker 2 died.")), run(20, 2, trial(error="worker 2 died."))),
+            "case-failed",
+            "Not measured at 2 processes on 1 and 20 files: worker 2 died.",
+        ),
+        (
+            (run(1, 2, trial(), trial(error="worker 2 died"), error="worker 2 died"),),
+            "case-incomplete",
+            "Only partly measured at 2 processes on 1 file: worker 2 died.",
+        ),
+        (
+            (run(1, 1), replace(run(1, 2), trials=())),
+            "case-failed",
+            "Not measured at 2 processes on 1 file: No trial was made.",
+        ),
+    ],
+)
+def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason(
+    runs: tuple[Run, ...], code: str, text: str
+) -> None:
+    found = findings(*runs)
+    assert found[code] == text
+    assert len([name for name in found if name.startswith(("proof-", "case-"))]) == 1
+
+
+def test_of_good_runs_and_of_what_was_not_checked_nothing_is_said() -> None:
+    for one in (run(1, 1), judged(2, Check("all", "skipped", note="--verify none"))):
+        assert not [code for code in findings(one) if "proof" in code or "data" in code]
+
+
+def test_an_interruption_says_how_much_is_missing() -> None:
+    cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
+    assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
+        "Interrupted: 3 of 8 planned cases are shown, with 3 trials."
+    ]
+    whole = advise(replace(cut, interrupted=False))
+    assert not any(finding.code.startswith("interrupted") for finding in whole)
+
+
+def steady(*ratios: float | None, case: Case | None = None) -> Run:
+    """Return a run of windows whose halves have these ratios."""
+    return run(1, 4, *(trial(half_ratio=ratio) for ratio in ratios), case=case)
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (
+            (steady(0.77),),
+            "Not steady at 4 processes on 1 file: the second half of the window was up to 23% slower than "
+            "the first. Use a longer --duration.",
+        ),
+        ((steady(142.0),), "up to 140 times as fast as the first"),
+        ((steady(1.2), replace(steady(0.6), case=Case(concurrency=8))), "up to 40% slower than"),
+        ((steady(1.4, 1.2, 1.3),), "up to 30% faster than"),
+        ((steady(1.4, 0.7, 1.3),), ""),  # passes that do not agree on it are noise
+        ((steady(None),), ""),
+        ((steady(0.91),), ""),
+        ((steady(1.09),), ""),
+        ((steady(0.5, case=Case(arrivals=Arrivals(20))),), ""),  # at a rate chance makes halves differ
+    ],
+)
+def test_windows_whose_halves_differ_are_not_steady(runs: tuple[Run, ...], said: str) -> None:
+    found = findings(*runs).get("not-steady", "")
+    assert said in found and bool(found) == bool(said)
+
+
+def test_two_trials_that_differ_say_by_how_much_and_more_of_them_have_an_interval() -> None:
+    found = findings(run(1, 1, trial(100), trial(101)), run(1, 2, trial(80), trial(110)))
+    assert found["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 file)."
+    assert "spread" not in findings(run(1, 2, trial(100), trial(80), trial(110)))
+    assert "spread" not in findings(run(1, 1), run(1, 2, trial(5), trial(9, error="worker 1 died")))
+
+
+@pytest.mark.parametrize(
+    ("shares", "ns", "said"),
+    [
+        ((0.0, 0.0), 1000.0, "at most 5% of worker time (at 1 process on 1 file); "),
+        # What the processes measured themselves counts where it is more.
+        ((0.05, 0.07), 1000.0, "at most 6% of worker time (at 2 processes on 1 file); "),
+        ((0.0, 0.0), 86_000.0, "at most 100% of worker time (at 1 process on 1 file); "),
+        ((0.0, 0.0), None, ""),
+    ],
+)
+def test_the_harness_cost_is_said_where_its_share_is_greatest(
+    shares: tuple[float, float], ns: float | None, said: str
+) -> None:
+    busy = tuple(replace(worker, harness_share=share) for worker, share in zip(TWO, shares, strict=True))
+    slow = trial(20_000, workers=busy)
+    found = findings(run(1, 1, trial(50_000), harness_ns=ns), run(1, 2, slow, harness_ns=ns and 1100.0))
+    assert said in found.get("harness-cost", "") and ("harness-cost" in found) == bool(said)
+    assert "harness-cost" not in findings(run(1, 1, case=Case(driver="dry"), harness_ns=1000.0))
+
+
+def proving(*shares: float) -> Trial:
+    workers = (replace(TWO[0], worker=number, proof_share=share) for number, share in enumerate(shares, 1))
+    return trial(workers=tuple(workers))
+
+
+def test_a_proof_over_five_percent_of_the_window_is_said() -> None:
+    found = findings(run(1, 1, proving(0.02)), run(1, 2, proving(0.05, 0.09)))
+    assert found["proof-cost"] == (
+        "Verification took up to 7% of the window (at 2 processes on 1 file). Use --verify none to measure "
+        "without it."
+    )
+    assert "proof-cost" not in findings(run(1, 2, proving(0.03, 0.07)))
+
+
+# Operations that were given up: which share is too much, and who says so.
+
+
+LOCKED = "the database was locked for longer than --busy-timeout"
+OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
+
+
+def failing(failed: int, done: int = 1000, max_failed: float = 0.01) -> Run:
+    return run(1, 4, trial(failed=failed, transactions=done), case=Case(max_failed=max_failed))
+
+
+@pytest.mark.parametrize(
+    ("one", "share"),
+    [
+        (failing(0), 0.0),
+        (failing(1000), 0.5),
+        (failing(5, 0), 1.0),
+        (failing(1, 99), 0.01),
+        # Trials that do not count do not count here.
+        (run(1, 2, trial(failed=900, error="died"), trial(failed=9, outcome="limit"), trial(failed=0)), 0.0),
+    ],
+)
+def test_the_share_is_that_of_all_operations_that_ended(one: Run, share: float) -> None:
+    assert one.failed_share() == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("failed", "max_failed", "too_many"), [(10, 0.01, False), (11, 0.01, True), (900, 1, False)]
+)
+def test_more_than_may_fail_is_no_success(failed: int, max_failed: float, too_many: bool) -> None:
+    report = replace(EXAMPLE, runs=(failing(failed, 1000, max_failed),), planned=1)
+    codes = [ending.code for ending in endings(report)]
+    assert codes == [1] * too_many
+    assert (verified_cell(report.runs[0]) == NOT_ALL) is too_many
+    assert ("given-up" in report_junit(report)) is too_many
+    assert any("Too many operations failed" in line for line in workflow_commands(report)) is too_many
+    tile = re.search(r'class="tile (\w+)"><strong>[\d.]+% failed', report_html(report))
+    assert (tile is not None) is too_many
+    assert not tile or tile[1] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("busy", "out_of_date", "why"),
+    [(5, 0, LOCKED), (0, 5, OUT_OF_DATE), (5, 5, f"{LOCKED}, or {OUT_OF_DATE}")],
+)
+def test_the_worst_case_is_named_with_what_the_database_answered(
+    busy: int, out_of_date: int, why: str
+) -> None:
+    refused = trial(failed=4000, transactions=1000, busy=busy, busy_snapshot=out_of_date)
+    died = trial(failed=50, busy=1, busy_snapshot=1, error="worker 1 died")
+    report = replace(EXAMPLE, runs=(failing(20), run(20, 8, refused, died)), planned=2)
+    assert endings(report)[0].text == (
+        f"Error: 80% of the operations failed at 8 processes on 20 files: {why}. At most 1% may fail "
+        "(--max-failed)."
+    )

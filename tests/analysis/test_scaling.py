@@ -1,0 +1,227 @@
+"""What holds for every load: whether it kept up with its rate, who starved, and what others did to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from sqlstress.analysis.advice import advise_group
+from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.scaling import (
+    KEPT_UP,
+    RATE_UNKNOWN,
+    SATURATED,
+    achieved,
+    disturbances,
+    disturbed,
+    fewer_processes,
+    saturation,
+    starvation,
+    taken,
+    throughput,
+)
+from sqlstress.experiment import face_of
+from sqlstress.report import Environment, Latency, Run, Trial
+from sqlstress.statistics.histogram import bucket_of
+from tests.analysis.hand_made import EXAMPLE, group, run, trial
+from tests.example_methods import methods_report
+from tests.rate_report import rate_trial
+
+CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
+
+
+def said(*runs: Run, environment: Environment = CALM) -> list[str]:
+    return list(disturbances(group(*runs), environment))
+
+
+@pytest.mark.parametrize(
+    ("foreign", "stolen", "expected"),
+    [(None, None, 0.0), (0.3, 0.1, 0.4), (0.9, 0.9, 1.0), (math.inf, 0.1, 0.1), (math.nan, None, 0.0)],
+)
+def test_what_others_took_is_a_share_whatever_a_file_says(
+    foreign: float | None, stolen: float | None, expected: float
+) -> None:
+    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
+
+
+def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
+    met, calm = trial(foreign_share=0.4), trial(foreign_share=0.04)
+    assert disturbed(run(1, 2, met, met, calm, calm))
+    assert not disturbed(run(1, 2, met, calm, calm))
+    assert not disturbed(run(1, 2, trial()))
+    assert not disturbed(run(1, 2, replace(met, error="worker 1 died"), calm))
+
+
+def loaded(processes: int, *shares: float, **fields: float) -> Run:
+    return run(1, processes, *(trial(foreign_share=share, **fields) for share in shares))
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        (
+            (loaded(2, 0.2), loaded(4, 0.62), run(1, 8)),
+            "Other programs took up to 62% of the processors at 2 and 4 processes on 1 file. Measure again "
+            "on a quieter machine, or treat these figures as those of a shared one.",
+        ),
+        (
+            (loaded(1, 0.3), loaded(2, 0.3)),
+            "Other programs took up to 30% of the processors throughout. Measure again",
+        ),
+        (
+            (loaded(2, 0.01, stolen_share=0.3),),
+            "Other guests of the hypervisor took up to 31% of the processors",
+        ),
+        # Of one pass among several more is needed to be worth a word.
+        ((loaded(2, 0.3, 0.02, 0.02),), "Other programs took up to 30%"),
+        ((loaded(2, 0.2, 0.02, 0.02),), ""),
+        ((loaded(2, 0.05),), ""),
+        (
+            (run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))),
+            "Processors were slowed down for heat at 2 processes on 1 file: let them cool, then go on.",
+        ),
+    ],
+)
+def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where(
+    runs: tuple[Run, ...], text: str
+) -> None:
+    found = said(*runs)
+    assert len(found) == bool(text) and all(sentence.startswith(text) for sentence in found)
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [
+        (2.5, "the disk became 2.5 times as slow meanwhile."),
+        (0.4, "the disk became 2.5 times as fast meanwhile."),
+        (0.6, ""),
+        (1.9, ""),
+    ],
+)
+def test_a_disk_that_changed_is_said(factor: float, text: str) -> None:
+    before = EXAMPLE.environment.sync
+    assert before
+    after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
+    found = said(run(1, 2), environment=replace(EXAMPLE.environment, sync_after=after))
+    assert len(found) == bool(text) and all(sentence.endswith(text) for sentence in found)
+
+
+def test_cases_are_named_as_they_are_written() -> None:
+    report = methods_report()
+    tsc = report.runs[1]
+    met = replace(tsc, trials=(replace(tsc.trials[0], foreign_share=0.5),))
+    groups = group_runs((report.runs[0], met, *report.runs[2:]))
+    texts = [text for each in groups for text in disturbances(each, CALM)]
+    assert any(face_of(met.case).words.work_of(met.case) in text for text in texts), texts
+
+
+@pytest.mark.parametrize(("usual_ns", "starved"), [(100_000, True), (1_000_000_000, False)])
+def test_an_operation_that_takes_long_anyway_did_not_starve(usual_ns: int, starved: bool) -> None:
+    usual = Latency.from_buckets({bucket_of(usual_ns): 100}, usual_ns)
+    waited = run(1, 2, trial(longest_wait_ns=1_500_000_000, latency={"get": usual}))
+    assert bool(list(starvation(group(waited), fewer_processes))) is starved
+
+
+def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:
+    """Return trials in which these shares of what was due were done."""
+    base = rate_trial(due, 1e9, seconds=1.0)
+    return [replace(base, transactions=round(share * due)) for share in shares]
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([1.0], KEPT_UP),
+        ([0.99], KEPT_UP),
+        ([1.3, 0.8], KEPT_UP),  # what the first one did more was left from its warm-up
+        ([0.5], SATURATED),
+        ([0.97], RATE_UNKNOWN),  # of 1,000 independent arrivals 30 more or less are chance
+        ([0.96, 0.961, 0.959], SATURATED),
+        ([0.99, 0.7, 1.0], RATE_UNKNOWN),
+        ([0.0, 0.0, 0.0], SATURATED),
+        ([], KEPT_UP),
+    ],
+)
+def test_what_is_said_of_shares(shares: list[float], expected: str) -> None:
+    assert saturation(trials(*shares), 0.05) == expected
+
+
+def test_a_closed_loop_and_a_window_in_which_nothing_was_due_say_nothing() -> None:
+    closed = replace(rate_trial(10, 1e9), arrived=None)
+    assert achieved([closed]) is None and saturation([closed], 0.05) == KEPT_UP
+    assert achieved(trials(1.0, due=0)) is None
+
+
+@pytest.mark.thorough
+def test_a_case_that_keeps_up_is_hardly_ever_called_saturated() -> None:
+    draw = Random(1)
+    wrong = 0
+    for _ in range(500):
+        shares = [math.exp(draw.gauss(0, 0.02)) for _ in range(5)]
+        wrong += saturation(trials(*shares, due=100_000), 0.05) == SATURATED
+    assert wrong < 500 * 0.05
+
+
+MS = 1_000_000
+
+
+def waited(files: int, processes: int, *waits_ms: float, fairness: float = 1.0) -> Run:
+    """Return a run with a pass for each longest wait."""
+    passes = (trial(longest_wait_ns=round(ms * MS), fairness=fairness) for ms in waits_ms)
+    return run(files, processes, *passes)
+
+
+def facts(code: str, *runs: Run) -> dict[str, object] | None:
+    return next((dict(one.facts) for one in advise_group(group(*runs)) if one.code == code), None)
+
+
+def test_what_more_files_do_to_waits_and_fairness_is_concluded() -> None:
+    one = waited(1, 8, 900, 931, 800, 850, 870, fairness=0.12)
+    many = waited(20, 8, 50, 56, 40, 45, 48, fairness=0.99)
+    found = facts("layout-waits", waited(1, 1, *[2] * 5), one, waited(20, 1, *[2] * 5), many)
+    assert found == {
+        "layout": "20 files",
+        "base": "1 file",
+        "processes": 8,
+        "both": True,
+        "longer": False,
+        "wait_before_ns": 931 * MS,
+        "wait_ns": 56 * MS,
+        "fairer": True,
+        "fairness_before": 0.12,
+        "fairness": 0.99,
+    }
+
+
+def test_what_more_processes_do_to_waits_is_concluded_on_one_layout() -> None:
+    found = facts(
+        "waits", waited(1, 1, 2, 3, 2, 2, 2), waited(1, 4, *[30] * 5), waited(1, 8, 90, 60, 70, 80, 75)
+    )
+    assert found is not None
+    assert (found["least"], found["processes"], found["longer"]) == (1, 8, True)
+    assert (found["wait_before_ns"], found["wait_ns"], found["both"]) == (3 * MS, 90 * MS, False)
+    assert "fairness" not in found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((2, 3, 2, 2, 50), (40, 60, 70, 80, 90)),  # a pass of the one is among those of the other
+        ((2, 3, 2, 2), (60, 70, 80, 90)),  # four of each may be chance
+        ((20, 21, 20, 20, 20), (23, 24, 25, 26, 27)),  # beyond doubt, but little
+    ],
+)
+def test_waits_that_may_be_chance_or_differ_little_are_not_spoken_of(
+    one: tuple[float, ...], other: tuple[float, ...]
+) -> None:
+    assert facts("waits", waited(1, 1, *one), waited(1, 8, *other)) is None
+
+
+def test_of_more_tables_more_passes_are_needed() -> None:
+    one = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
+    told = ["waits" in [each.code for each in throughput(replace(one, groups=count))] for count in (1, 3, 4)]
+    assert told == [True, True, False]

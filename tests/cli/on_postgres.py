@@ -1,0 +1,94 @@
+"""What the tests on a PostgreSQL server share: what is left there, and what happens to it in the window."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psutil
+import pytest
+
+from sqlstress.report import Report
+from tests.cli.conftest import Cli, Said, saved
+
+psycopg = pytest.importorskip("psycopg")
+
+OUTPUTS = ("report.json", "report.md", "report.html", "report.csv")
+ONCE = ("--repeat=1", "--seed=1", "--no-progress", "--dir=.")
+SOON_S = 0.7
+OURS = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%'"
+IN_PUBLIC = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+WRITES = "^(INSERT INTO kv_|UPDATE counter_)"
+
+
+def password(dsn: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(dsn)["password"])
+
+
+def measured(cli: Cli, *options: str, code: int = 0) -> tuple[Said, Report]:
+    """Measure, and return what was said and saved."""
+    said = cli(*options[:1], *ONCE, *(f"-o{name}" for name in OUTPUTS), *options[1:])
+    assert said.code == code, said.err
+    return said, saved()
+
+
+def schemas(server: str) -> list[str]:
+    """Return the schemas of ours."""
+    with psycopg.connect(server) as connection:
+        return [name for (name,) in connection.execute(OURS).fetchall()]
+
+
+def left(server: str) -> tuple[int, int]:
+    """Return how many schemas of ours, and relations of anybody's, are there."""
+    with psycopg.connect(server) as connection:
+        row = connection.execute(IN_PUBLIC).fetchone()
+    assert row
+    return len(schemas(server)), int(row[0])
+
+
+def ports_of(process: psutil.Process) -> set[int]:
+    """Return the ports at which a process has connections; none when it has ended meanwhile."""
+    with suppress(psutil.Error):
+        return {one.laddr.port for one in process.net_connections("tcp4")}
+    return set()
+
+
+def of_workers(connection: Any, query: str = "") -> list[tuple[int, int]]:
+    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's."""
+    asked = (
+        "SELECT pid, client_port FROM pg_stat_activity "
+        "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
+    )
+    own = ports_of(psutil.Process())
+    return [(pid, port) for pid, port in connection.execute(asked, (query,)).fetchall() if port not in own]
+
+
+@contextmanager
+def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
+    """Do something soon after the workers have prepared what they write with: they have written by then."""
+    over = threading.Event()
+
+    def watch() -> None:
+        with psycopg.connect(server, autocommit=True) as connection:
+            while not over.wait(0.01):
+                rows = of_workers(connection, writes)
+                if rows and not over.wait(SOON_S):
+                    act(connection, rows)
+                    return
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def kill_worker(connection: Any, _rows: Any) -> None:
+    """Kill a process that has a session of ours."""
+    ports = {port for _, port in of_workers(connection)}
+    workers = (one for one in psutil.Process().children(recursive=True) if ports & ports_of(one))
+    next(workers).kill()

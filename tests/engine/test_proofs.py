@@ -1,0 +1,125 @@
+"""What the parents' halves have in common that prove what is stored."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
+from sqlstress.engine.protocols import Findings, Outcome
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.report import Check
+from sqlstress.report.case import Case
+from sqlstress.report.results import EXAMPLES
+from sqlstress.system.interrupt import Pulse
+from sqlstress.targets.dry import DryPlace
+from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.pulses import nothing
+
+
+class OneTable(ProvenWork):
+    """Creates a table, and finds it in order."""
+
+    place: SqlitePlace
+    shared = ()
+
+    def create(self, pulse: Pulse) -> None:
+        self.place.create_tables(["CREATE TABLE t (a)"], pulse)
+
+    def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
+        yield from self.sound(pulse)
+        yield Check("own", "ok", len(outcomes))
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> OneTable:
+    case = Case(buckets=2)
+    work = OneTable(case, SqlitePlace(case, tmp_path))
+    work.prepare(nothing)
+    return work
+
+
+def test_what_the_place_says_of_itself_stands_beside_the_proof(work: OneTable) -> None:
+    verdict = work.verify([Outcome(1, False, None)], nothing)
+    found = [(check.name, check.status, check.checked) for check in verdict.checks]
+    assert found == [("quick_check", "ok", 2), ("schema", "ok", 2), ("own", "ok", 1)]
+    assert verdict.seconds > 0
+    with closing(sqlite3.connect(work.place.paths[1])) as connection:
+        connection.execute("CREATE TABLE u (a)")
+    _, schema, _ = work.verify([], nothing).checks
+    assert (schema.status, schema.problems) == ("failed", 1)
+    work.place.paths[1].write_bytes(b"not a database at all" * 1000)
+    integrity, schema, own = work.verify([], nothing).checks
+    assert [integrity.status, schema.status, own.status] == ["failed", "failed", "ok"]
+    assert schema.counterexamples == ("cannot read the database: file is not a database",)
+
+
+def test_nothing_is_looked_at_that_is_not_to_be_verified_and_all_of_it_is_discarded(
+    work: OneTable, tmp_path: Path
+) -> None:
+    work.case = replace(work.case, verify="none")
+    (check,) = work.verify([], nothing).checks
+    assert (check.name, check.status, check.note) == ("verification", "skipped", "--verify none")
+    work.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_nothing_is_stored_nothing_is_created_and_nothing_proven(tmp_path: Path) -> None:
+    case = Case(driver="dry")
+    work = OneTable(case, DryPlace(case, tmp_path))
+    work.prepare(nothing)
+    (check,) = work.verify([], nothing).checks
+    assert (check.status, check.note) == ("skipped", "the dry driver stores nothing")
+    assert list(tmp_path.iterdir()) == []
+
+
+def outcome(worker: int, findings: Findings | None) -> Outcome:
+    return Outcome(worker, died=findings is None, findings=findings)
+
+
+def by_name(checks: list[Check]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+def test_what_the_workers_found_is_added_up() -> None:
+    one = Findings(reads_checked=10, pairs_checked=2)
+    other = Findings(reads_checked=5, bad_reads=4, bad_read_examples=["x", "y", "z"], pairs_checked=3)
+    checks = by_name(reading_checks([outcome(1, one), outcome(2, None), outcome(3, other)]))
+    reads, torn = checks["values read"], checks["torn transactions"]
+    assert (reads.status, reads.checked, reads.problems) == ("failed", 15, 4)
+    assert reads.counterexamples == ("x", "y", "z")
+    assert (torn.status, torn.checked, torn.problems) == ("ok", 5, 0)
+
+
+def test_what_is_wrong_in_what_was_read_fails_the_check_and_the_first_examples_are_kept() -> None:
+    found = Findings(pairs_checked=9, torn=1, torn_examples=["half of it"])
+    torn = by_name(reading_checks([outcome(1, Findings(pairs_checked=1)), outcome(2, found)]))
+    assert torn["torn transactions"].status == "failed"
+    assert torn["torn transactions"].counterexamples == ("half of it",)
+    many = [outcome(number, Findings(bad_reads=3, bad_read_examples=["a", "b", "c"])) for number in (1, 2, 3)]
+    assert len(reading_checks(many)[0].counterexamples) == EXAMPLES
+
+
+def test_what_nobody_looked_at_is_not_said() -> None:
+    assert list(by_name(reading_checks([outcome(1, Findings(reads_checked=1))]))) == ["values read"]
+    assert reading_checks([outcome(1, None), outcome(2, None)])[0].status == "skipped"
+
+
+def test_a_check_that_cant_read_the_database_has_failed_and_one_that_is_interrupted_has_not() -> None:
+    def unreadable() -> Check:
+        raise sqlite3.DatabaseError("disk image is malformed")
+
+    check = examined("last write", unreadable)
+    assert (check.name, check.status, check.problems) == ("last write", "failed", 1)
+    assert check.counterexamples == ("cannot read the database: disk image is malformed",)
+
+    def interrupted() -> Check:
+        raise EnvironmentFailure("stop")
+
+    with pytest.raises(EnvironmentFailure):
+        examined("last write", interrupted)

@@ -1,0 +1,82 @@
+"""What is shown of an application: golden files, and sentences by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.advice import advise
+from sqlstress.report import Check, Report, Verdict
+from sqlstress.report.results import Sighting
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.phrases import phrase
+from sqlstress.show.text import report_text
+from tests.app_report import SIGHTINGS, TRAITS, app_report
+from tests.example_report import assert_golden
+
+
+def test_the_report_is_shown_as_its_golden_files() -> None:
+    assert_golden("app.txt", report_text(app_report()))
+    assert_golden("app.md", report_markdown(app_report()))
+
+
+def with_sightings(*sightings: Sighting) -> Report:
+    report = app_report()
+    run = report.runs[0]
+    return replace(report, runs=(replace(run, trials=(replace(run.trials[0], sightings=sightings),)),))
+
+
+def said(**traits: str) -> dict[str, str]:
+    """Return what is said of a connection that is like the golden one but for these traits, by code."""
+    calm = {"busy_timeout": "5000", "foreign_keys": "on", "upgrades": "no"}
+    report = with_sightings(Sighting("connection", "sqlite3", 1, "", {**TRAITS, **calm, **traits}))
+    return {one.code: phrase(one) for one in advise(report)}
+
+
+@pytest.mark.parametrize(
+    ("traits", "code", "words"),
+    [
+        ({"busy_timeout": "0", "opened_with": "0"}, "busy-timeout", "is 0. SQLite does not wait"),
+        ({"busy_timeout": "100"}, "busy-timeout", "is 100ms, although they were opened with 5s"),
+        ({"upgrades": "yes"}, "deferred-upgrade", "begin DEFERRED, read, and then write"),
+        ({"journal_mode": "delete"}, "journal-mode", "rollback journal"),
+        ({"journal_mode": "memory"}, "journal-mode", "no journal on disk"),
+        ({"synchronous": "off"}, "synchronous-off", "can corrupt"),
+        ({"foreign_keys": "off, declared"}, "foreign-keys", "foreign keys are off"),
+        ({"database": "/tmp/a.db"}, "other-database", "/tmp/a.db"),
+    ],
+)
+def test_what_is_unwise_is_said_and_nothing_else(traits: dict[str, str], code: str, words: str) -> None:
+    calm = said()
+    found = said(**traits)
+    assert set(found) - set(calm) == {code}
+    assert words in found[code]
+
+
+def test_what_a_saved_report_may_hold_is_shown_in_lines() -> None:
+    odd = (
+        Sighting("connection", "", -1, "\x1b[31m", {}),
+        Sighting("connection", "", 1, "", {**TRAITS, "busy_timeout": "9" * 5000, "database": "x" * 9999}),
+        *(Sighting("connection", "", 1, "", {**TRAITS, "journal_mode": str(n)}) for n in range(30)),
+        Sighting("exception", "\n\n", 1, "%s{}", {}),
+        Sighting("other", "kind", 1),
+        *SIGHTINGS,
+    )
+    text = report_text(with_sightings(*odd))
+    assert "29 more kinds of connections are in the JSON report." in " ".join(text.split())
+    assert "\x1b" not in text and len(text) < 9000
+
+
+def test_where_no_check_was_given_nothing_is_called_ok() -> None:
+    """Updates may be lost while SQLite finds its files sound: that is no proof of the user's data."""
+    report = app_report()
+    sound = Verdict((Check("quick_check", "ok", 1),))
+    runs = tuple(
+        replace(run, trials=tuple(replace(trial, verdict=sound) for trial in run.trials))
+        for run in report.runs
+    )
+    text = " ".join(report_text(replace(report, runs=runs)).split())
+    assert " no check " in text
+    assert "verified: no check = no check was given, so only SQLite's own consistency was verified" in text
+    assert " ok = " not in text

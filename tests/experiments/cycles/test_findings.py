@@ -1,0 +1,268 @@
+"""The figures of the experiment with cycles, and what is found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.experiments.cycles.cycle_findings import checkpoints_in, rates, times_of
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.report import Latency, Run
+from sqlstress.statistics.series import Series
+from tests.cycles_report import (
+    CYCLES,
+    NO_FRAMES,
+    ROW_BY_ROW,
+    in_ms,
+    one,
+    published_settings,
+    run,
+    series_of,
+    spiked,
+    trial,
+    wal,
+)
+from tests.several import facts, sentences, several
+
+PUBLISHED = facts(*published_settings())
+
+
+def each_cycle(ms: float, *series: Series, journal: str = "wal", **fields: Any) -> Run:
+    """Return a run row by row, of which each cycle took so long."""
+    return run(journal, "none", trial(in_ms(STATEMENTS, [ms] * CYCLES), *series), **fields)
+
+
+def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compared() -> None:
+    known = facts(*published_settings(), noise=0.005)
+    fastest, slowest = (known["fastest"][which].facts for which in ("fastest", "slowest"))
+    assert (fastest["settings"], fastest["about"], fastest["equal"]) == (("wal-tx-off", "wal-tx"), True, True)
+    assert slowest["settings"] == ("wal",)
+    assert slowest["ratio"].estimate == pytest.approx(3.1, abs=0.05)
+    assert "cannot-tell" not in known
+    single = PUBLISHED["took-least"]
+    assert (single["least"].facts["settings"], single["most"].facts["settings"]) == (
+        ("wal-tx-off",),
+        ("wal",),
+    )
+
+
+def test_settings_that_noise_hides_are_neither_the_fastest_nor_the_slowest() -> None:
+    known = facts(*published_settings()[1:], noise=0.3)
+    fastest = known["fastest"]["fastest"].facts
+    assert fastest["settings"] == ("wal-tx-off", "wal-tx", "delete-tx", "wal")
+    assert (fastest["unclear"], known["fastest"]["slowest"]) == (True, None)
+    assert known["checkpoints-off"]["unclear"]
+    assert known["cannot-tell"]["noise"]
+
+
+def test_a_pass_that_was_given_up_is_none_that_is_compared() -> None:
+    alone = several(run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
+    late = replace(alone.trials[0], outcome="timeout", series=())
+    assert rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
+
+
+def test_a_transaction_for_each_cycle_has_as_many_commits() -> None:
+    commits = Latency(CYCLES, 2e7, 2e7, 2e7, None, 20_000_000)
+    measured = trial(
+        in_ms(STATEMENTS, [1.0] * CYCLES),
+        in_ms("BEGIN and COMMIT", [20.0] * CYCLES),
+        latency={"commit": commits},
+    )
+    text = sentences(run("delete", "cycle", measured))["beyond-the-sum"]
+    assert "2.0 s of 2.1 s (95%; 100 COMMITs) in delete-cycle." in text
+
+
+def test_turning_off_checkpoints_that_were_never_due_could_change_nothing() -> None:
+    known = facts(*published_settings(), noise=0.005)["checkpoints-off"]
+    assert (known["where"], known["other"], known["frames"], known["unclear"]) == (
+        "wal-tx-off",
+        "wal-tx",
+        1000,
+        False,
+    )
+    assert (PUBLISHED["checkpoints-off"]["ratio"], PUBLISHED["checkpoints-off"]["frames"]) == (None, 1000)
+
+
+def test_turning_off_checkpoints_that_there_were_is_told_from_noise_without_that_excuse() -> None:
+    without = each_cycle(7.0, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), off=True)
+    known = facts(each_cycle(14.0, *ROW_BY_ROW), without, noise=0.01)["checkpoints-off"]
+    assert (known["ratio"].estimate, known["frames"]) == (pytest.approx(0.5), None)
+
+
+def of_wal(
+    spikes: dict[int, float], *series: Series, autocheckpoint: str = "1000", **fields: Any
+) -> Mapping[str, Any]:
+    """Return what is said of checkpoints, and in which cycles they were seen."""
+    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, spikes)), *series, autocheckpoint=autocheckpoint)
+    known = facts(run("wal", "none", measured, **fields)).get("checkpoint", {})
+    return {**known, **known["seen"].facts} if known else {}
+
+
+def begun_anew(every: int, frames: int = 11, ever: bool = True) -> tuple[Series, ...]:
+    """Return the series of a WAL that began anew every so many cycles, or once only."""
+    cycles = range(1, CYCLES + 1)
+    restarts = [cycle // every if ever else int(cycle >= every) for cycle in cycles]
+    return wal([frames * (cycle % every) for cycle in cycles], NO_FRAMES, restarts)
+
+
+def test_the_spike_is_a_checkpoint_only_in_the_cycle_of_one() -> None:
+    known = of_wal({91: 4500.0}, *ROW_BY_ROW)
+    assert (known["due"], known["there"], known["spike"], known["is_it"]) == (91, True, 91, True)
+    known = of_wal({37: 99.0, 91: 20.0}, *ROW_BY_ROW)
+    assert (known["there"], known["spike"], known["is_it"]) == (True, 37, False)
+    assert (known["first"], known["slower"]) == (91, pytest.approx(0.97, abs=0.015))
+
+
+def test_a_checkpoint_that_did_not_come_or_came_early_is_told() -> None:
+    measured = trial(
+        in_ms(STATEMENTS, spiked(14.0, 20.0, {37: 99.0})), *wal(range(11, 1111, 11), NO_FRAMES, NO_FRAMES)
+    )
+    assert (
+        "due in cycle 91. None was seen. The slowest cycle"
+        in sentences(run("wal", "none", measured))["checkpoint"]
+    )
+    known = of_wal({45: 99.0}, *begun_anew(45, 22, ever=False))
+    assert (known["cycle"], known["early"], known["is_it"]) == (45, True, True)
+
+
+@pytest.mark.parametrize(
+    ("every", "later", "more"), [(40, (80,), None), (30, (60, 90), None), (10, (20,), 8)]
+)
+def test_later_checkpoints_are_told_too(every: int, later: tuple[int, ...], more: int | None) -> None:
+    known = of_wal({}, *begun_anew(every), autocheckpoint=str(11 * every))
+    assert (known["due"], known["there"], known["later"], known["more"]) == (every, True, later, more)
+
+
+@pytest.mark.parametrize("answer", ["", "0", "many", "9" * 5000, "-5"])
+def test_without_an_autocheckpoint_or_in_too_few_cycles_nothing_is_due(answer: str) -> None:
+    assert of_wal({}, *ROW_BY_ROW, autocheckpoint=answer) == {}
+    assert of_wal({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == {}
+
+
+def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:
+    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, {91: 99.0})), *ROW_BY_ROW)
+    assert sentences(run("wal", "none", measured, concurrency=2))["checkpoint"] == (
+        "wal, 2 processes: with 11 commits per cycle of each of 2 processes in step, one frame each, the "
+        "checkpoint at 1,000 frames was due in cycle 46. It was seen in cycle 91 of process 1 (99 ms). The "
+        "slowest cycle except the first is 91 of process 1 (99 ms; median 14 ms): the checkpoint."
+    )
+    # One that is behind the others sees a checkpoint early for no other reason.
+    known = of_wal({}, *begun_anew(20, 22, ever=False), concurrency=2)
+    assert (known["due"], known["cycle"], known["early"]) == (46, 20, False)
+
+
+def test_settings_are_compared_at_the_fewest_processes() -> None:
+    alone, delete = each_cycle(1.0), each_cycle(3.0, journal="delete")
+    together = replace(alone, case=replace(alone.case, concurrency=4))
+    known = facts(alone, together, delete)["took-least"]
+    assert (known["least"].facts["settings"], known["most"].facts["settings"]) == (("wal",), ("delete",))
+    assert known["times"] == pytest.approx(3.0)
+
+
+def test_a_trial_without_figures_says_nothing() -> None:
+    empty = run("wal", "none", trial(latency={"commit": one(5)}))
+    assert facts(empty, run("delete", "none")).keys() == {"case-failed"}
+
+
+# The figures, and where in its series a checkpoint is seen.
+
+
+def seen(*looks: tuple[int, int, int]) -> list[int]:
+    """Return the cycles with a checkpoint, of looks at (frames, checkpointed, restarts)."""
+    return list(checkpoints_in(*zip(*looks, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("looks", "cycles"),
+    [
+        ([(11, 0, 0), (22, 0, 0), (33, 0, 0)], []),
+        # In the middle of a cycle: its last commit has begun the WAL anew already.
+        ([(11, 0, 0), (1, 0, 1), (12, 0, 1)], [2]),
+        # After a cycle's last commit: the next cycle's first one begins the WAL anew.
+        ([(11, 0, 0), (22, 22, 0), (11, 0, 1)], [2]),
+        # Somebody still read: it could not copy all frames, and copied the rest later.
+        ([(11, 0, 0), (22, 15, 0), (33, 15, 0), (44, 44, 0), (2, 0, 1)], [2, 4]),
+        ([(11, 0, 0), (22, 15, 0), (2, 0, 1)], [2, 3]),
+        # One at the end of each cycle, and several in each.
+        ([(7, 7, 0), (7, 7, 1), (7, 7, 2)], [1, 2, 3]),
+        ([(2, 2, 0), (1, 0, 1), (2, 2, 1)], [1, 3]),
+    ],
+)
+def test_a_checkpoint_is_seen_in_the_cycle_in_which_it_was_done(
+    looks: list[tuple[int, int, int]], cycles: list[int]
+) -> None:
+    assert seen(*looks) == cycles
+
+
+class Wal:
+    """A WAL as SQLite's documentation describes it: what a commit and a checkpoint make of the index."""
+
+    def __init__(self) -> None:
+        self.frames = self.checkpointed = self.restarts = 0
+
+    def commit(self, checkpoint_at: int) -> bool:
+        """Write a frame; return whether a checkpoint followed."""
+        if self.frames and self.checkpointed == self.frames:
+            self.frames = self.checkpointed = 0
+            self.restarts += 1
+        self.frames += 1
+        if self.frames >= checkpoint_at:
+            self.checkpointed = self.frames
+            return True
+        return False
+
+
+@given(st.integers(1, 20), st.integers(1, 30), st.integers(1, 60))
+def test_every_checkpoint_is_seen_whatever_its_period(commits: int, checkpoint_at: int, cycles: int) -> None:
+    wal, looks, done = Wal(), [], []
+    for cycle in range(1, cycles + 1):
+        if sum(wal.commit(checkpoint_at) for _ in range(commits)):
+            done.append(cycle)
+        looks.append((wal.frames, wal.checkpointed, wal.restarts))
+    if checkpoint_at >= commits:  # several in one cycle may look like none: they are not waited for
+        assert seen(*looks) == done
+    else:
+        assert set(seen(*looks)) <= set(done)
+
+
+def test_a_cycle_that_has_a_transaction_of_its_own_includes_it() -> None:
+    measured = trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7]))
+    of_cycle = times_of(run("wal", "cycle").case, measured)
+    of_run = times_of(run("wal", "run").case, measured)
+    assert of_cycle
+    assert of_run
+    assert of_cycle.processes[0].cycles == (105, 13)
+    assert of_run.processes[0].cycles == (5, 6)
+    assert of_cycle.total == of_run.total == 118
+    assert (of_run.statements, of_run.bounds) == (11, 107)
+
+
+def test_figures_of_several_processes_are_means_and_extremes() -> None:
+    closing = Latency(1, 9.0, 9.0, 9.0, None, 9)
+    both = (series_of(STATEMENTS, [10, 20, 30], 1), series_of(STATEMENTS, [40, 50, 20], 2))
+    times = times_of(run("wal", "none").case, trial(*both, latency={"checkpoint": closing}))
+    assert times
+    assert (times.total, times.statements, times.bounds, times.closing) == (85, 85, None, 9)
+    assert (times.first, times.median, times.pace) == (40, 25, (40, 50, 30))
+    assert times.slowest == (50, 2, times.processes[1])
+
+
+def test_a_first_cycle_is_no_spike() -> None:
+    slowest = [
+        times_of(run("wal", "none").case, trial(series_of(STATEMENTS, cycles)))
+        for cycles in ([1000, 3, 4], [1000])
+    ]
+    assert [times and times.slowest and times.slowest[:2] for times in slowest] == [(4, 3), None]
+
+
+def test_without_a_cycle_there_are_no_figures() -> None:
+    case = run("wal", "none").case
+    assert times_of(case, trial()) is None
+    assert times_of(case, trial(series_of(STATEMENTS, []))) is None
+    assert times_of(case, trial(replace(series_of(STATEMENTS, [5]), worker=None))) is None

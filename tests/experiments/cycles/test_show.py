@@ -1,0 +1,141 @@
+"""How the experiment with cycles is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.moves import STATEMENTS
+from sqlstress.experiments.cycles.show import LEVELS, CyclesShown, Series, bars, picture
+from sqlstress.report import Report, Run
+from sqlstress.show.blocks import Picture
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
+from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
+from tests.drawing import examples
+from tests.example_report import assert_golden
+from tests.several import column, tables
+from tests.several import several as over_passes
+from tests.strategies import cycles_reports
+
+
+def several() -> Run:
+    """Return a run of two processes, of which one takes three times as long."""
+    measured = trial(in_ms(STATEMENTS, [1.0] * 9, 1), in_ms(STATEMENTS, [3.0] * 9, 2))
+    return run("wal", "none", replace(measured, fairness=0.8), concurrency=2)
+
+
+def test_the_report_is_shown_as_kept() -> None:
+    assert_golden("cycles.txt", report_text(cycles_report()))
+    assert_golden("cycles.md", report_markdown(cycles_report()))
+
+
+def test_of_several_passes_the_total_of_the_median_is_shown_with_its_spread() -> None:
+    runs = [over_passes(one, 0.05) for one in published_settings()[2:]]
+    (table,) = tables(*runs)
+    assert column(table, "total ms") == ["7,122 ±10%", "2,297 ±10%", "2,293 ±10%"]
+    assert "±: 95% interval of the typical total" in " ".join(report_text(cycles_report(*runs)).split())
+
+
+def test_a_total_that_other_programs_met_is_marked_and_fits_a_terminal() -> None:
+    runs = [over_passes(one, 5.0) for one in (*published_settings(), several())]
+    met = [
+        replace(one, trials=tuple(replace(each, foreign_share=1.0) for each in one.trials)) for one in runs
+    ]
+    text = report_text(cycles_report(*met))
+    assert "~7,122 ±>99%" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_a_run_that_failed_says_so_in_its_row() -> None:
+    broken = replace(published_settings()[2], trials=(), error="worker 1 was killed by SIGKILL")
+    (table,) = tables(broken, published_settings()[3])
+    assert column(table, "total ms") == ["failed", "2,297"]
+
+
+def test_several_processes_have_a_table_of_their_own() -> None:
+    settings, processes = tables(several(), published_settings()[2])
+    assert column(settings, "processes") == ["2", "1"]
+    assert column(settings, "total ms")[0] == "18.0"
+    assert processes.rows == (("wal", "2", "9.00", "27.0", "0.80"),)
+
+
+def test_every_series_is_a_line_of_the_picture() -> None:
+    (group,) = group_runs(cycles_report().runs)
+    (shown,) = (block for block in CyclesShown().blocks(group) if isinstance(block, Picture))
+    names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
+    assert names == ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
+    wal, marks = shown.lines[2:4]
+    # Two cycles share a column: the checkpoint of cycle 91 is in column 46.
+    assert wal[marks.index("^")] == LEVELS[-1]
+    assert marks.index("^") - len("wal-tx-off  ") == 45
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([5, 5, 5], "███"),
+        ([100, 10, 1], "█▅▁"),
+        ([1000, 950, 500, 100], "██▆▁"),
+        ([10, 20, 40, 80, 160, 320, 640, 1280], "▁▂▃▄▅▆▇█"),
+        ([0, 0], "▁▁"),
+        ([7], "█"),
+    ],
+)
+def test_a_bar_is_as_high_as_the_logarithm_of_its_value(values: list[int], shown: str) -> None:
+    assert len(bars(values)) == len(values)
+    assert bars(values) == shown
+
+
+@given(st.lists(st.integers(-5, 1 << 62), min_size=1, max_size=300))
+def test_a_higher_value_has_no_lower_bar(values: list[int]) -> None:
+    heights = [LEVELS.index(bar) for bar in bars(values)]
+    ranked = [height for _, height in sorted(zip(values, heights, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text("abc ", max_size=30),
+            st.lists(st.integers(0, 10**13), min_size=1, max_size=400).map(tuple),
+            st.frozensets(st.integers(1, 400), max_size=5),
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_any_picture_fits_a_terminal(lines: list[Series]) -> None:
+    shown = list(picture(lines))
+    assert max(map(len, shown)) <= WIDTH
+
+
+@settings(max_examples=examples(0.4))
+@given(cycles_reports)
+def test_any_report_of_cycles_is_shown(report: Report) -> None:
+    text = report_text(report)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert report_markdown(report)
+
+
+def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:
+    usual, off = published_settings()[3:]
+    case = replace(usual.case, spec=Cycling(cycles=7, rows=2, transaction="none"))
+    text = report_text(cycles_report(usual, replace(usual, case=case)))
+    assert text.count("setting") == 2
+    assert "7 cycles: insert 2 rows one by one" in text
+    # A setting that is not that of all rows is not in the heading.
+    assert "wal_autocheckpoint=0" in report_text(cycles_report(off))
+    assert "wal_autocheckpoint" not in report_text(cycles_report(off, usual))
+
+
+def test_the_legend_names_what_is_there() -> None:
+    text = " ".join(report_text(cycles_report(several())).split())
+    assert "with several processes: means" in text
+    assert "one transaction" not in text
+    assert "verified: ok = each table holds what the last acknowledged commit left" in text

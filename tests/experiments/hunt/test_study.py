@@ -1,0 +1,268 @@
+"""A hunt as a whole: rounds until something is found, made smaller, said with a command that repeats it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress
+from sqlstress.engine.pool import Pauses, Pool
+from sqlstress.engine.session import Bench
+from sqlstress.engine.study import NOBODY
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.hunt import study as hunt_study
+from sqlstress.experiments.hunt.experiment import Hunting
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
+from sqlstress.experiments.hunt.results import OWN_LOAD, Hunt
+from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
+from sqlstress.experiments.hunt.study import HuntStudy, OwnRounds, UserRounds, pauses_of
+from sqlstress.plan import planned
+from sqlstress.report import Check, Trial, Verdict
+from sqlstress.report.case import Case, Settings
+from sqlstress.studies.sweep import follow
+from sqlstress.targets.sqlite.connections import lacks
+from tests.engine.benches import BLANK
+from tests.example_report import example_report
+from tests.experiments.measured import measure, rejected, statuses
+from tests.rows import thorough
+
+FINE = Verdict((Check(WRITES, "ok", 5),))
+WRONG = Verdict((Check(WRITES, "failed", 5, 1, ("row 1 is gone",)),))
+needs_extension = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+TRIAL = example_report().runs[0].trials[0]
+
+
+class Scripted:
+    """A runner whose rounds fail as a function of their case says; a round takes a second."""
+
+    def __init__(self, fails: Callable[[Case], bool], error: str | None = None) -> None:
+        self.fails, self.error = fails, error
+        self.observer, self.rounds = NOBODY, 0
+        self.paused: list[Pauses | None] = []
+
+    def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
+        self.rounds += 1
+        self.paused.append(pauses)
+        return replace(TRIAL, verdict=WRONG if self.fails(case) else FINE, error=self.error)
+
+
+def hunted(runner: Scripted, *, shrink_time_s: float = 1000.0, **given: Any) -> Hunt:
+    """Return what a hunt of at most a minute finds."""
+    base = planned({"seed": "5", **given}, "hunt").cases[0]
+    rounds = OwnRounds(base, Hunting())
+    study = HuntStudy(
+        Hunt("sqlite3", OWN_LOAD, 5, 60.0), rounds, shrink_time_s, clock=lambda: float(runner.rounds)
+    )
+    follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
+    return study.hunt
+
+
+def test_a_hunt_ends_when_its_time_is_up() -> None:
+    hunt = hunted(Scripted(lambda case: False))
+    assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
+
+
+def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:
+    runner = Scripted(lambda case: case.spec.checkpointers >= 2 and "fetch" in case.spec.pause_at)
+    hunt = hunted(runner)
+    assert hunt.found and hunt.smallest
+    assert (hunt.found.tries, hunt.found.failed) == (5, 5)
+    smallest = hunt.smallest.case.spec
+    assert (smallest.writers, smallest.readers, smallest.holders, smallest.checkpointers) == (1, 0, 0, 2)
+    assert smallest.pause_at == ("fetch",)
+    assert smallest == replace(Round(), checkpointers=2, pause_at=("fetch",), checkpoint=smallest.checkpoint)
+
+
+def test_the_command_runs_the_smallest_round_again() -> None:
+    hunt = hunted(Scripted(lambda case: case.spec.checkpointers >= 2))
+    assert hunt.smallest
+    words = hunt.smallest.command[2:]
+    given = {name.removeprefix("--"): value for name, value in zip(words[1::2], words[2::2], strict=True)}
+    assert words[0] == "--as-given"
+    base = planned({"seed": "1", **given}, "hunt").cases[0]
+    again = OwnRounds(base, Hunting(as_given=True)).draw(0).case
+    assert (again.spec, again.settings.journal_mode) == (hunt.smallest.case.spec, "wal")
+
+
+def test_a_round_that_does_not_fail_again_is_left_as_it_is() -> None:
+    once = iter([True])
+    hunt = hunted(Scripted(lambda case: next(once, False)))
+    assert hunt.found and hunt.smallest is None
+    assert (hunt.found.tries, hunt.found.failed) == (15, 0)
+
+
+def test_it_is_not_made_smaller_where_there_is_no_time_for_it() -> None:
+    runner = Scripted(lambda case: True)
+    hunt = hunted(runner, shrink_time_s=0.0)
+    assert runner.rounds == hunt.rounds == 1
+    assert hunt.found and hunt.found.tries == 0
+
+
+def test_what_can_not_be_run_ends_it() -> None:
+    hunt = hunted(Scripted(lambda case: False, error="worker 1: disk full"))
+    assert (hunt.rounds, hunt.error) == (1, "worker 1: disk full")
+
+
+def test_pauses_are_those_of_each_role_and_the_same_for_the_same_seed() -> None:
+    case = Case(
+        workload=OWN_LOAD, concurrency=3, seed=3, spec=Round(writers=2, checkpointers=1, checkpointer_pause=5)
+    )
+    words = [pauses_of(hunt_study.Drawn(case))(process) for process in (1, 2, 3)]
+    assert words[:2] == [None, None] and words[2] is not None
+    assert pause_rate(case.spec, role_of(case.spec, 3).name) == 5 == max(words[2][2:34])
+    assert role_of(case.spec, 3).name == CHECKPOINTER
+    assert pauses_of(hunt_study.Drawn(case))(3) == words[2]
+
+
+def test_the_user_s_rounds_take_its_cases_in_turns() -> None:
+    cases = [Case(concurrency=2), Case(concurrency=4)]
+    rounds = UserRounds(cases, Schedule(("write-lock",), 2, 0.001), ("sqlstress", "hunt", "app", "bank.py"))
+    drawn = [rounds.draw(number) for number in range(4)]
+    assert [one.case.concurrency for one in drawn] == [2, 4, 2, 4]
+    assert {one.schedule for one in drawn} == {Schedule(("write-lock",), 2, 0.001)}
+    assert rounds.command(drawn[1]) == (
+        *("sqlstress", "hunt", "app", "bank.py", "--concurrency", "4"),
+        *("--pause-at", "write-lock", "--pause", "2"),
+    )
+
+
+# Real processes.
+
+
+def round_of(
+    folder: Path,
+    during: Callable[[Pool], None] = lambda pool: None,
+    *,
+    duration_s: float = 0.4,
+    journal: str = "wal",
+    **spec: Any,
+) -> Any:
+    """Return a real round without pauses, with something done meanwhile."""
+    made = Round(**{"writers": 2, "readers": 1, "checkpointers": 1, "churn": True, "keys": 8, **spec})
+    case = Case(
+        workload=OWN_LOAD,
+        concurrency=made.writers + made.readers + made.holders + made.checkpointers,
+        duration_s=duration_s,
+        warmup_s=0.0,
+        settings=Settings(journal_mode=journal, synchronous="off", wal_autocheckpoint=100),
+        spec=made,
+    )
+    return measure(case, folder, during)
+
+
+def execute(path: Path, sql: str) -> None:
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        connection.execute(sql)
+
+
+@pytest.mark.parametrize("journal", ["wal", thorough("delete")])
+def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> None:
+    verdict = round_of(tmp_path, journal=journal, reopen=20, holders=1).verdict()
+    assert verdict.status == "ok", verdict
+    assert {WRITES, STALE, DAMAGED, "integrity_check"} <= statuses(verdict).keys()
+
+
+@pytest.mark.fault(
+    area="checkers", injected="a commit is taken back while others go on", outcome="the lost commit is found"
+)
+@pytest.mark.parametrize(
+    ("sql", "check"),
+    [
+        ("UPDATE writer SET n = n - 1 WHERE id = 0", WRITES),
+        ("UPDATE part SET n = n - 1 WHERE id = (SELECT id FROM part WHERE n > 5 ORDER BY n DESC)", WRITES),
+        thorough("UPDATE account SET amount = amount + 1 WHERE id = 3", "sum of all accounts"),
+        thorough("UPDATE writer SET n = n + 5 WHERE id = 1", WRITES),
+    ],
+)
+def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str, check: str) -> None:
+    measured = round_of(tmp_path, readers=0)
+    execute(measured.path, sql)
+    rejected(measured.verdict(), check)
+
+
+@pytest.mark.fault(
+    area="checkers", injected="a commit is taken back while it is read", outcome="a reader finds it"
+)
+def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
+    def take_back(_: Pool) -> None:
+        execute(
+            tmp_path / "kv.db",
+            "CREATE TRIGGER back AFTER UPDATE ON writer WHEN new.n % 3 = 0 "
+            "BEGIN UPDATE writer SET n = new.n - 2 WHERE id = new.id; END",
+        )
+
+    rejected(round_of(tmp_path, take_back, readers=2, duration_s=1.0).verdict(), STALE)
+
+
+@pytest.mark.fault(
+    area="checkers", injected="an index is damaged while it is used", outcome="damage is found"
+)
+def test_damage_is_found(tmp_path: Path) -> None:
+    measured = round_of(tmp_path)
+    with closing(sqlite3.connect(measured.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'part_by_n'").fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    with measured.path.open("r+b") as file:
+        file.seek((page - 1) * size + size - 40)
+        file.write(os.urandom(40))
+    rejected(measured.verdict(), "integrity_check")
+
+
+def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlstress.targets.native import NotToBeHad
+    from sqlstress.targets.sqlite import pauses
+
+    def refuse(driver: str) -> None:
+        raise NotToBeHad("its SQLite is hidden")
+
+    monkeypatch.setattr(pauses, "reached_once", refuse)
+    with pytest.raises(EnvironmentFailure, match="not available with sqlite3: its SQLite is hidden"):
+        pauses.begin("sqlite3", [])
+
+
+@needs_extension
+def test_a_hunt_in_an_application_finds_what_its_check_sees(tmp_path: Path) -> None:
+    report = sqlstress.hunt(
+        "app", file="examples/app/bank_wrong.py", max_time="30s", shrink_time="0s", seed=1, directory=tmp_path
+    )
+    found = report.results[OWN_LOAD].found
+    assert not report.ok
+    assert found.verdict.status == "failed" and found.schedule
+    assert found.command[:4] == ("sqlstress", "hunt", "app", "examples/app/bank_wrong.py")
+
+
+@needs_extension
+@pytest.mark.thorough
+def test_a_hunt_in_an_application_that_is_right_finds_nothing(tmp_path: Path) -> None:
+    report = sqlstress.hunt("app", file="examples/app/bank.py", max_time="6s", seed=1, directory=tmp_path)
+    assert report.ok, report.text()
+
+
+@needs_extension
+@pytest.mark.thorough
+def test_a_library_without_known_races_is_hunted_in_vain(tmp_path: Path) -> None:
+    pytest.importorskip("apsw")
+    report = sqlstress.hunt(driver="apsw", max_time="10s", seed=2, directory=tmp_path)
+    assert report.ok, report.text()
+    assert report.results[OWN_LOAD].operations["writer"] > 0
+
+
+def test_a_lone_process_that_connects_anew_may_take_the_wal_along(tmp_path: Path) -> None:
+    def occupy(_: Pool) -> None:
+        # While it has another name, no new file gets its number.
+        os.link(tmp_path / "kv.db-wal", tmp_path / "other")
+
+    measured = round_of(tmp_path, occupy, writers=1, readers=0, checkpointers=0, reopen=2)
+    (outcome,) = measured.outcomes
+    assert outcome.findings and outcome.findings.broken_seal is None
+    assert measured.verdict().status == "ok"

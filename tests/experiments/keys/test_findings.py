@@ -1,0 +1,175 @@
+"""What is found of primary keys: which to take, and what they cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from sqlstress.analysis.group import ERROR, group_runs
+from sqlstress.experiments.keys.experiment import ID_TYPES
+from sqlstress.experiments.keys.key_findings import SPACE, space_figure
+from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
+from tests.example_keys import PAGES, keys_report, run
+from tests.several import facts, findings, noisy, sentences, several
+
+WRONG = Verdict((Check("picks", "failed", 5, 1, ("user 1's pick of item 2 is gone",)),))
+
+
+def advice(*runs: Run, noise: float | None = 0.01) -> dict[str, Mapping[str, Any]]:
+    """Return what is advised, schema by schema."""
+    return {each.facts["schema"]: each.facts for each in findings(*runs, noise=noise)["id-type"]}
+
+
+def of_types(noise: float = 0.01, **seconds: float) -> Mapping[str, Any]:
+    """Return what is advised of types with these times over five passes."""
+    runs = [run("id-rowid", name.replace("_", "-"), took) for name, took in seconds.items()]
+    return advice(*runs, noise=noise)["id-rowid"]
+
+
+def type_of(facts: Mapping[str, Any]) -> str | None:
+    """Return the type that is chosen; None: uuid4 may stay."""
+    chosen: str | None = facts["chosen"].facts.get("type")
+    return chosen
+
+
+def test_the_example_says_which_type_to_take_in_each_schema_and_what_it_costs() -> None:
+    runs = keys_report(("id-rowid", "no-key")).runs
+    known = advice(*runs)
+    assert {schema: (type_of(each), each["has_int"]) for schema, each in known.items()} == {
+        "id-rowid": ("uuid7", True),
+        "no-key": ("uuid7", True),
+    }
+    cost = known["id-rowid"]["int_cost"].facts
+    assert cost["time"].facts["ratio"].estimate == pytest.approx(2.1 / 8.4)
+    assert cost["file"] == pytest.approx(0.35, abs=0.005)
+    schema = facts(*runs, noise=0.01)["schema"]
+    assert (schema["type"], schema["smallest"], schema["about"]) == ("uuid7", ("no-key",), False)
+    assert schema["quickest"].facts["schemas"] == ("no-key",)
+    assert schema["unique"].code == "unique-unmeasured"
+    assert "cannot-tell" not in facts(*runs, noise=0.01)
+
+
+def test_noise_recommends_by_what_does_not_change_and_says_what_cannot_be_told() -> None:
+    runs = keys_report(("no-key",)).runs
+    known = advice(*runs, noise=0.1)["no-key"]
+    chosen = known["chosen"].facts
+    assert (chosen["type"], chosen["dated"]) == ("uuid7", True)
+    assert chosen["cost"].facts["time"].code == "type-time-unclear"
+    assert known["unclear"] == ("ulid-monotonic", "ulid")
+    assert facts(*runs, noise=0.1)["cannot-tell"]["noise"]
+    for seed in range(40):
+        noisy_ones = [several(each, 0.08, seed=str(seed)) for each in runs]
+        assert type_of(advice(*noisy_ones, noise=None)["no-key"]) == "uuid7"
+
+
+def test_of_types_that_are_equal_hardly_any_report_says_otherwise() -> None:
+    draw, wrong, count = Random(5), 0, 60
+    for _ in range(count):
+        runs = [noisy(run("no-key", id_type, 3.0), 0.15, draw) for id_type in ID_TYPES]
+        wrong += " of uuid4's time" in sentences(*runs)["id-type"]
+    assert wrong <= 2 * ERROR * count
+
+
+def test_the_standard_type_is_advised_unless_another_one_is_clearly_better() -> None:
+    assert type_of(of_types(uuid4=10.0, ulid=5.0, ulid_monotonic=5.1, uuid7=5.1, noise=0.002)) == "uuid7"
+    assert type_of(of_types(uuid4=10.0, ulid=5.0, uuid7=6.9)) == "ulid"
+    assert type_of(of_types(uuid4=5.0, ulid=7.0, uuid7=7.0)) is None
+    assert not of_types(int=9.0, uuid4=6.0, ulid=5.0)["has_int"]
+    large = run("no-key", "uuid7", 3.0, space=Space(10**9, 4096, 1, 0, ()))
+    known = advice(large, *(run("no-key", name, 3.0) for name in ("uuid4", "ulid")))["no-key"]
+    assert (type_of(known), known["chosen"].facts["dated"]) == ("ulid", True)
+
+
+def test_without_uuid4_or_anything_beside_it_nothing_is_said_of_types() -> None:
+    assert "id-type" not in facts(run("no-key", "int"), run("no-key", "uuid7"), noise=0.01)
+    assert "id-type" not in facts(run("no-key", "uuid4"), run("id-rowid", "uuid7"), noise=0.01)
+
+
+def test_the_largest_number_of_processes_and_ids_of_python_count() -> None:
+    runs = [
+        run("id-rowid", "uuid4", 8.0),
+        run("id-rowid", "ulid", 4.0),
+        run("id-rowid", "ulid", 1.0, made_by="sqlite"),
+        *(run("id-rowid", id_type, 1.0, concurrency=1) for id_type in ("uuid4", "ulid")),
+    ]
+    time = advice(*runs)["id-rowid"]["chosen"].facts["cost"].facts["time"]
+    assert time.facts["ratio"].estimate == pytest.approx(0.5)
+
+
+def test_what_it_costs_that_no_pick_can_be_there_twice_is_said() -> None:
+    unique = facts(*keys_report(("no-key", "pair-norowid", "pair-rowid")).runs, noise=0.01)["schema"][
+        "unique"
+    ]
+    costs = {each.facts["schema"]: each.facts["times"] for each in unique.facts["costs"]}
+    assert costs == pytest.approx({"pair-norowid": 1.3, "pair-rowid": 1.4}, abs=0.05)
+    schema = facts(*keys_report(("id-rowid", "pair-rowid")).runs, noise=0.01)["schema"]
+    assert (schema["smallest"], schema["about"]) == (("id-rowid", "pair-rowid"), True)
+    assert schema["unique"].facts == {"schemas": ("pair-rowid",), "one": True, "costs": ()}
+
+
+def test_schemas_that_noise_hides_are_not_ranked_and_one_is_compared_with_nothing() -> None:
+    known = facts(*keys_report(("no-key", "pair-rowid")).runs, noise=0.2)["schema"]["quickest"].facts
+    assert (known["schemas"], known["unclear"]) == (("no-key", "pair-rowid"), True)
+    assert "schema" not in facts(*keys_report(("no-key",)).runs)
+
+
+def made_inside(inside_s: float, noise: float | None = 0.005) -> str:
+    """Return what is said of ids that take 5 s made by Python, and so long inside SQLite."""
+    seconds = {"ulid": (5.0, inside_s), "uuid7": (5.0, inside_s), "int": (1.0, 9.0)}
+    runs = [
+        run("id-rowid", id_type, took, made_by=maker)
+        for id_type, both in seconds.items()
+        for maker, took in zip(("python", "sqlite"), both, strict=True)
+    ]
+    return sentences(*runs, noise=noise)["made-inside"].removeprefix(
+        "Ids generated inside SQLite, by a Python function: "
+    )
+
+
+def test_ids_made_inside_sqlite_are_compared_with_those_of_python() -> None:
+    assert re.search(r"1\.5 times as long \(1\.[45]\d* to 1\.[56]\d*\)\.", made_inside(7.5))
+    assert made_inside(5.0) == "about as long."
+    assert "cannot tell whether slower (0." in made_inside(5.5, noise=0.2)
+    assert made_inside(6.0, noise=None) == "1.2 times as long."
+
+
+def test_wrong_data_is_told_and_nothing_is_concluded_from_it() -> None:
+    known = sentences(run("no-key", "uuid4"), run("no-key", "ulid", verdict=WRONG))
+    assert "picks, 1 of 5 wrong (user 1's pick of item 2 is gone)" in known["data-wrong"]
+    assert "id-type" not in known
+    assert len(group_runs((run("no-key", "uuid4"), run("no-key", "ulid", users=2000, picks=200)))) == 2
+
+
+def test_without_space_only_times_are_told() -> None:
+    runs = [run("no-key", id_type, space=None) for id_type in ("int", "uuid4", "uuid7")]
+    runs.append(run("id-rowid", "uuid4"))
+    known = advice(*runs)["no-key"]
+    assert (known["int_cost"].facts["file"], known["chosen"].facts["cost"].facts["file"]) == (None, None)
+    assert sentences(*runs)["id-type-least"] == "no-key: int took the least time (1.90 s)."
+
+
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize(
+    "space",
+    [
+        Space(0, 4096, 0, 0, ()),
+        Space(0, 4096, 1, 0, (TreeSpace("other", "other", False, 0, 0, 0, 0, 1, 0, 0),)),
+        Space(0, 0, 0, 0, (TreeSpace("picks", "picks", False, 0, 0, 0, 0, 0, 0, 0),)),
+        None,
+    ],
+    ids=["nothing", "no picks", "no pages", "not measured"],
+)
+def test_a_space_that_contradicts_itself_has_no_figure(space: Space | None, name: str) -> None:
+    assert not space_figure(space, name)
+
+
+def test_the_figures_of_the_space_are_those_of_the_table_of_picks() -> None:
+    trial = run("no-key", "uuid4").trials[0]
+    table, *indices = PAGES["no-key"][1]
+    whole = table + sum(indices) + 200
+    figures = [space_figure(trial.space, name) for name in ("file", "table's share", "indices' share")]
+    assert figures == pytest.approx([whole * 4096, table / whole, sum(indices) / whole])

@@ -1,0 +1,184 @@
+"""Tests of how the experiment with primary keys is shown."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
+from sqlstress.experiments.keys.show import KeysShown
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+from sqlstress.show.blocks import MISSING
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.text import WIDTH, report_text
+from tests.drawing import examples
+from tests.example_keys import EXAMPLE, keys_report, run
+from tests.example_report import assert_golden
+from tests.several import column, several, tables
+from tests.strategies import trials
+
+FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
+
+
+def test_the_report_is_shown_as_kept() -> None:
+    assert_golden("keys.txt", report_text(keys_report()))
+    assert_golden("keys.md", report_markdown(keys_report()))
+
+
+@pytest.mark.parametrize("noise", [0.0, 5.0])
+def test_every_line_of_all_schemas_fits_a_terminal_of_80_columns(noise: float) -> None:
+    runs = [
+        several(run(schema, id_type, 6000.0, made_by=maker, concurrency=processes, busy=10**6), noise)
+        for schema in FULL
+        for id_type in ID_TYPES
+        for maker in ID_MAKERS
+        for processes in (4, 1024)
+    ]
+    met = [
+        replace(each, trials=tuple(replace(trial, foreign_share=1.0) for trial in each.trials))
+        for each in runs
+    ]
+    lines = report_text(replace(EXAMPLE, runs=tuple(met))).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    heading = next(line for line in lines if line.split()[:2] == ["schema", "id"])
+    # What tells the cases apart, and the times, are never what leaves a table that is too wide.
+    assert {"by", "esses", "s", "=", "per", "fied"} <= set(heading.split())
+
+
+def test_of_several_passes_the_median_time_is_shown_with_its_spread() -> None:
+    (times, _) = tables(*(several(one, 0.05) for one in keys_report(("pair-rowid",)).runs))[:2]
+    assert column(times, "time s") == ["1.80 ±10%", "3.60 ±10%", "3.50 ±10%", "3.40 ±10%", "3.40 ±10%"]
+    text = report_text(replace(EXAMPLE, runs=tuple(map(several, keys_report().runs))))
+    assert "±: 95% interval of the typical time" in " ".join(text.split())
+    met = run("no-key", "uuid4")
+    met = replace(met, trials=(replace(met.trials[0], foreign_share=0.5),))
+    assert column(tables(met)[0], "time s") == ["~3.10"]
+
+
+def test_without_uuid4_there_is_nothing_to_stand_beside() -> None:
+    for table in tables(run("no-key", "int"), run("no-key", "uuid7")):
+        assert not [name for name in table.headers if "uuid4" in name]
+
+
+def test_the_space_is_told_as_sqlite3_analyzer_writes_it() -> None:
+    _, spaces = tables(run("pair-rowid", "uuid4"))[:2]
+    row = dict(zip(spaces.headers, spaces.rows[0], strict=True))
+    assert row == {
+        "schema": "pair-rowid",
+        "id type": "uuid4",
+        "file MB": "17.25",
+        "uuid4 = 1 (file)": "1.00",
+        "bytes per row": "164",
+        "table": "32.2%",
+        "indices": "63.1%",
+        "table fan-out": "104",
+        "indices fan-out": "106",
+    }
+
+
+def test_where_no_space_was_measured_there_is_no_table_of_it() -> None:
+    assert len(tables(run("no-key", "uuid7", space=None))) == 1
+    one, other = run("id-rowid", "int", space=None), run("no-key", "int")
+    assert column(tables(one, other)[1], "schema") == ["no-key"]
+
+
+def test_who_made_the_ids_and_how_many_processes_are_told_where_it_differs() -> None:
+    usual = run("id-rowid", "ulid")
+    (times, *_) = tables(usual)
+    assert times.headers[:3] == ("schema", "id type", "time s")
+    (times, *_) = tables(
+        usual, run("id-rowid", "ulid", made_by="sqlite", concurrency=8), run("no-key", "ulid", concurrency=8)
+    )
+    assert times.headers[:4] == ("schema", "id type", "made by", "processes")
+    assert column(times, "made by") == ["python", "sqlite", MISSING]
+    assert column(times, "processes") == ["4", "8", "8"]
+
+
+def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
+    failed = replace(run("no-key", "ulid"), trials=(), error="worker 2 was killed")
+    (times, spaces, *_) = tables(run("no-key", "uuid4"), failed)
+    assert column(times, "time s")[1] == "failed"
+    assert times.rows[1][-1] == MISSING
+    assert len(spaces.rows) == 1
+
+
+def test_the_published_figures_are_shown_in_the_units_of_the_text() -> None:
+    *_, published = tables(*keys_report(FULL).runs)
+    shown = {tuple(row[:3]): row[3:] for row in published.rows}
+    assert shown["no-key", "ulid", "file, pair-norowid = 1"] == ("0.76", "0.77")
+    (group,) = group_runs((run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
+    assert KeysShown().what(group) == (
+        "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"
+    )
+
+
+loads = st.builds(
+    Picks,
+    schema=st.sampled_from((*SCHEMAS, "of another version")),
+    id_type=st.sampled_from((*ID_TYPES, "of another version")),
+    made_by=st.sampled_from(ID_MAKERS),
+)
+cases = st.builds(Case, workload=st.just("keys"), concurrency=st.sampled_from((1, 4)), spec=loads)
+runs_of_keys = st.builds(Run, case=cases, trials=st.lists(trials, max_size=2).map(tuple))
+
+
+@settings(max_examples=examples(0.4))
+@given(st.lists(runs_of_keys, max_size=5))
+def test_whatever_the_figures_they_are_shown(runs: list[Run]) -> None:
+    report = replace(EXAMPLE, runs=tuple(runs))
+    text = report_text(report)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert report_markdown(report)
+    assert not re.search(r"\bnan\b|\binf\b", text)
+
+
+# The published figures stand beside those of a report that has the same ones.
+
+
+def here(*runs: Run) -> dict[tuple[object, ...], float]:
+    (group,) = group_runs(runs)
+    return {
+        (published.figure, published.schema, published.id_type, published.beside): value
+        for published, value in beside_published(group)
+    }
+
+
+def test_times_and_ratios_of_the_same_cases_are_compared() -> None:
+    found = here(*keys_report(("id-rowid", "no-key", "pair-norowid")).runs)
+    assert found["time", "id-rowid", "ulid", None] == 6.0
+    assert found["time", "id-rowid", "ulid", ("id-rowid", "uuid4")] == pytest.approx(6.0 / 8.4)
+    assert found["file", "no-key", "ulid", ("pair-norowid", "ulid")] == pytest.approx(2956 / 3860)
+    assert found["indices' share", "no-key", "ulid", None] == pytest.approx(1401 / 2956)
+    assert not [place for place in found if "id-norowid" in place]
+
+
+def test_what_was_not_measured_and_another_load_is_compared_with_nothing() -> None:
+    assert here(run("no-key", "int"), run("id-rowid", "uuid7")) == {}
+    assert set(here(run("no-key", "ulid", space=None))) == {("time", "no-key", "ulid", None)}
+    for fields in ({"users": 10}, {"picks": 50}, {"items": 20_000}):
+        assert here(run("no-key", "ulid", **fields)) == {}
+
+
+def test_the_larger_load_has_published_figures_of_its_own() -> None:
+    found = here(run("no-key", "ulid", 20.0, users=2000, picks=200))
+    assert found["time", "no-key", "ulid", None] == 20.0
+    assert {place[0] for place in found} == {"time", "rows/s"}
+
+
+def test_of_several_concurrencies_that_of_the_text_is_compared() -> None:
+    runs = [run("no-key", "ulid", float(processes), concurrency=processes) for processes in (1, 4, 8)]
+    assert here(*runs)["time", "no-key", "ulid", None] == 4.0
+    assert here(*runs[::2])["time", "no-key", "ulid", None] == 1.0
+
+
+def test_every_published_figure_names_a_case_that_can_be_measured() -> None:
+    for one in PUBLISHED:
+        places = [(one.schema, one.id_type), *([one.beside] if one.beside else [])]
+        assert all(schema in SCHEMAS and id_type in ID_TYPES for schema, id_type in places)

@@ -1,0 +1,265 @@
+"""What ran beside the load, and what became of the WALs: in heading, table, picture and findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.show import WIDTH, bars, picture, wal_blocks
+from sqlstress.report import Report, Run, Trial
+from sqlstress.report.case import MAX_BUCKETS, MAX_CONCURRENCY, Case, Settings
+from sqlstress.show.blocks import MISSING, Block, Note, Picture, Table
+from sqlstress.show.text import WIDTH as TERMINAL
+from sqlstress.show.text import report_text
+from sqlstress.statistics.series import (
+    BUSY_CHECKPOINTS,
+    CHECKPOINT_TIME,
+    CHECKPOINTS,
+    LARGEST_WAL,
+    LONGEST_CHECKPOINT,
+    STUCK_CHECKPOINTS,
+    WAL_SIZE,
+    Series,
+)
+from tests.analysis.hand_made import findings, run, trial
+from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
+
+MS = MB = 1_000_000
+SECOND = 1_000_000_000
+
+
+def shown(report: Report) -> list[Block]:
+    (group,) = group_runs(report.runs)
+    return list(wal_blocks(group))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (Checkpointing("restart"), "during the load a RESTART checkpoint every 20ms"),
+        (Checkpointing(pinned_reader=True), "during the load a reader that keeps its snapshot open"),
+        (
+            Checkpointing("passive", 1.5, pinned_reader=True),
+            "during the load a PASSIVE checkpoint every 1.5s and a reader that keeps its snapshot open",
+        ),
+    ],
+)
+def test_the_heading_says_what_ran_beside_the_load(asked: Checkpointing, told: str) -> None:
+    text = " ".join(report_text(with_case(beside_report(), spec=Load(checkpointing=asked))).split())
+    assert f"8-byte values; {told}; 2s windows" in text
+
+
+def test_a_reader_alone_has_no_columns_of_checkpoints_and_no_words_for_them() -> None:
+    only_wal = each_trial(
+        lambda trial: replace(trial, series=tuple(one for one in trial.series if "WAL" in one.name)),
+        with_case(beside_report(), spec=Load(checkpointing=Checkpointing(pinned_reader=True))),
+    )
+    table, meanings, drawn = shown(only_wal)
+    assert isinstance(table, Table)
+    assert table.headers == ("files", "processes", "replace p99.9 ms", "largest WAL MB")
+    assert isinstance(meanings, Note)
+    assert "checkpoints" not in meanings.text
+    assert isinstance(drawn, Picture)
+
+
+def test_cases_without_figures_have_a_row_and_their_columns() -> None:
+    report = beside_report()
+    first, *others = report.runs
+    table = shown(replace(report, runs=(replace(first, trials=(), error="no disk"), *others)))[0]
+    assert isinstance(table, Table)
+    assert set(table.rows[0][2:]) == {MISSING}
+
+    def few(trial: Trial) -> Trial:
+        replaces = replace(trial.latency["replace"], p999_ns=None)
+        return replace(trial, latency={**trial.latency, "replace": replaces})
+
+    table = shown(each_trial(few, report))[0]
+    assert isinstance(table, Table)
+    place = table.headers.index("replace p99.9 ms")
+    assert {row[place] for row in table.rows} == {MISSING}
+
+
+def test_where_nothing_ran_beside_the_load_or_nothing_was_measured_nothing_is_shown() -> None:
+    assert shown(with_case(EXAMPLE, buckets=1)) == []
+    report = beside_report()
+    assert shown(replace(report, runs=tuple(replace(run, trials=()) for run in report.runs))) == []
+
+
+# The picture.
+
+
+def drawn(values: list[int], times: list[int], window_ns: int = WIDTH) -> str:
+    return bars(Series(WAL_SIZE, "bytes", tuple(values), tuple(times)), window_ns)
+
+
+def test_a_part_is_as_high_as_the_largest_in_it_and_where_nothing_was_seen_as_high_as_before() -> None:
+    assert drawn([0, 1, 100, 200, 400, 799, 800], [0, 1, 2, 3, 4, 5, 6])[:7] == " ▁▁▂▄██"
+    assert drawn([800, 1, 8], [0, 1, WIDTH], 2 * WIDTH)[:1] == "█"
+    assert drawn([8, 1], [2, 4]) == f"  ██{'▁' * (WIDTH - 4)}"
+    # A window of unknown length ends with the last value.
+    assert drawn([1, 8], [0, SECOND], 0) == f"{'▁' * (WIDTH - 1)}█"
+
+
+@given(
+    st.lists(st.integers(0, 2**64), max_size=50),
+    st.lists(st.integers(-(2**64), 2**64), max_size=50),
+    st.integers(0, 2**64),
+)
+def test_whatever_was_seen_the_picture_is_as_wide(
+    values: list[int], times: list[int], window_ns: int
+) -> None:
+    assert len(drawn(values, times, window_ns)) == WIDTH
+
+
+def lines(report: Report) -> list[str]:
+    (group,) = group_runs(report.runs)
+    return list(picture(group))
+
+
+def test_the_widest_line_fits_a_terminal() -> None:
+    report = with_case(beside_report(), buckets=MAX_BUCKETS, concurrency=MAX_CONCURRENCY)
+    assert 1 < max(map(len, lines(report))) <= TERMINAL
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        with_case(EXAMPLE, buckets=1),
+        each_trial(lambda trial: replace(trial, series=()), beside_report()),
+        each_trial(lambda trial: replace(trial, error="worker 1 died"), beside_report()),
+    ],
+    ids=["not watched", "nothing seen", "not valid"],
+)
+def test_without_anything_seen_there_is_no_picture(report: Report) -> None:
+    assert lines(report) == []
+
+
+# The findings.
+
+
+CODES = {"checkpoint-starvation", "busy-checkpoints", "large-wal"}
+CALM: dict[str, tuple[int, ...]] = {
+    CHECKPOINTS: (1, 1, 1),
+    BUSY_CHECKPOINTS: (0, 0, 0),
+    STUCK_CHECKPOINTS: (0, 1, 2),
+    CHECKPOINT_TIME: (2 * MS, 4 * MS, 14 * MS),
+    LONGEST_CHECKPOINT: (2 * MS, 4 * MS, 14 * MS),
+    LARGEST_WAL: (1 * MB, 3 * MB, 16 * MB),
+}
+
+
+def beside(
+    mode: str = "passive",
+    *,
+    pinned: bool = False,
+    settings: Settings | None = None,
+    page_size: str = "4096",
+    processes: int = 2,
+    seen: dict[str, tuple[int, ...]] | None = None,
+    **figures: tuple[int, ...],
+) -> Run:
+    """Return a run of two seconds with these figures beside it; the others are calm."""
+    settings = settings or Settings(wal_autocheckpoint=0)
+    case = Case(settings=settings, spec=Load(checkpointing=Checkpointing(mode, 0.02, pinned)))
+    told = (CALM if seen is None else seen) | {
+        name.replace("_", " "): values for name, values in figures.items()
+    }
+    series = tuple(Series(name, "", values, tuple(range(len(values)))) for name, values in told.items())
+    return run(1, processes, trial(seconds=2.0, series=series, effective={"page_size": page_size}), case=case)
+
+
+def told(*runs: Run) -> dict[str, str]:
+    return {code: text for code, text in findings(*runs).items() if code in CODES}
+
+
+LARGE = beside(largest_WAL=(900 * MB,))
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        (beside("passive"), beside("passive", processes=8)),
+        (run(1, 2),),
+        (beside("passive", busy_checkpoints=(1,)),),  # it costs nobody anything
+        (replace(LARGE, trials=(replace(LARGE.trials[0], error="the checkpointer was killed"),)),),
+        (beside("restart", seen={}),),
+        (beside("restart", seen=dict.fromkeys(CALM, ())),),
+    ],
+    ids=["calm", "nothing beside", "passive", "not valid", "no series", "empty series"],
+)
+def test_where_nothing_is_wrong_or_known_nothing_is_said(runs: tuple[Run, ...]) -> None:
+    assert told(*runs) == {}
+
+
+def test_the_figures_of_a_worker_are_not_the_databases() -> None:
+    one = beside(seen={})
+    series = (Series(LARGEST_WAL, "bytes", (900 * MB,), worker=1),)
+    assert told(replace(one, trials=(replace(one.trials[0], series=series),))) == {}
+
+
+def test_three_checkpoints_in_a_row_that_got_no_further_are_starvation() -> None:
+    found = told(beside(stuck_checkpoints_in_a_row=(1, 2, 3, 0)))
+    assert found.keys() == {"checkpoint-starvation"}
+    assert "2 processes on 1 file. Up to 3 in a row left frames in the WAL" in found["checkpoint-starvation"]
+    assert "A reader keeps its snapshot open" in found["checkpoint-starvation"]
+    found = told(beside(pinned=True, stuck_checkpoints_in_a_row=(40,)))
+    assert "The pinned reader holds its snapshot" in found["checkpoint-starvation"]
+
+
+@pytest.mark.parametrize("mode", ["restart", "truncate"])
+def test_a_busy_checkpoint_is_told_with_what_it_costs(mode: str) -> None:
+    found = told(beside(mode, busy_checkpoints=(0, 1, 1), longest_checkpoint=(1_000 * MS,)), beside(mode))
+    assert found.keys() == {"busy-checkpoints"}
+    assert found["busy-checkpoints"].startswith(
+        f"2 of 3 {mode.upper()} checkpoints at 2 processes on 1 file returned busy, after up to 1.0 s. "
+    )
+
+
+LIMIT = 4 * 1000 * 4096
+
+
+@pytest.mark.parametrize(
+    ("largest", "settings", "page_size", "is_large"),
+    [
+        (LIMIT, Settings(wal_autocheckpoint=0), "4096", False),
+        (LIMIT + 1, Settings(wal_autocheckpoint=0), "4096", True),
+        (LIMIT + 1, Settings(), "4096", True),
+        (LIMIT + 1, Settings(wal_autocheckpoint=2000), "4096", False),
+        (LIMIT // 10 + 1, Settings(wal_autocheckpoint=100), "4096", True),
+        (LIMIT + 1, Settings(), "8192", False),
+        (LIMIT + 1, Settings(), "nonsense", True),
+    ],
+)
+def test_a_wal_is_large_over_four_times_what_sqlite_would_let_it_become(
+    largest: int, settings: Settings, page_size: str, is_large: bool
+) -> None:
+    one = beside(settings=settings, page_size=page_size, largest_WAL=(5, largest, 3))
+    assert ("large-wal" in told(one)) == is_large
+
+
+SNAPSHOT = "The WAL cannot restart while a snapshot stays open"
+OFTEN = "Checkpoint more often (--checkpoint-interval)."
+SMALL = "Only a TRUNCATE checkpoint or PRAGMA journal_size_limit shrinks the file."
+PASSIVE = "After a PASSIVE checkpoint the WAL restarts only if nobody has written meanwhile"
+
+
+@pytest.mark.parametrize(
+    ("one", "remedies"),
+    [
+        (LARGE, {PASSIVE, SMALL}),
+        (beside("restart", largest_WAL=(900 * MB,)), {OFTEN, SMALL}),
+        (beside("truncate", largest_WAL=(900 * MB,)), {OFTEN}),
+        (beside("none", pinned=True, largest_WAL=(900 * MB,)), {SNAPSHOT, SMALL}),
+        (beside(largest_WAL=(900 * MB,), stuck_checkpoints_in_a_row=(9,)), {SNAPSHOT, SMALL}),
+    ],
+    ids=["passive", "restart", "truncate", "pinned", "starved"],
+)
+def test_what_to_do_about_a_large_wal_fits_what_made_it_large(one: Run, remedies: set[str]) -> None:
+    text = told(one)["large-wal"]
+    assert "900 MB at 2 processes on 1 file. That is over 4 times the 1,000 pages" in text
+    assert {remedy for remedy in (SNAPSHOT, OFTEN, SMALL, PASSIVE) if remedy in text} == remedies

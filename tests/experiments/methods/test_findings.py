@@ -1,0 +1,203 @@
+"""What is found of methods: which to take, what they cost, and what SQLite refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.methods.method_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
+from sqlstress.report import Check, Run, Verdict
+from tests.example_methods import methods_report, run
+from tests.several import facts, findings, sentences, several
+
+WRONG_DATA = Verdict((Check("samples", "failed", 5, 1, ("row 3 should not be there",)),))
+
+
+def cells(*runs: Run) -> Cells:
+    (group,) = group_runs(runs)
+    return Cells(group)
+
+
+def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> Run:
+    return run("insert", tricks, scale, rate, **fields)
+
+
+def lead(known: dict[str, Mapping[str, Any]], phase: int = 0, which: str = "fastest") -> Mapping[str, Any]:
+    """Return what is known of the fastest methods of a phase."""
+    leading: Mapping[str, Any] = known["methods-fastest"]["phases"][phase].facts[which].facts
+    return leading
+
+
+def of_methods(facts: Mapping[str, Any], name: str) -> dict[str, float]:
+    """Return what parts of a finding say of methods, and how many times as much: those that have a ratio."""
+    parts = {part.code: part.facts for part in facts["parts"]}
+    return {way.facts["way"]: way.facts["ratio"].estimate for way in parts[name]["ways"]}
+
+
+def test_the_example_says_which_method_to_take_and_what_the_others_cost() -> None:
+    known = facts(*methods_report().runs, noise=0.01)
+    assert known.keys() == {"methods-fastest", "transaction", "wal", "method-limit", "row-values", "binding"}
+    assert [lead(known, phase)["methods"] for phase in range(3)] == [("JSON",), ("SPC",), ("SPC",)]
+    assert known["methods-fastest"]["phases"][0].facts["others"] is None
+    assert [lead(known, phase, "others")["methods"] for phase in (1, 2)] == [("JSON",), ("JSON",)]
+    assert lead(known)["beside"].facts["ratio"].estimate == pytest.approx(375_267 / 181.8)
+    made = known["transaction"]["made"].facts["faster"]
+    assert [each.facts["ratio"].estimate for each in made] == pytest.approx([9515 / 181.8, 3845.6 / 138.7])
+    assert known["row-values"]["took"][1].facts["ratio"].estimate == pytest.approx(376_263 / 77_370)
+    assert of_methods(known["binding"], "binding-most") == {"querying by 1b1": pytest.approx(39_193 / 4835)}
+    refused = [
+        each.facts["instead"].facts["method"] for each in findings(*methods_report().runs)["method-limit"]
+    ]
+    assert refused == ["BLK/n + TSC", "VALUES"]
+
+
+def test_methods_that_noise_hides_are_not_ranked() -> None:
+    runs = [insert("1b1", 100.0), insert("1b1 + WAL", 110.0), insert("1b1 + TSC", 9e3), insert("JSON", 9.5e3)]
+    known = facts(*runs, noise=0.2)
+    assert (lead(known)["methods"], lead(known)["unclear"]) == (("1b1 + TSC", "JSON"), True)
+    assert known["wal"]["alone"].facts["unclear"] == ("inserting",)
+    assert known["cannot-tell"]["noise"]
+
+
+def test_methods_that_hardly_differ_are_about_equal() -> None:
+    runs = [insert("1b1", 100.0), insert("1b1 + WAL", 101.0), insert("1b1 + TSC", 100.5)]
+    known = facts(*runs, noise=0.004)
+    assert (len(lead(known)["methods"]), lead(known)["equal"], lead(known)["unclear"]) == (3, True, False)
+    assert sentences(*runs, noise=0.004)["wal"].endswith("inserting about as fast.")
+    assert "transaction" not in known
+
+
+def test_a_series_is_beaten_only_where_all_of_its_scales_are() -> None:
+    runs = [
+        *(insert("BLK", rate, scale) for scale, rate in ((100, 1000.0), (10_000, 9000.0))),
+        *(insert("JSON", rate, scale) for scale, rate in ((100, 100.0), (10_000, 9500.0))),
+    ]
+    known = lead(facts(*runs, noise=0.1))
+    assert (known["methods"], known["rate"], known["unclear"]) == (("BLK", "JSON"), 9500.0, True)
+
+
+def test_a_cell_with_fewer_passes_than_the_others_takes_no_conclusion_from_them() -> None:
+    runs = [several(insert(tricks, rate)) for tricks, rate in (("1b1", 100.0), ("JSON", 900.0))]
+    short = several(insert("BLK", 5000.0))
+    assert lead(facts(*runs, replace(short, trials=short.trials[:2])))["methods"] == ("JSON",)
+
+
+def test_nothing_is_advised_from_what_was_not_compared_or_gains_nothing() -> None:
+    assert facts(insert("JSON", 1000.0), noise=0.01).keys() == {"methods-fastest"}
+    assert facts(insert("1b1", "timeout")) == {}
+    base, slightly = insert("1b1", 5000.0), insert("1b1 + TSC", 5100.0)
+    assert "transaction" not in facts(base, slightly, noise=0.003)
+    assert "transaction-unclear" in facts(base, slightly, noise=0.3)
+    assert "transaction" in facts(base, insert("1b1 + TSC", 9100.0), noise=0.01)
+
+
+def test_methods_are_compared_at_the_largest_scale_that_both_have_done() -> None:
+    runs = [
+        *(insert("1b1", rate, scale) for scale, rate in ((100, 50.0), (1000, "timeout"))),
+        *(insert("1b1 + TSC", rate, scale) for scale, rate in ((100, 100.0), (1000, 9000.0))),
+    ]
+    (made,) = facts(*runs, noise=0.01)["transaction"]["made"].facts["faster"]
+    assert made.facts["ratio"].estimate == pytest.approx(2.0)
+
+
+def test_row_values_are_warned_of_only_where_they_are_far_slower_beyond_doubt() -> None:
+    values = run("query", "VALUES", 100, 1000.0)
+    assert "row-values" not in facts(values, run("query", "ROW", 100, 700.0), noise=0.01)
+    assert "row-values" not in facts(values, run("query", "ROW", 100, 400.0), noise=0.1)
+    assert "row-values" in facts(values, run("query", "ROW", 100, 200.0), noise=0.01)
+
+
+def test_a_limit_is_told_once_for_all_drivers_and_journals_that_met_it() -> None:
+    series = (("BLK", "peewee"), ("BLK + WAL", "peewee"), ("BLK", "sqlite3"))
+    known = findings(*(run("query", tricks, 100, "limit", driver=driver) for tricks, driver in series))
+    (limit,) = known["method-limit"]
+    assert (limit.facts["drivers"], limit.facts["instead"]) == (("peewee", "sqlite3"), None)
+
+
+def both(tricks: str, peewee: float, sqlite3: float) -> list[Run]:
+    """Return a method through Peewee and below it."""
+    return [insert(tricks, peewee, driver="peewee"), insert(tricks, sqlite3, driver="sqlite3")]
+
+
+def test_what_each_commit_waits_for_is_not_taken_for_the_cost_of_a_binding() -> None:
+    assert "binding" not in facts(*both("1b1", 50.0, 100.0), noise=0.01)
+    known = facts(*both("JSON", 100_000.0, 200_000.0), *both("BLK", 10_000.0, 20_000.0), noise=0.01)
+    assert of_methods(known["binding"], "binding-most") == {"inserting by BLK": pytest.approx(2.0)}
+
+
+def test_what_costs_as_much_for_each_row_as_the_dearest_is_named_beside_it() -> None:
+    known = facts(*both("JSON", 9_800.0, 20_000.0), *both("BLK", 10_000.0, 20_000.0), noise=0.05)
+    assert [*of_methods(known["binding"], "binding-most")] == ["inserting by JSON", "inserting by BLK"]
+
+
+def test_what_noise_hides_of_a_binding_and_of_more_processes_is_counted() -> None:
+    alone, together = insert("JSON", 1000.0), insert("JSON", 1100.0, concurrency=4)
+    for runs, code in ((both("BLK", 9_000.0, 10_000.0), "binding"), ((alone, together), "contention")):
+        assert sentences(*runs, noise=0.2)[code].endswith("cannot tell for 1 way.")
+
+
+def test_more_processes_are_set_beside_the_fewest() -> None:
+    rates = {"1b1": (100.0, 40.0), "JSON": (1000.0, 1700.0), "BLK": (1000.0, 1000.0)}
+    runs = [
+        insert(tricks, rate, concurrency=count)
+        for tricks, of_counts in rates.items()
+        for count, rate in zip((1, 4), of_counts, strict=True)
+    ]
+    known = facts(*runs, noise=0.004)["contention"]
+    assert (known["fewest"], known["most"]) == (1, 4)
+    assert of_methods(known, "contention-fewer") == {"inserting by 1b1": pytest.approx(0.4)}
+    assert of_methods(known, "contention-more") == {"inserting by JSON": pytest.approx(1.7)}
+    assert known["parts"][2].facts["ways"] == ["inserting by BLK"]
+
+
+def test_processes_share_rows_and_are_compared_by_those_and_not_by_transactions() -> None:
+    alone, four = (insert("JSON", 1000.0, concurrency=count) for count in (1, 4))
+    shared = replace(four, trials=(replace(four.trials[0], tps=4 * four.trials[0].tps),))
+    (same,) = facts(alone, shared, noise=0.004)["contention"]["parts"]
+    assert same.code == "contention-same"
+
+
+def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
+    alone = [insert("JSON", rate, scale) for scale, rate in ((100, 1000.0), (1000, 2000.0))]
+    four, late = insert("JSON", 3000.0, concurrency=4), insert("JSON", "timeout", 1000, concurrency=4)
+    assert "contention" not in facts(*alone, four, late, noise=0.01)
+    known = facts(*alone, four, insert("JSON", 3000.0, 1000, concurrency=4), noise=0.01)
+    assert of_methods(known["contention"], "contention-more") == {"inserting by JSON": pytest.approx(1.5)}
+
+
+def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:
+    series = Series(1, "sqlite3", "query", "BLK")
+    known = cells(*(run("query", "BLK", *each) for each in ((80, 500.0), (100, "limit"), (4000, "skipped"))))
+    assert [cell.outcome for cell in known.of(series)] == ["done", LIMIT, LIMIT]
+    assert known.best(series) is known.at(series, 80)
+    other = cells(insert("1b1", "timeout", 10), insert("1b1", "skipped", 100))
+    assert [cell.outcome for cell in other.all] == [TIMEOUT, TIMEOUT]
+    assert [cell.outcome for cell in cells(insert("1b1", "skipped")).all] == [FAILED]
+
+
+TRIAL = insert("1b1", 1000.0, 5).trials[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"),
+    [
+        ({"error": "worker 1 was killed", "trials": ()}, FAILED),
+        ({"trials": (replace(TRIAL, verdict=WRONG_DATA),)}, WRONG),
+        ({"trials": (replace(TRIAL, error="late"),)}, FAILED),
+        ({"trials": (replace(TRIAL, rows_per_s=float("nan")),)}, FAILED),
+        ({"trials": (replace(TRIAL, rows_per_s=0.0),)}, FAILED),
+        ({"trials": (replace(TRIAL, outcome="of another version"),)}, FAILED),
+        # One trial of several that timed out makes the cell a time-out.
+        ({"trials": (TRIAL, insert("1b1", "timeout").trials[0], TRIAL)}, TIMEOUT),
+    ],
+    ids=["killed", "wrong", "invalid", "nan", "zero", "unknown", "late"],
+)
+def test_a_figure_that_cannot_be_believed_is_none(change: dict[str, Any], outcome: str) -> None:
+    changed = replace(insert("1b1", 1000.0), **change)
+    (cell,) = cells(changed).all
+    assert (cell.outcome, cell.rows_per_s) == (outcome, 0.0)
+    assert "methods-fastest" not in facts(changed)

@@ -1,0 +1,155 @@
+"""A worker's operation is stopped after its time-out, refused at a limit, and its answer judged."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from sqlstress.engine.protocols import Findings
+from sqlstress.experiments.methods.tables import value
+from sqlstress.experiments.methods.worker import (
+    Course,
+    LimitReached,
+    TimedOut,
+    check_answer,
+    objections,
+    refusal,
+)
+from sqlstress.targets.sqlite.drivers import Connection, Row, codes, load_driver
+from tests.drivers import WHOLE
+
+ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+SOON_S = 0.05
+
+
+@pytest.fixture(params=WHOLE)
+def driver(request: pytest.FixtureRequest) -> str:
+    pytest.importorskip(request.param)
+    return str(request.param)
+
+
+@pytest.fixture
+def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
+    opened = load_driver(driver).connect(tmp_path / "course.db", 0, None)
+    yield opened
+    opened.close()
+
+
+def word() -> array[int]:
+    return array("q", [0])
+
+
+def test_a_statement_that_never_ends_is_interrupted(driver: str, connection: Connection) -> None:
+    course = Course(connection, SOON_S, word())
+    course.begin()
+    with pytest.raises(Exception) as stopped:
+        connection.rows(ENDLESS)
+    course.end()
+    assert load_driver(driver).result_code(stopped.value) == codes.INTERRUPT
+    assert connection.rows("SELECT 1") == [(1,)]
+
+
+def test_a_statement_that_begins_when_it_is_too_late_is_interrupted_too(connection: Connection) -> None:
+    course = Course(connection, 0.0, word())
+    course.begin()
+    while not course.late:
+        pass
+    with pytest.raises(Exception, match="interrupt"):
+        connection.rows(ENDLESS)
+    course.end()
+
+
+def test_what_is_done_one_by_one_ends_between_two_steps_and_says_how_far_it_came(
+    connection: Connection,
+) -> None:
+    told, done = word(), 0
+    course = Course(connection, SOON_S, told)
+    course.begin()
+    with pytest.raises(TimedOut):
+        for _ in course.each(count()):
+            done += 1
+    course.end()
+    assert told[0] == done > 0
+
+
+def test_a_row_counts_when_the_next_one_is_asked_for(connection: Connection) -> None:
+    told = word()
+    course = Course(connection, 60, told)
+    assert [told[0] for _ in course.each("abc")] == [0, 1, 2]
+    assert told[0] == 3
+    assert list(course.each("")) == []
+    assert told[0] == 0
+
+
+def test_what_ends_in_time_is_not_disturbed(connection: Connection) -> None:
+    course = Course(connection, 60, word())
+    course.begin()
+    connection.rows("SELECT 1")
+    course.end()
+    course.end()
+    assert not course.late
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT {'(' * 3000}1{')' * 3000}",
+        f"SELECT {'+'.join(['1'] * 5000)}",
+        " UNION ALL ".join(["SELECT 1"] * 600),
+        f"SELECT {','.join(['?'] * 260_000)}",
+    ],
+    ids=["nesting", "depth", "compound", "variables"],
+)
+def test_sqlite_refusing_a_large_statement_is_a_limit(query: str) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as refused:
+        connection.execute(query)
+    assert refusal(refused.value) == str(refused.value)
+
+
+def test_nesting_too_deeply_is_a_limit_too_and_any_other_error_is_none() -> None:
+    assert "Python's recursion limit" in (refusal(RecursionError("maximum recursion depth")) or "")
+    assert refusal(LimitReached("9 parameters")) == "9 parameters"
+    for query in ("SELECT * FROM nothing", "SELECT ((1", "SELEC 1"):
+        with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as failed:
+            connection.execute(query)
+        assert refusal(failed.value) is None
+
+
+SEED = 3
+WANTED = [(1, 2), (4, 9), (2, 3)]
+RIGHT: list[Row] = [(a, b, value(a, b, SEED)) for a, b in WANTED]
+
+
+@pytest.mark.parametrize("answer", [RIGHT, RIGHT[::-1]])
+def test_the_right_rows_are_accepted_in_any_order(answer: list[Row]) -> None:
+    assert list(objections(answer, WANTED, SEED)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "because"),
+    [
+        (RIGHT[1:], ["lacks the result (1, 2, "]),
+        ([*RIGHT, RIGHT[0]], ["has the result (1, 2, "]),
+        ([*RIGHT, (5, 6, 1.0)], ["has the result (5, 6, 1.0)"]),
+        ([*RIGHT[:2], (2, 3, -1.0)], ["lacks the result (2, 3, ", "has the result (2, 3, -1.0)"]),
+        ([], ["lacks"] * 3),
+    ],
+)
+def test_every_wrong_row_is_named(answer: list[Row], because: list[str]) -> None:
+    found = list(objections(answer, WANTED, SEED))
+    assert len(found) == len(because)
+    for text, part in zip(found, because, strict=True):
+        assert part in text
+
+
+def test_what_is_wrong_is_counted_beside_what_was_looked_at() -> None:
+    findings = Findings()
+    check_answer(RIGHT, WANTED, SEED, findings)
+    check_answer([], WANTED * 2, SEED, findings)
+    assert (findings.reads_checked, findings.bad_reads, len(findings.bad_read_examples)) == (9, 3, 3)

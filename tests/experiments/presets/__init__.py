@@ -1,1 +1,0 @@
-"""Published settings, measured in turns."""

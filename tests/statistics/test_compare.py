@@ -1,0 +1,469 @@
+"""Compare and least squares: each statistic beside a reference; ratios are wrong as rarely as promised."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate, product
+from math import exp
+from random import Random
+from statistics import NormalDist, median
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.statistics.compare import (
+    Passes,
+    Ratio,
+    _orders,
+    all_differences,
+    hodges_lehmann,
+    needed,
+    quantile,
+    signed_rank_bounds,
+    signed_rank_critical,
+    spread,
+    trend,
+    unpaired,
+    unpaired_bounds,
+    unpaired_critical,
+    walsh_averages,
+    within,
+    without_interval,
+)
+from sqlstress.statistics.search import fit
+
+# Ratios over passes: Student's t beside a reference; their words are wrong as rarely as promised.
+
+
+@pytest.fixture(scope="module")
+def stats() -> Any:
+    """scipy's distributions, which take as long to import as a hundred tests take."""
+    return pytest.importorskip("scipy.stats")
+
+
+@given(st.floats(0, 200), st.integers(1, 200))
+def test_the_distribution_is_students(stats: Any, value: float, degrees: int) -> None:
+    assert within(value, degrees) == pytest.approx(2 * stats.t.cdf(value, degrees) - 1, abs=1e-9)
+
+
+@given(st.floats(0.5, 0.9999), st.integers(1, 100))
+def test_the_quantile_is_students(stats: Any, probability: float, degrees: int) -> None:
+    assert quantile(probability, degrees) == pytest.approx(
+        stats.t.ppf(probability, degrees), rel=1e-6, abs=1e-9
+    )
+
+
+figures = st.floats(0.1, 1e6)
+
+
+@given(st.lists(st.tuples(figures, figures), min_size=3, max_size=12))
+def test_of_two_cases_the_interval_is_that_of_the_paired_t_test(
+    stats: Any, pairs: list[tuple[float, float]]
+) -> None:
+    passes = Passes({"a": _numbered([a for a, _ in pairs]), "b": _numbered([b for _, b in pairs])}, 0.05)
+    found = passes.ratio("a", "b")
+    logs = [math.log(b / a) for a, b in pairs]
+    assert found
+    assert math.log(found.estimate) == pytest.approx(sum(logs) / len(logs), abs=1e-9)
+    error = stats.sem(logs)
+    if error > 1e-12:
+        low, high = stats.t.interval(0.95, len(logs) - 1, sum(logs) / len(logs), error)
+        assert math.log(found.low) == pytest.approx(low, rel=1e-6, abs=1e-6)
+        assert math.log(found.high) == pytest.approx(min(high, 700), rel=1e-6, abs=1e-6)
+
+
+def _numbered(values: list[float]) -> dict[int, float]:
+    return dict(enumerate(values))
+
+
+def test_only_passes_that_both_have_count() -> None:
+    passes = Passes({"a": {0: 1.0, 1: 1.0, 2: 1.0, 3: 9.0}, "b": {0: 2.0, 1: 2.0, 2: 2.0, 4: 1.0}}, 0.05)
+    assert passes.ratio("a", "b") == pytest.approx(Ratio(2.0, 2.0, 2.0, 3))
+    assert passes.count == 3
+
+
+def test_two_passes_say_nothing() -> None:
+    assert Passes({"a": {0: 1.0, 1: 1.0}, "b": {0: 2.0, 1: 2.0}}, 0.05).ratio("a", "b") is None
+    assert spread([1.0, 2.0]) is None
+    assert spread([0.0, 1.0, 2.0]) is None
+
+
+def test_the_spread_is_half_the_interval_of_the_mean(stats: Any) -> None:
+    logs = [0.0, 0.1, 0.2, 0.1]
+    low, high = stats.t.interval(0.95, 3, 0.1, stats.sem(logs))
+    assert spread([math.exp(one) for one in logs]) == pytest.approx(math.exp((high - low) / 2) - 1, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "above", "below", "equal"),
+    [
+        (1.01, 2.0, True, False, False),
+        (0.5, 0.99, False, True, False),
+        (0.96, 1.04, False, False, True),
+        (0.90, 1.04, False, False, False),
+        (0.96, 1.10, False, False, False),
+    ],
+)
+def test_what_an_interval_says(low: float, high: float, above: bool, below: bool, equal: bool) -> None:
+    found = Ratio(1.0, low, high, 5)
+    assert (found.is_above, found.is_below, found.is_within(0.05)) == (above, below, equal)
+
+
+Noise = Callable[[Random, int], float]
+
+
+def of_noise(noise: Noise, drift: float, seed: int) -> Mapping[int, Mapping[int, float]]:
+    """Return eight cases that are equal but for noise, over five passes whose level drifts."""
+    draw = Random(seed)
+    levels = [draw.gauss(0, drift) for _ in range(5)]
+    return {
+        case: {number: math.exp(level + noise(draw, case)) for number, level in enumerate(levels)}
+        for case in range(8)
+    }
+
+
+def calm(draw: Random, _: int) -> float:
+    """Draw little noise."""
+    return draw.gauss(0, 0.02)
+
+
+def heavy(draw: Random, _: int) -> float:
+    """Draw from Student's t with three degrees of freedom: single figures lie far out."""
+    return 0.05 * draw.gauss(0, 1) / math.sqrt(draw.gammavariate(1.5, 1 / 1.5))
+
+
+NOISES: dict[str, Noise] = {
+    "the same": lambda draw, _: draw.gauss(0, 0.05),
+    "growing with the processes": lambda draw, case: draw.gauss(0, 0.02 * (case + 1)),
+    "heavy tails": heavy,
+    "that of one case": lambda draw, case: draw.gauss(0, 0.03 if case else 0.3),
+    "now and then a stall": lambda draw, _: draw.gauss(0, 0.03) - (draw.random() < 0.05) * 0.7,
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NOISES)
+def test_of_equal_cases_any_difference_is_seen_as_rarely_as_promised(name: str) -> None:
+    # At most 5 % of the families may hold a wrong word: 22 of 250 would be nearly three sigmas more.
+    wrong = 0
+    for seed in range(250):
+        passes = Passes(of_noise(NOISES[name], 0.3, seed), 0.05)
+        found = [passes.ratio(a, b) for a in range(8) for b in range(a)]
+        wrong += any(one and (one.is_above or one.is_below) for one in found)
+    assert wrong < 22
+
+
+def test_drift_that_meets_all_cases_alike_takes_nothing_from_what_can_be_told() -> None:
+    figures = of_noise(calm, 0.5, 1)
+    twice = {**figures, 0: {number: 1.2 * value for number, value in figures[0].items()}}
+    found = Passes(twice, 0.05).ratio(1, 0)
+    assert found and found.is_above
+
+
+def test_a_pair_that_is_noisier_than_the_others_is_told_with_more_reserve() -> None:
+    passes = Passes(of_noise(lambda draw, case: draw.gauss(0, 0.02 if case else 0.2), 0.0, 5), 0.05)
+    noisy, others = passes.ratio(1, 0), passes.ratio(1, 2)
+    assert noisy and others
+    assert noisy.high / noisy.low > 1.2 * others.high / others.low
+
+
+def test_the_passes_that_it_would_take_tell_the_difference() -> None:
+    def passes(count: int) -> Passes[int]:
+        draw = Random(3)
+        return Passes(
+            {case: {number: math.exp(draw.gauss(0, 0.1)) for number in range(count)} for case in range(4)},
+            0.05,
+        )
+
+    needed = passes(5).needed(0.10)
+    found = passes(needed).ratio(0, 1)
+    assert 10 < needed < 200
+    assert found and found.high / found.estimate == pytest.approx(1 / 0.9, rel=0.06)
+
+
+def test_the_middle_is_the_geometric_mean_over_all_passes_of_a_case() -> None:
+    passes = Passes({"a": {0: 1.0, 1: 4.0, 2: 2.0}, "b": {0: 3.0, 1: 3.0, 2: 3.0}}, 0.05)
+    assert passes.middle("a") == pytest.approx(2.0)
+
+
+# Tests of the exact statistics of paired differences, against scipy, brute force and each other.
+
+
+coarse = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=8)
+"""Few different values: full of ties and zeros."""
+fine = st.lists(st.integers(-(2**40), 2**40).filter(bool), min_size=1, max_size=40, unique_by=abs)
+"""No ties and no zeros."""
+
+
+@pytest.mark.parametrize(
+    ("pairs", "alpha", "statistic"),
+    [
+        (4, 0.05, -1),
+        (5, 0.05, 0),
+        (6, 0.05, 2),
+        (8, 0.025, 3),
+        (20, 0.05, 60),
+        (20, 0.004, 35),
+        (50, 0.005, 373),
+    ],
+)
+def test_critical_values_are_those_of_the_tables(pairs: int, alpha: float, statistic: int) -> None:
+    assert signed_rank_critical(pairs, alpha) == statistic
+
+
+@given(st.integers(1, 12), st.floats(1e-4, 0.5))
+def test_a_critical_value_is_the_last_one_within_alpha(pairs: int, alpha: float) -> None:
+    sums = [sum(ranks) for ranks in product(*((0, rank) for rank in range(1, pairs + 1)))]
+    found = signed_rank_critical(pairs, alpha)
+    within, next_within = (sum(one <= limit for one in sums) / 2**pairs for limit in (found, found + 1))
+    assert within <= alpha < next_within
+
+
+@pytest.mark.thorough
+def test_hundreds_of_pairs_agree_with_the_normal_approximation() -> None:
+    pairs = 300
+    mean, deviation = pairs * (pairs + 1) / 4, math.sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
+    assert signed_rank_critical(pairs, 0.01) == pytest.approx(
+        mean + deviation * NormalDist().inv_cdf(0.01), abs=60
+    )
+
+
+@pytest.mark.thorough
+@given(fine, st.floats(0.001, 0.5))
+def test_the_bounds_lie_beyond_zero_exactly_when_scipys_p_value_is_within_alpha(
+    differences: list[int], alpha: float
+) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    found = signed_rank_bounds(differences, alpha)
+    for side, beyond in (("less", found and found[1] < 0), ("greater", found and found[0] > 0)):
+        expected = stats.wilcoxon(differences, alternative=side, method="exact").pvalue
+        if abs(expected - alpha) > 1e-9:
+            assert bool(beyond) == (expected < alpha)
+
+
+@given(coarse, st.floats(0.001, 0.5))
+def test_with_ties_and_zeros_too_a_bound_lies_beyond_zero_no_more_often_than_it_says(
+    differences: list[float], alpha: float
+) -> None:
+    signings = list(product((1, -1), repeat=len(differences)))
+    flipped = [[s * abs(one) for s, one in zip(signs, differences, strict=True)] for signs in signings]
+    found = [signed_rank_bounds(one, alpha) for one in flipped]
+    assert sum(ends is not None and ends[1] < 0 for ends in found) / len(signings) <= alpha
+    assert sum(ends is not None and ends[0] > 0 for ends in found) / len(signings) <= alpha
+
+
+def test_the_estimate_is_what_one_computes_by_hand() -> None:
+    assert walsh_averages([1, 2, 10]) == [1, 1.5, 2, 5.5, 6, 10]
+    assert hodges_lehmann([1, 2, 10]) == 3.75
+    with pytest.raises(ValueError, match=r"^there is no estimate of no pairs$"):
+        hodges_lehmann([])
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=6, max_size=30), st.integers(-(10**6), 10**6))
+def test_estimate_and_interval_move_with_the_data_and_turn_with_their_sign(
+    differences: list[int], shift: int
+) -> None:
+    found = signed_rank_bounds(differences, 0.025)
+    assert found is not None
+    low, high = found
+    assert low <= hodges_lehmann(differences) <= high
+    assert signed_rank_bounds([one + shift for one in differences], 0.025) == (low + shift, high + shift)
+    assert signed_rank_bounds([-one for one in differences], 0.025) == (-high, -low)
+    assert hodges_lehmann([-one for one in differences]) == -hodges_lehmann(differences)
+
+
+@pytest.mark.parametrize(("pairs", "enough"), [(5, False), (6, True)])
+def test_five_pairs_are_too_few_for_an_interval_of_95_percent(pairs: int, enough: bool) -> None:
+    assert (signed_rank_bounds([1.0] * pairs, 0.025) is not None) == enough
+
+
+def test_the_interval_covers_the_centre_as_often_as_it_says() -> None:
+    random = Random(1)
+    covered = 0
+    for _ in range(1000):
+        low, high = signed_rank_bounds([random.gauss(3, 1) for _ in range(10)], 0.025) or (0.0, 0.0)
+        covered += low <= 3 <= high
+    assert 935 <= covered <= 965, "0.951 is exact for ten pairs"
+
+
+# Tests of the exact statistics of two samples, against scipy and each other.
+
+
+distinct = st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=14, unique=True)
+samples = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
+
+
+@pytest.mark.thorough
+@given(distinct, st.integers(1, 13), st.floats(0.001, 0.5))
+def test_a_drop_is_shown_exactly_when_scipys_p_value_is_within_alpha(
+    values: list[int], at: int, alpha: float
+) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    at = min(at, len(values) - 1)
+    base, other = values[:at], values[at:]
+    expected = stats.mannwhitneyu(other, base, alternative="less", method="exact").pvalue
+    if abs(expected - alpha) > 1e-9:
+        ends = unpaired_bounds(base, other, alpha)
+        assert (ends is not None and ends[1] < 0) == (expected < alpha)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "alpha", "statistic"),
+    [(5, 5, 0.025, 2), (10, 10, 0.025, 23), (3, 3, 0.05, 0), (3, 3, 0.01, -1)],
+)
+def test_critical_values_of_samples_are_those_of_the_tables(
+    m: int, n: int, alpha: float, statistic: int
+) -> None:
+    assert unpaired_critical(m, n, alpha) == statistic
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.025, 0.001])
+def test_of_many_values_the_approximation_takes_over_and_errs_on_the_safe_side(alpha: float) -> None:
+    ways = list(accumulate(_orders(31, 31)))
+    exact = bisect_right(ways, alpha * ways[-1]) - 1
+    assert 0 <= exact - unpaired_critical(31, 31, alpha) <= 5
+    assert 0 < unpaired_critical(1000, 1000, alpha) < 500_000
+
+
+@given(samples, samples)
+def test_ties_count_against_a_drop(base: list[int], other: list[int]) -> None:
+    ends = unpaired_bounds(base, other, 0.2)
+    lower = unpaired_bounds(base, [value - 0.5 for value in other], 0.2)
+    assert (ends is None) == (lower is None)
+    assert ends is None or lower is None or ends == (lower[0] + 0.5, lower[1] + 0.5)
+
+
+@given(samples, samples)
+def test_the_estimate_lies_within_its_interval_and_turns_with_the_samples(
+    base: list[int], other: list[int]
+) -> None:
+    found, turned = unpaired(base, other), unpaired(other, base)
+    assert found and turned and found.low <= found.estimate <= found.high
+    assert found.estimate == exp(median(all_differences(base, other)))
+    assert turned.estimate == pytest.approx(1 / found.estimate)
+    assert len(all_differences(base, other)) == len(base) * len(other)
+
+
+def test_the_bounds_leave_out_as_many_differences_at_either_end_as_the_tables_say() -> None:
+    powers = [2.0**n for n in range(10)]
+    found = all_differences(powers, powers)
+    assert unpaired_bounds(powers, powers, 0.025) == (found[23], found[-24])
+    assert unpaired(powers, powers) == (1.0, exp(found[23]), exp(found[-24]), 100)
+    assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.05) == (-2, 2)
+    assert unpaired_bounds([1, 2, 3], [1, 2, 3], 0.01) is None
+
+
+def test_four_values_each_are_just_enough_for_an_interval_of_95_percent() -> None:
+    assert unpaired([1, 2, 3, 4], [1, 2, 3, 4]) == (1.0, exp(-3), exp(3), 16)
+    assert unpaired([1, 2, 3], [1, 2, 3, 4]) == without_interval(exp(0.5))
+    assert unpaired([], [1.0]) is None
+
+
+@pytest.mark.parametrize(("alpha", "size"), [(0.05, 3), (0.01, 5), (0.0025, 6), (0.5, 1)])
+def test_the_number_of_values_that_are_needed_is_the_first_that_can_show_anything(
+    alpha: float, size: int
+) -> None:
+    assert needed(alpha) == size
+    assert unpaired_critical(size, size, alpha) >= 0
+    assert size == 1 or unpaired_critical(size - 1, size - 1, alpha) == -1
+
+
+# Least squares, held against SciPy's and NumPy's.
+
+
+@given(st.integers(1, 6), st.integers(1, 20), st.integers(0, 2**32))
+def test_it_finds_what_scipy_finds(width: int, more: int, seed: int) -> None:
+    from scipy import linalg  # every worker of the suite reads this file: it takes half a second
+
+    draw = Random(seed)
+    rows = [[draw.gauss(0, 1) for _ in range(width)] for _ in range(width + more)]
+    values = [draw.gauss(0, 1) for _ in rows]
+    found = fit(rows, values)
+    expected, _, rank, _ = linalg.lstsq(numpy.array(rows), numpy.array(values))
+    assert rank == width
+    assert found.degrees == more
+    assert found.coefficients == pytest.approx(list(expected), rel=1e-6, abs=1e-9)
+    left = numpy.array(values) - numpy.array(rows) @ expected
+    matrix = numpy.linalg.inv(numpy.array(rows).T @ numpy.array(rows))
+    errors = numpy.sqrt(numpy.diag(matrix) * (left @ left) / more)
+    assert found.errors == pytest.approx(list(errors), rel=1e-5, abs=1e-9)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=2), st.integers(0, 2**32))
+def test_what_has_no_noise_is_found_exactly(line: list[float], seed: int) -> None:
+    draw = Random(seed)
+    rows = [[1.0, draw.uniform(-1, 1)] for _ in range(6)]
+    found = fit(rows, [line[0] + line[1] * x for _, x in rows])
+    assert found.coefficients == pytest.approx(line, abs=1e-6)
+    assert found.errors == pytest.approx((0.0, 0.0), abs=1e-6)
+
+
+def test_columns_that_are_nearly_alike_cost_no_digits() -> None:
+    rows = [[1.0, 1.0 + 1e-6 * x] for x in range(8)]
+    found = fit(rows, [2.0 * a + 3.0 * b for a, b in rows])
+    assert found.coefficients == pytest.approx((2.0, 3.0), rel=1e-4)
+
+
+def test_as_many_rows_as_columns_leave_no_error_to_be_told() -> None:
+    found = fit([[1.0, 0.0], [1.0, 1.0]], [1.0, 3.0])
+    assert found.coefficients == pytest.approx((1.0, 2.0))
+    assert (found.degrees, found.errors) == (0, (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [[1.0, 2.0]],
+        [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]],
+        [[1.0, 0.0], [2.0, 0.0]],
+        [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]],
+    ],
+    ids=["nothing", "fewer rows", "twice the other", "nothing in it", "adds up to another"],
+)
+def test_what_is_not_determined_is_refused(rows: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"fewer rows|follows"):
+        fit(rows, [math.pi] * len(rows))
+
+
+# A trend over points.
+
+
+def exactly(points: Sequence[tuple[float, float]]) -> Any:
+    """Return what SciPy says of a trend."""
+    from scipy.stats import kendalltau
+
+    return kendalltau(*zip(*points, strict=True), method="exact")
+
+
+POINTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=3, max_size=12)
+
+
+@pytest.mark.thorough
+@given(
+    POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1)))
+)
+def test_a_trend_is_that_of_scipy(points: list[tuple[int, int]]) -> None:
+    found, known = trend(points), exactly(points)
+    assert found.tau == pytest.approx(known.statistic)
+    assert found.chance == pytest.approx(known.pvalue)
+
+
+def test_the_trend_of_many_hosts_is_near_the_exact_one() -> None:
+    random = Random(3)
+    points = [(float(place), place + random.gauss(0, 40)) for place in range(60)]
+    known = exactly(points)
+    assert trend(points).chance == pytest.approx(known.pvalue, rel=0.15)
+
+
+def test_ties_never_help_to_show_a_trend() -> None:
+    assert trend([(1, 1)] * 6).chance == 1.0
+    assert (
+        trend([(1, 5), (1, 4), (2, 3), (3, 2), (4, 1)]).chance
+        >= trend([(1, 5), (1.5, 4), (2, 3), (3, 2), (4, 1)]).chance
+    )

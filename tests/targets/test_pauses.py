@@ -1,0 +1,112 @@
+"""Pauses inside SQLite: where they are drawn, that they are made, and none where nobody asks."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sqlstress.options.pause_points import POINTS
+from sqlstress.targets.sqlite import pauses
+from sqlstress.targets.sqlite.connections import lacks
+
+ROOT = Path(__file__).parents[2]
+NATIVE = ROOT / "sqlstress" / "targets" / "native"
+IN_A_PROCESS = """
+import json, sys, time
+from pathlib import Path
+from random import Random
+from sqlstress.options.pause_points import POINTS
+from sqlstress.targets.sqlite import pauses
+from sqlstress.targets.sqlite.drivers import load_driver
+
+driver, file, journal = sys.argv[1:]
+
+def follow(point):
+    pauses.begin(driver, pauses.schedule(Random(1), {point: 1}, 2_000_000, 2_000_001))
+
+def paused(sql):
+    before, began = pauses.made(), time.perf_counter()
+    connection.rows(sql)
+    return pauses.made() - before, time.perf_counter() - began
+
+follow("none")
+connection = load_driver(driver).connect(Path(file), 1000, None)
+connection.rows(f"PRAGMA journal_mode={journal}")
+connection.rows("CREATE TABLE t (x)")
+found = {}
+for point in ("none", *POINTS):
+    follow(point)
+    found[point] = [*paused("INSERT INTO t VALUES (1)"), *paused("SELECT * FROM t")]
+print(json.dumps(found))
+"""
+
+pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
+
+
+def paused(tmp_path: Path, journal: str, driver: str = "sqlite3") -> dict[str, list[float]]:
+    """Return by point how often an INSERT paused, how long it took in seconds, and the same of a SELECT."""
+    words = [driver, str(tmp_path / "paused.db"), journal]
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_PROCESS, *words], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    found: dict[str, list[float]] = json.loads(done.stdout)
+    return found
+
+
+def test_points_are_those_of_the_shim_in_its_order() -> None:
+    listed = re.search(
+        r"enum \{\s*(PAUSE_OPEN.*?)PAUSE_POINTS", (NATIVE / "pauses.h").read_text("utf-8"), re.DOTALL
+    )
+    assert listed
+    names = re.findall(r"PAUSE_(\w+),", re.sub(r"/\*.*?\*/", "", listed[1]))
+    assert tuple(name.lower().replace("_", "-") for name in names) == POINTS
+
+
+@pytest.mark.parametrize(
+    ("driver", "journal", "writing", "reading"),
+    [
+        (
+            "sqlite3",
+            "wal",
+            {"write", "barrier", "shm-lock", "shm-unlock", "write-lock"},
+            {"barrier", "shm-lock", "shm-unlock"},
+        ),
+        (
+            "sqlite3",
+            "delete",
+            {"write", "lock", "unlock", "write-lock", "delete", "open"},
+            {"lock", "unlock"},
+        ),
+        ("apsw", "wal", {"write", "write-lock"}, {"shm-lock"}),
+    ],
+)
+def test_a_process_pauses_at_the_calls_that_are_named_and_nowhere_else(
+    tmp_path: Path, driver: str, journal: str, writing: set[str], reading: set[str]
+) -> None:
+    if driver == "apsw":
+        pytest.importorskip("apsw")
+    found = paused(tmp_path, journal, driver)
+    assert writing <= {point for point, (count, *_) in found.items() if count}
+    assert reading <= {point for point, (_, _, count, _) in found.items() if count}
+    assert not {"none", "truncate"} & {point for point, (count, *_) in found.items() if count}
+    assert {"write", "write-lock", "delete", "sync"}.isdisjoint(
+        point for point, (_, _, count, _) in found.items() if count
+    )
+    # On both sides of the call.
+    count, seconds = found["write-lock"][:2]
+    assert count >= 2 and seconds >= 0.002 * count
+
+
+def test_lengths_are_spread_between_the_shortest_and_the_longest() -> None:
+    words = pauses.schedule(Random(1), {"read": 5}, 1000, 1_000_000)
+    assert words[2 : 2 + 2 * len(POINTS)] == [5 * (point == "read") for point in POINTS for _ in range(2)]
+    lengths = sorted(words[2 + 2 * len(POINTS) :])
+    assert len(lengths) == words[1] == pauses.LENGTHS
+    assert lengths[0] >= 1000 and lengths[-1] <= 1_000_000
+    assert 10_000 < lengths[len(lengths) // 2] < 100_000

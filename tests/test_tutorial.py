@@ -1,0 +1,65 @@
+"""docs/tutorial.md: each command runs and ends as the page says, and the code is that of the example."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.brief import PROGRAM
+from tests.pages import ROOT, blocks, columns, have_one_form, shown, written_commands
+from tests.test_examples import EXAMPLES, run
+
+PAGE = ROOT / "docs" / "tutorial.md"
+SHOP = EXAMPLES / "shop"
+ENDS: dict[str, tuple[str, int]] = {
+    "sqlstress app examples/shop/load.py -c 4": ("--repeat 1 --duration 2s", 1),
+    "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --journal-mode delete --busy-timeout 5s --where": (
+        "--repeat 1",
+        0,
+    ),
+    "sqlstress app examples/shop/load_fixed.py -c 4": ("--repeat 1", 0),
+    "sqlstress ab app --a examples/shop/load.py --b examples/shop/load_fixed.py -c 4": (
+        "--duration 500ms --max-time 20s",
+        0,
+    ),
+    "python -m pytest examples/shop/test_shop.py": ("", 0),
+}
+"""What is added to a command, so that a test takes seconds, and the exit code."""
+INSTALLED = "python -m pip install . django pytest"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a folder with the examples."""
+    pytest.importorskip("django")
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_every_command_of_the_tutorial_is_run() -> None:
+    assert written_commands(PAGE) == [INSTALLED, *ENDS]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("command", ENDS)
+def test_a_command_of_the_tutorial_ends_as_it_says_and_prints_what_is_shown(
+    command: str, checkout: Path
+) -> None:
+    added, expected = ENDS[command]
+    program, *words = shlex.split(f"{command} {added}")
+    module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
+    printed = run([*module, *words], checkout, expected).stdout
+    (output,) = (text for page, text in shown(command) if page == PAGE.name)
+    assert len(columns(output)) == len(columns(printed))
+    assert all(map(have_one_form, columns(output), columns(printed)))
+    if expected:
+        assert "SQLITE_BUSY" in printed
+
+
+def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in sorted(SHOP.rglob("*.py")))
+    shown_code = [text for language, text in blocks(PAGE) if language == "python"]
+    assert shown_code and [text for text in shown_code if text not in code] == []

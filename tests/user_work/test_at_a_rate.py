@@ -1,0 +1,107 @@
+"""The user's own work at a rate, with real processes and a real lock: what a closed loop hides."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.errors import UsageError
+from sqlstress.plan import cases_of
+from sqlstress.report import Trial
+from sqlstress.report.case import Case
+from tests.experiments.holding import measured, slow
+from tests.experiments.sql.databases import case_of
+from tests.rows import mostly_thorough
+
+EVEN: dict[str, Any] = {
+    "arrival": "even",
+    "concurrency": 2,
+    "duration": "1200ms",
+    "warmup": "200ms",
+    "repeat": 1,
+    "seed": 3,
+}
+APP = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def made(path):
+    c = sqlite3.connect(path)
+    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+
+@connect
+def opened(path):
+    return sqlite3.connect(path, timeout=30, isolation_level=None)
+
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+"""
+
+
+def sql(folder: Path, rate: int) -> Case:
+    pay = "BEGIN IMMEDIATE; UPDATE account SET balance = balance - 1 WHERE id = 1; COMMIT;"
+    return case_of(folder, {"pay.sql": pay}, rate=rate, **EVEN)
+
+
+def app(folder: Path, rate: int) -> Case:
+    (folder / "own.py").write_text(APP, encoding="utf-8")
+    return cases_of({"file": str(folder / "own.py"), "rate": rate, **EVEN}, "app")[0]
+
+
+def commands(folder: Path, rate: int) -> Case:
+    if not shutil.which("sqlite3"):
+        pytest.skip("there is no sqlite3 shell here")
+    (folder / "setup.sql").write_text("CREATE TABLE t (x); INSERT INTO t VALUES (0);", encoding="utf-8")
+    words = ["sqlite3", "-cmd", ".timeout 30000", "{db}", "UPDATE t SET x = x + 1"]
+    data = {"setup": str(folder / "setup.sql"), "command": words, "alone": True}
+    return cases_of({**data, "rate": rate, **EVEN}, "exec")[0]
+
+
+ATTEMPTS = 4
+ROWS = [(sql, 200), (app, 200), (commands, 40)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("made", "rate"), mostly_thorough(ROWS, [(sql, 200)]))
+def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(
+    tmp_path: Path, made: Callable[[Path, int], Case], rate: int
+) -> None:
+    # A busy machine may let the lock be taken so late that the window ends before: then it is another time.
+    trials = (measured(made(tmp_path, rate), tmp_path) for _ in range(ATTEMPTS))
+    assert any(shows_those_who_came(trial, rate) for trial in trials)
+
+
+def shows_those_who_came(trial: Trial, rate: int) -> bool:
+    """Return whether all who came while the lock was held seem slow, and by the time from their begin few."""
+    assert trial.error is None and trial.verdict.status == "ok"
+    assert trial.arrived and trial.arrived.due == round(1.2 * rate)
+    (service,) = trial.latency.values()
+    # Of those who came while it was held, those of the last tenth of a second waited less than that.
+    came = 0.4 * rate
+    waited = slow(trial.arrived.whole)
+    # From their begin only those that were under way, and what the machine delays.
+    return waited >= 0.9 * came and waited - slow(service) >= 0.5 * came
+
+
+def test_what_means_something_at_a_rate_only_is_refused_without_one() -> None:
+    for command, given in (("sql", {"builtin": ["bank"]}), ("exec", {"command": [sys.executable]})):
+        with pytest.raises(UsageError, match="--arrival needs an open loop"):
+            cases_of({**given, "arrival": "even"}, command)
+        with pytest.raises(UsageError, match="--rate needs a window"):
+            cases_of({**given, "rate": 5, "ops": 5}, command)
+
+
+def test_a_list_of_rates_is_a_case_for_each_at_every_number_of_processes() -> None:
+    cases = cases_of({"builtin": ["bank"], "rate": "50,100", "concurrency": "1,2", "ledger": True}, "sql")
+    found = [(case.spec.ledger, case.concurrency, case.arrivals and case.arrivals.rate) for case in cases]
+    assert found == [
+        (ledger, count, rate) for ledger in (False, True) for count in (1, 2) for rate in (50, 100)
+    ]

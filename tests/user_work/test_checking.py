@@ -1,0 +1,168 @@
+"""Checks: what breaks one is told with its first rows, and none takes for ever."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sqlstress.engine.loop import Window
+from sqlstress.plan import cases_of
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
+from sqlstress.targets.sqlite.place import SqlitePlace, SqliteReader
+from sqlstress.user_work.checks import Board, Broken, Checker, Checks, Unchecked, fewer, shared_words
+from sqlstress.user_work.options import Invariant
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.fixture(params=["sqlite3", "apsw"])
+def driver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
+    with closing(load_driver(driver).connect(tmp_path / "kv.db", 1000, None)) as connection:
+        connection.rows("CREATE TABLE t (x)")
+        connection.rows("INSERT INTO t VALUES (1), (2), (3), (4)")
+        yield connection
+
+
+def broken(
+    driver: str, connection: Connection, *invariants: Invariant, timeout_s: float = 5.0
+) -> list[Broken]:
+    return list(Checks(invariants, timeout_s).broken(SqliteReader(driver, connection)))
+
+
+def test_a_query_without_rows_holds_and_one_with_rows_is_shown(driver: str, connection: Connection) -> None:
+    holds = Invariant("few", "c.sql:1", "SELECT x FROM t WHERE x > 9")
+    breaks = Invariant("small", "c.sql:2", "SELECT x, 'a' FROM t WHERE x > 0")
+    assert broken(driver, connection, holds, breaks) == [
+        Broken("small", 4, ("(1, 'a')", "(2, 'a')", "(3, 'a')"))
+    ]
+    assert not connection.in_transaction()
+
+
+def test_a_function_that_raises_breaks_with_its_words(
+    driver: str, connection: Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "c.py").write_text(
+        "def holds(query): assert query('SELECT sum(x) FROM t WHERE x > ?', [0]) == [(10,)]\n"
+        "def breaks(query): assert query('SELECT 1') == [], 'there is one'\n"
+        "def raises(query): {}['a']\n"
+    )
+    where = str(tmp_path / "c.py")
+    functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
+    assert broken(driver, connection, *functions) == [
+        Broken("breaks", 1, ("there is one",)),
+        Broken("raises", 1, ("KeyError: 'a'",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        (ENDLESS, r"the check money \(c.sql:1\) took longer than 0.05 s"),
+        ("SELECT * FROM gone", "failed to run: .*no such table: gone"),
+        ("PRAGMA user_version; DELETE FROM t", "failed to run"),
+    ],
+)
+def test_a_check_that_says_nothing_is_told(driver: str, connection: Connection, sql: str, text: str) -> None:
+    with pytest.raises(Unchecked, match=text):
+        broken(driver, connection, Invariant("money", "c.sql:1", sql), timeout_s=0.05)
+    assert not connection.in_transaction()
+    assert connection.rows("SELECT count(*) FROM t") == [(4,)]
+
+
+UNLOADABLE = ("def money(:", "1 / 0", "import sys; sys.exit(3)", "other = 1")
+IDLE = ("async def money(query): 1 / 0", "def money(query): yield 1 / 0", "money = 3")
+
+
+@pytest.mark.parametrize("text", (*UNLOADABLE, *IDLE))
+def test_a_function_that_can_not_look_is_told(text: str, tmp_path: Path) -> None:
+    (tmp_path / "c.py").write_text(text)
+    problem = "cannot load" if text in UNLOADABLE else "checks nothing"
+    with pytest.raises(Unchecked, match=problem):
+        Checks([Invariant("money", f"{tmp_path / 'c.py'}:money")], 5.0)
+
+
+def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothing(
+    driver: str, connection: Connection, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.py"
+    file.write_text("import sys, time\ndef slow(query): time.sleep(0.3)\ndef leaves(query): sys.exit(3)")
+    slow = Invariant("slow", f"{file}:slow")
+    with pytest.raises(Unchecked, match=r"slow .* took longer than 0\.1 s"):
+        broken(driver, connection, slow, timeout_s=0.1)
+    assert not broken(driver, connection, slow, timeout_s=60.0)
+    with pytest.raises(Unchecked, match=r"leaves .* ends its process\. Raise AssertionError instead"):
+        broken(driver, connection, Invariant("leaves", f"{file}:leaves"))
+
+
+def checker_of(folder: Path) -> tuple[Checker, SqlitePlace, Any]:
+    """Return a checker of one query that holds, its place, and the words of its board."""
+    case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
+    held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
+    case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
+    place, words = SqlitePlace(case, folder), shared_words()
+    return Checker(case, place, (words,)), place, words
+
+
+def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
+    checker, place, words = checker_of(tmp_path)
+    with closing(sqlite3.connect(place.paths[0])) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (x)")
+        rounds = iter([False, True])
+        checker.run(Window(0, 0, 0), lambda: next(rounds, True))
+        assert (seen := Board(words).read()) and seen["rounds"] == 1 and not seen["broken"]
+    # Only the last connection that is closed checkpoints the WAL and removes it.
+    assert not Path(f"{place.paths[0]}-wal").exists()
+    checker.close()
+
+
+@pytest.mark.parametrize("refused", [4, 5])
+def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    checker, place, words = checker_of(tmp_path)
+    sqlite3.connect(place.paths[0]).close()
+    opened = place.reader
+    asked: list[None] = []
+
+    def reader() -> SqliteReader:
+        asked.append(None)
+        if len(asked) <= refused:
+            raise sqlite3.OperationalError("database is locked")
+        return opened()
+
+    def ended() -> bool:
+        seen = Board(words).read()
+        return bool(seen and seen["rounds"])
+
+    monkeypatch.setattr(place, "reader", reader)
+    if refused < 5:
+        checker.run(Window(0, 0, 0), ended)
+        assert len(asked) == refused + 1
+    else:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            checker.run(Window(0, 0, 0), ended)
+
+
+def test_what_is_broken_is_told_where_there_is_no_room_for_all_its_examples() -> None:
+    for count, length in ((2, 10), (60, 10), (60, 3_000)):
+        broken = [Broken(f"{number:{length}}", 3, ("€" * 160,) * 3) for number in range(count)]
+        board = Board(shared_words())
+        board.write({"broken": []})
+        assert any(board.write({"broken": one}) for one in fewer(broken))
+        shown = board.read()["broken"]
+        assert shown and shown[0].rows == 3
+        assert len(shown) == (count if length == 10 else 1)
+    *_, least = fewer([Broken("€" * 100_000, 3, ("€" * 100_000,))])
+    assert Board(shared_words()).write({"broken": least})

@@ -1,0 +1,178 @@
+"""Where statements begin and end, and what stands in them."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import UsageError
+from sqlstress.options.sql_text import POSTGRES, SQLITE, Dialect
+from sqlstress.user_work.statements import Place, place_of, split
+
+TRIGGER = """CREATE TRIGGER t AFTER INSERT ON a BEGIN
+  INSERT INTO b SELECT CASE new.x WHEN 1 THEN 'end;' ELSE 'x' END;
+  DELETE FROM b WHERE x = ';';
+END"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        (" ; ;\n-- nothing;\n/* ; */", []),
+        ("SELECT ';'; SELECT 2", ["SELECT ';'", "SELECT 2"]),
+        ("SELECT 'it''s;'; SELECT 2", ["SELECT 'it''s;'", "SELECT 2"]),
+        ('SELECT ";", `;`, [;] ; SELECT 2', ['SELECT ";", `;`, [;]', "SELECT 2"]),
+        ("SELECT 1 -- ;\n; SELECT /* ; */ 2", ["SELECT 1", "SELECT /* ; */ 2"]),
+        (f"{TRIGGER}; SELECT 1", [TRIGGER, "SELECT 1"]),
+        (f"CREATE TEMP {TRIGGER[7:]};SELECT 1;", [f"CREATE TEMP {TRIGGER[7:]}", "SELECT 1"]),
+        ("CREATE TABLE trigger_(x); BEGIN; END;", ["CREATE TABLE trigger_(x)", "BEGIN", "END"]),
+        ("SELECT 1 /* never closed ; ", ["SELECT 1"]),
+    ],
+)
+def test_a_text_is_split_where_statements_end(text: str, expected: list[str]) -> None:
+    assert [one.text for one in split("x.sql", text)] == expected
+
+
+@pytest.mark.parametrize(("text", "where"), [("SELECT 'a", "x.sql:1:8"), ('SELECT 1;\n  "a;', "x.sql:2:3")])
+def test_a_string_that_is_never_closed_is_told_where_it_is_opened(text: str, where: str) -> None:
+    with pytest.raises(UsageError, match=f"^{where}: . opens here and is never closed"):
+        list(split("x.sql", text))
+
+
+@given(st.text("'\";-/*\n ab[`]", max_size=60))
+def test_what_sqlite_takes_for_complete_is_split_to_its_end(text: str) -> None:
+    """SQLite's own judge of completeness agrees with each statement, however it is quoted."""
+    try:
+        found = list(split("x.sql", text))
+    except UsageError:
+        return
+    for one in found:
+        assert text[one.start :].startswith(one.text)
+        if text[one.end - 1] == ";" and one.end > one.start + len(one.text):
+            assert sqlite3.complete_statement(text[one.start : one.end])
+
+
+def test_a_dump_of_a_database_is_taken_apart_as_sqlite_wrote_it() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript(f"CREATE TABLE a(x); CREATE TABLE b(x); {TRIGGER};")
+        connection.execute("INSERT INTO a VALUES ('a;b''c')")
+        dump = list(connection.iterdump())
+    assert [f"{one.text};" for one in split("dump.sql", "\n".join(dump))] == dump
+
+
+def test_words_parameters_and_comments_are_seen() -> None:
+    (one,) = split("x.sql", "-- money\nUPDATE a SET x = x + :d WHERE id = $id AND y = ':no' -- :no")
+    assert one.words[:3] == ("update", "a", "set") and one.comment == "money"
+    assert [token.text for token in one.parameters] == [":d", "$id"]
+    assert not one.reads
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("SELECT 1", True),
+        ("with a as (select 1) select * from a", True),
+        ("WITH a AS (SELECT 1) DELETE FROM b", False),
+        ("WITH a AS (SELECT 1) SELECT replace(b, 1, 2) FROM a", True),
+        ("WITH a AS (SELECT 1) REPLACE INTO b SELECT * FROM a", False),
+        ("VALUES (1)", True),
+        ("REPLACE INTO a VALUES (1)", False),
+    ],
+)
+def test_what_only_reads_is_told_from_what_writes(sql: str, reads: bool) -> None:
+    (one,) = split("x.sql", sql)
+    assert one.reads is reads
+
+
+def test_a_place_counts_from_one() -> None:
+    assert str(place_of("a", "x\nyz", 3)) == "a:2:2" and str(place_of("a", "", 0)) == "a:1:1"
+
+
+FUNCTION = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN a; RETURN NEW; END $$"
+ATOMIC = "CREATE FUNCTION g() RETURNS int BEGIN ATOMIC SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 3; END"
+FIRES = "CREATE TRIGGER t BEFORE UPDATE ON a FOR EACH ROW EXECUTE FUNCTION f()"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{FUNCTION}; {FIRES}; SELECT 1;", [FUNCTION, FIRES, "SELECT 1"]),
+        (f"{ATOMIC}; SELECT 1", [ATOMIC, "SELECT 1"]),
+        ("CREATE TABLE atomic (atomic int); SELECT 1", ["CREATE TABLE atomic (atomic int)", "SELECT 1"]),
+        (r"SELECT E'\';', '\'; SELECT 2", [r"SELECT E'\';', '\'", "SELECT 2"]),
+        ("SELECT /* ; /* ; */ ; */ 1; SELECT 2", ["SELECT /* ; /* ; */ ; */ 1", "SELECT 2"]),
+        ("SELECT a[1]; SELECT `b`;", ["SELECT a[1]", "SELECT `b`"]),
+    ],
+)
+def test_a_text_for_a_server_is_split_where_it_ends_statements(text: str, expected: list[str]) -> None:
+    assert [one.text for one in split("x.sql", text, dialect=POSTGRES)] == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "begins", "ends"),
+    [("START TRANSACTION", True, False), ("ABORT", False, True), ("ROLLBACK TO SAVEPOINT a", False, False)],
+)
+def test_a_server_begins_and_ends_transactions_in_other_words_too(sql: str, begins: bool, ends: bool) -> None:
+    (one,) = split("x.sql", sql, dialect=POSTGRES)
+    assert (one.begins, one.ends) == (begins, ends)
+
+
+# What would stay on somebody's server, or is another database's SQL, is refused; nothing else is.
+
+
+REFUSED = [
+    ("BEGIN IMMEDIATE", "BEGIN IMMEDIATE is SQLite's: write BEGIN, and SELECT ... FOR UPDATE"),
+    ("PRAGMA user_version", "PRAGMA is SQLite's"),
+    ("COPY t FROM stdin", "use INSERT"),
+    ("CREATE ROLE me", "CREATE ROLE would stay on the server"),
+    ("create extension x", "CREATE EXTENSION would stay"),
+    ("CREATE TABLE public.t (x int)", "what another schema holds is not changed"),
+    ('DROP TABLE IF EXISTS "a b"."c"', "what another schema holds"),
+    ("INSERT INTO theirs.t VALUES (1)", "what another schema holds"),
+    ("UPDATE ONLY theirs . t SET x = 1", "what another schema holds"),
+    ("DELETE FROM theirs.t", "what another schema holds"),
+    ("SET search_path = public", "it lets names be looked for elsewhere"),
+    ("SET LOCAL search_path TO public", "looked for elsewhere"),
+    ("SET SCHEMA 'public'", "looked for elsewhere"),
+    ("RESET ALL", "looked for elsewhere"),
+    ("DISCARD ALL", "looked for elsewhere"),
+    ("SELECT pg_catalog.set_config('search_path', '', false)", "looked for elsewhere"),
+]
+TAKEN = [
+    "BEGIN ISOLATION LEVEL SERIALIZABLE",
+    "CREATE TABLE t (x pg_catalog.int4 DEFAULT 1.5)",
+    "CREATE TABLE t AS SELECT a.x FROM a",
+    "CREATE VIEW v AS SELECT a.x FROM public.a",
+    "CREATE TABLE role (schema text)",
+    "CREATE FUNCTION f() RETURNS int SET search_path = x LANGUAGE sql AS $$ SELECT 1 $$",
+    "UPDATE t SET x = u.x FROM u WHERE t.i = u.i",
+    "INSERT INTO t SELECT u.x FROM u",
+    "DELETE FROM t USING u WHERE t.i = u.i",
+    "SET LOCAL statement_timeout = 5",
+    "SELECT * FROM theirs.t",
+    "COMMENT ON TABLE t IS 'a.b'",
+]
+
+
+def tried(sql: str, dialect: Dialect = POSTGRES) -> None:
+    (one,) = split("x.sql", f"\n {sql};", dialect=dialect)
+    assert one.place == Place("x.sql", 2, 2)
+
+
+@pytest.mark.parametrize(("sql", "text"), REFUSED, ids=[sql for sql, _ in REFUSED])
+def test_what_can_not_be_run_at_a_server_is_told_with_its_place(sql: str, text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        tried(sql)
+    assert str(raised.value).startswith("x.sql:2:2: ") and text in str(raised.value)
+
+
+def test_what_stays_in_our_schema_is_taken_and_files_are_the_users_own_to_change() -> None:
+    for sql in TAKEN:
+        tried(sql)
+    for sql in ("BEGIN IMMEDIATE", "PRAGMA user_version", "DROP TABLE main.t"):
+        tried(sql, SQLITE)
