@@ -9,7 +9,6 @@ import pytest
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import read
 from sqlstress.show.blocks import AT_FIRST, conclusions
-from sqlstress.show.phrases import phrases
 from sqlstress.show.text import BRIEF, coloured, report_text
 from tests.example_report import assert_golden, example_report
 from tests.render.test_text import VARIANTS
@@ -19,12 +18,8 @@ MOST_LINES = 28
 """With a warning of two lines."""
 
 
-def finding(code: str) -> Finding:
-    return Finding(code, **phrases()[code].sample)
-
-
 def shown_at_first(*codes: str) -> int:
-    block = conclusions([finding(code) for code in codes])
+    block = conclusions(list(map(Finding, codes)))
     assert block.first is not None
     assert len(block.later) == len(codes) - block.first
     return block.first
@@ -39,7 +34,7 @@ def test_three_conclusions_come_first_and_none_that_is_aside() -> None:
 def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
     grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "case-incomplete", "proof-unknown")
     assert shown_at_first("best", *grave) == len(grave)
-    wrong = conclusions([finding("best"), finding("data-wrong")]).texts
+    wrong = conclusions([Finding("best"), Finding("data-wrong")]).texts
     assert wrong[0].startswith("FAILED")
 
 
