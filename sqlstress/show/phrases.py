@@ -181,8 +181,8 @@ SAMPLE: Mapping[str, str] = {
     "name": "last writes", "problems": "2", "checked": "500", "example": "key 7 has no value",
     "reason": "the disk is full", "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds",
     "count": "12", "cases": "12", "passes": "5", "repeat": "5", "planned": "24", "rate": "2,000",
-    "unit": "transactions", "ratio": "2.9 to 3.4", "enough": "25", "server": "db.example:5432", "timeout": "5s",
-    "noise": "5 passes are too noisy",
+    "unit": "transactions", "ratio": "2.9 to 3.4", "enough": "25",
+    "server": "db.example:5432", "timeout": "5s", "noise": "5 passes are too noisy",
 }  # fmt: skip
 """Facts with which a phrase is read, by name; of another one its name is read."""
 _RATIO = Ratio(3.1, 2.9, 3.4, 5)
