@@ -113,25 +113,6 @@ def test_a_promise_that_not_even_one_a_second_holds_is_a_whole_answer(windows: W
     assert "Does not hold 1/s: p99 within 0.02ms in none of 6 windows." in found.out
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "Error: no latency promise. Give --p99 10ms, or --p50, --p999 or --max."),
-        (("--p99", "10"), "Error: --p99: 10 needs a unit: write 10ms or 10s."),
-        (
-            ("--p99", "10ms", "-c", "1-4"),
-            "Error: limit finds a single rate",
-        ),
-        (("--p99", "10ms", "--rate", "5"), "Error: No such option"),
-        (("--p99", "10ms", "--read-ratio", "2"), "Error: --read-ratio"),
-    ],
-)
-def test_what_cannot_be_searched_for_is_said_in_a_line(options: tuple[str, ...], said: str, cli: Cli) -> None:
-    found = cli(*OPTIONS, *options)
-    assert found.code == 2
-    assert found.lines[0].startswith(said)
-
-
 @pytest.mark.thorough
 def test_a_real_search_comes_to_an_end_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     options = ("--duration", "150ms", "--warmup", "50ms", "--key-space", "200", "-c", "2", "--max-time", "2s")
