@@ -281,27 +281,6 @@ def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--target=dry",), "dry"),
-        (("--target=postgres", "--database=app.db"), "--database is not supported by postgres"),
-        (("--target=sqlite,postgres", "--database=app.db"), "--database is not supported by postgres"),
-        (("--dsn=postgresql:///x",), "--dsn needs a server. Add --target postgres"),
-        (("--isolation=serializable",), "--isolation needs a server. Add --target postgres"),
-        (("--target=postgres", "--dsn=postgresql://me:s3cr3t@db.example.org/x"), "may be another machine"),
-    ],
-)
-@pytest.mark.parametrize("words", [("app",), ("exec", "--")], ids=["app", "exec"])
-def test_what_can_not_be_is_refused_in_a_line(
-    cli: Cli, words: tuple[str, ...], options: tuple[str, ...], told: str
-) -> None:
-    Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
-    what = ("own.py",) if words == ("app",) else (*words[1:], sys.executable)
-    said = cli(words[0], *options, *what)
-    assert said.code == 2 and told in said.err and "s3cr3t" not in said.err
-
-
 WITHOUT = (
     "import sys; sys.modules['psycopg'] = None; from sqlstress.cli.run_command import run; sys.exit(run({}))"
 )
