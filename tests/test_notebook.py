@@ -13,7 +13,7 @@ from sqlstress import Report
 from sqlstress.report import Report as Document
 from sqlstress.show.blocks import AT_FIRST
 from sqlstress.show.csv_file import case_rows
-from sqlstress.show.page.document import report_fragment
+from sqlstress.show.page.html_file import report_fragment
 from tests.ab_report import ab_report
 from tests.crash_report import crash_report
 from tests.cycles_report import cycles_report

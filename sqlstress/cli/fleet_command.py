@@ -9,8 +9,8 @@ import click
 
 from sqlstress.analysis.fleet import Fleet, LeftOut, gathered
 from sqlstress.analysis.fleet_hosts import Host, host_of
+from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import GroupedCommand, details_option, output_option
-from sqlstress.cli.group import short_names
 from sqlstress.cli.outputs import complain, parse_outputs, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read

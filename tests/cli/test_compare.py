@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.differences import LETTERS
-from sqlstress.cli.group import short_names
+from sqlstress.cli.commands import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
 from tests.engine.processes import environment

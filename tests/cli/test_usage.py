@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.cli.group import summaries
+from sqlstress.cli.commands import summaries
 from tests.cli.conftest import Cli, FakeSession, Said
 from tests.commands import MEASURING, by_name
 

@@ -14,7 +14,7 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.report import Report
 from sqlstress.show.at_a_rate import plots
 from sqlstress.show.csv_file import report_csv
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.phrases import phrase
 from sqlstress.show.text import comparison_text
 from tests.example_report import example_report

@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.report import Report
 from sqlstress.report.case import Server
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from tests.display.test_side_by_side import compared
 from tests.example_report import example_report

@@ -9,7 +9,7 @@ from io import StringIO
 from sqlstress.report import Report, SqliteBuild, from_json, to_json
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from sqlstress.target import LAST_LOST
 from tests.analysis.hand_made import NOISE

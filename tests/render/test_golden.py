@@ -15,7 +15,7 @@ from sqlstress.show.doctor_view import doctor_text
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import comparison_markdown, fleet_markdown, report_markdown
-from sqlstress.show.page.document import report_html, script
+from sqlstress.show.page.html_file import report_html, script
 from sqlstress.show.text import comparison_text, fleet_text, report_text
 from sqlstress.show.trackers import bencher_json, latency_json, throughput_json
 from tests.ab_report import ab_report, around

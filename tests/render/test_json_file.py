@@ -12,7 +12,7 @@ import pytest
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, from_json
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.show import json_file
 from sqlstress.show.json_file import report_json
 from sqlstress.show.phrases import phrase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from sqlstress.report import Report
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from tests.drawing import examples
 from tests.render.ci.test_github import kinds
 from tests.render.ci.test_junit import check_rules

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sqlstress.report import Report, read
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from tests.ab_report import ab_report, around
 from tests.browser import Page, find_chromium, running
 from tests.cycles_report import cycles_report

@@ -20,7 +20,7 @@ import sqlstress.show.page as page_room
 from benchmarks.publications.__main__ import FOLDER as PUBLISHED
 from benchmarks.publications.__main__ import REPORTS
 from sqlstress.report import read
-from sqlstress.show.page.document import SCRIPTS, report_html, script
+from sqlstress.show.page.html_file import SCRIPTS, report_html, script
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import example_report, failed_report
@@ -380,7 +380,7 @@ def check_markup(page: str) -> None:
 def test_a_page_is_written_without_sqlite_and_with_no_file_of_the_script_left_out() -> None:
     assert sorted(SCRIPTS) == sorted(path.name for path in FOLDER.glob("*.js"))
     code = (
-        "import sys, sqlstress.cli.reports, sqlstress.cli.outputs, sqlstress.show.page.document as page\n"
+        "import sys, sqlstress.cli.reports, sqlstress.cli.outputs, sqlstress.show.page.html_file as page\n"
         "assert not any(name in sys.modules for name in ('sqlite3', 'apsw', 'sqlstress.engine'))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ import pytest
 from sqlstress.analysis.fleet import Fleet, LeftOut, gathered
 from sqlstress.analysis.fleet_hosts import host_of
 from sqlstress.show.json_file import fleet_json
-from sqlstress.show.page.document import fleet_html
+from sqlstress.show.page.html_file import fleet_html
 from sqlstress.show.text import WIDTH, fleet_text
 from tests.fleet_reports import fleet_of, four_hosts, host_report
 

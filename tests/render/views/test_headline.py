@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sqlstress.show.blocks import Block, Bullets, Lines, Paragraph, Verdict
-from sqlstress.show.views import LONGEST, Section, headline
+from sqlstress.show.sections import LONGEST, Section, headline
 
 BEST = Bullets(("Best: 1.2 million a second. Try more.", "Starvation at 8."))
 

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 from sqlstress.report import LimitSearch, Promise, from_json, to_json
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import workflow_commands
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.study_view import limit_plots
 from sqlstress.show.text import report_text
 from tests.example_report import example_report

@@ -37,7 +37,7 @@ OTHERS = {
     ),
     "limit": ("sqlstress.cli.studies:limit", "Find the highest rate that keeps a latency promise."),
     "check": ("sqlstress.cli.studies:check", "Check a saved report against its baseline: pass or fail."),
-    "run": ("sqlstress.cli.group:measure_plan", "Measure the cases of a plan, a TOML file."),
+    "run": ("sqlstress.cli.commands:measure_plan", "Measure the cases of a plan, a TOML file."),
     "compare": ("sqlstress.cli.reports:compare", "Compare saved reports side by side."),
     "fleet": (
         "sqlstress.cli.fleet_command:fleet",

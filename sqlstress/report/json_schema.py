@@ -1,6 +1,6 @@
 """The JSON Schema of a saved report, generated from the types that it is read into.
 
-`python -m sqlstress.report.schema` writes report.schema.json, which ships with the package: the
+`python -m sqlstress.report.json_schema` writes report.schema.json, which ships with the package: the
 descriptions come from the source, and an installed program may have none.
 """
 

@@ -35,9 +35,9 @@ from sqlstress.show.page.markup import WARNING, data, element, said, sentence, t
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
 from sqlstress.show.plots import name as plot_name
+from sqlstress.show.sections import Section, headline, headline_beside, report_sections, title_of
 from sqlstress.show.shown import Tile
 from sqlstress.show.study_view import ab_plots, limit_plots
-from sqlstress.show.views import Section, headline, headline_beside, report_sections, title_of
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
 
