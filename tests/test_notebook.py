@@ -22,7 +22,7 @@ from tests.example_methods import methods_report
 from tests.example_report import example_report, failed_report
 from tests.limit_report import limit_report
 from tests.rate_report import rate_report
-from tests.render.variants import EXAMPLE, each_trial, troubled_report, with_one
+from tests.show.variants import EXAMPLE, each_trial, troubled_report, with_one
 from tests.unknown_report import unknown_report
 
 REPORTS: dict[str, Callable[[], Document]] = {

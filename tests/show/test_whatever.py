@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from sqlstress.report import Report
 from sqlstress.show.page.html_file import report_html
 from tests.drawing import examples
-from tests.render.ci.test_github import kinds
-from tests.render.ci.test_junit import check_rules
-from tests.render.ci.test_names import check_names
-from tests.render.ci.test_trackers import WRITERS, parsed
-from tests.render.page.test_document import check_markup
-from tests.render.test_csvfile import check_numbers
-from tests.render.test_markdown import check_no_markup, check_tables
-from tests.render.test_text import check_lines
+from tests.show.page.test_html_file import check_markup
+from tests.show.test_csv_file import check_numbers
+from tests.show.test_github import kinds
+from tests.show.test_junit import check_rules
+from tests.show.test_markdown import check_no_markup, check_tables
+from tests.show.test_text import check_lines
+from tests.show.test_trackers import WRITERS, check_names, parsed
 from tests.strategies import reports
 
 CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)

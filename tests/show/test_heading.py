@@ -14,7 +14,7 @@ from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
 from sqlstress.show import heading
 from sqlstress.show.text import report_text
-from tests.render.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_case, with_one
+from tests.show.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_case, with_one
 
 
 def described(report: Report) -> str:

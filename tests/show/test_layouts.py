@@ -10,10 +10,10 @@ from sqlstress.report import Report
 from sqlstress.report.case import Server
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
-from tests.display.test_side_by_side import compared
 from tests.example_report import example_report
 from tests.experiments.sql.test_shown import HELD
 from tests.experiments.sql.test_shown import run as of_scripts
+from tests.show.test_side_by_side import compared
 
 EXAMPLE = example_report()
 

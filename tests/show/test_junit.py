@@ -13,8 +13,8 @@ from sqlstress.report import Report
 from sqlstress.show.junit import report_junit
 from tests.ab_report import ab_report, around
 from tests.example_report import failed_report
-from tests.render.hostile import hostile_report
-from tests.render.variants import EXAMPLE
+from tests.show.hostile import hostile_report
+from tests.show.variants import EXAMPLE
 
 ALLOWED = {
     "testsuites": ({"name", "tests", "failures", "errors", "time"}, {"testsuite"}),

@@ -9,7 +9,7 @@ import pytest
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.show.doctor_view import doctor_text
 from tests.example_report import example_report
-from tests.render.variants import UNKNOWN
+from tests.show.variants import UNKNOWN
 
 EXAMPLE = example_report().environment
 NOTE = Warning("few-cores", "A note that is long enough to be wrapped, " * 3 + "with its end.")

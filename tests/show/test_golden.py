@@ -19,16 +19,16 @@ from sqlstress.show.page.html_file import report_html, script
 from sqlstress.show.text import comparison_text, fleet_text, report_text
 from sqlstress.show.trackers import bencher_json, latency_json, throughput_json
 from tests.ab_report import ab_report, around
-from tests.display.test_side_by_side import compared
 from tests.example_keys import keys_report
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.limit_report import limit_report
 from tests.rate_report import rate_report
-from tests.render import variants
-from tests.render.page.test_document import hashed
-from tests.render.test_doctor import SERIOUS
-from tests.render.views.test_comparison import VARIANTS
-from tests.render.views.test_fleet import troubled
+from tests.show import variants
+from tests.show.page.test_html_file import hashed
+from tests.show.test_comparison_view import VARIANTS
+from tests.show.test_doctor_view import SERIOUS
+from tests.show.test_fleet_view import troubled
+from tests.show.test_side_by_side import compared
 
 PAGE = Path(page_room.__file__).parent
 REPORTS: dict[str, Callable[[], Report]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.report import Check, Report, Run, Trial, Verdict, Warning
 from sqlstress.statistics.series import WAL_SIZE, Series
-from tests.render.variants import EXAMPLE, each_run
+from tests.show.variants import EXAMPLE, each_run
 
 HUGE = "<b>" + "A" * 200_000
 NASTY = (

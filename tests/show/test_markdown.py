@@ -9,7 +9,7 @@ from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Table
 from sqlstress.show.markdown import drawn, report_markdown
 from tests.example_report import example_report, failed_report
-from tests.render.variants import (
+from tests.show.variants import (
     EXAMPLE,
     beside_report,
     classic_report,

@@ -24,8 +24,8 @@ from sqlstress.show.page.html_file import SCRIPTS, report_html, script
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import example_report, failed_report
-from tests.render.hostile import HUGE, hostile_report
-from tests.render.variants import beside_report, classic_report
+from tests.show.hostile import HUGE, hostile_report
+from tests.show.variants import beside_report, classic_report
 
 FOLDER_OF_REPORTS = PUBLISHED.parent
 FOLDER = Path(page_room.__file__).parent

@@ -22,7 +22,7 @@ from tests import strategies
 from tests.analysis.comparison.sides import WINDOWS, library, report, settings_read_back
 from tests.analysis.hand_made import run, trial
 from tests.drawing import examples
-from tests.render.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
+from tests.show.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
 from tests.strategies import cases, reports
 
 MACOS, WINDOWS_1 = REPORTS["003-macos-1-file"], REPORTS["003-windows-1-file"]

@@ -1,4 +1,4 @@
-"""Tests of what a report says first."""
+"""Tests of the headline: what a report says first."""
 
 from __future__ import annotations
 

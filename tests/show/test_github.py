@@ -11,8 +11,8 @@ from sqlstress.report import Report, Run
 from sqlstress.show.github import LARGEST_SUMMARY, MOST, summary, workflow_commands
 from sqlstress.show.markdown import report_markdown
 from tests.example_report import failed_report
-from tests.render.hostile import hostile_report
-from tests.render.variants import EXAMPLE, troubled_report
+from tests.show.hostile import hostile_report
+from tests.show.variants import EXAMPLE, troubled_report
 
 COMMAND = re.compile(r"::(error|warning) title=([^:,\r\n]*)::([^\r\n]*)")
 """A workflow command as the runner reads it: whatever ends a property is escaped in one."""

@@ -21,9 +21,9 @@ from tests.browser import Page, find_chromium, running
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
-from tests.render.hostile import hostile_report
-from tests.render.variants import beside_report, classic_report
 from tests.rows import thorough
+from tests.show.hostile import hostile_report
+from tests.show.variants import beside_report, classic_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
