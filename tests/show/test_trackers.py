@@ -1,4 +1,4 @@
-"""Tests of what benchmark trackers read, github-action-benchmark and Bencher, and of the names of cases there."""
+"""Tests of what github-action-benchmark and Bencher read, and of the names that cases have there."""
 
 from __future__ import annotations
 
