@@ -200,19 +200,6 @@ def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: st
     assert left(server) == (0, 0)
 
 
-@pytest.mark.thorough
-def test_a_check_of_commands_fails_there_too(cli: Cli, server: str, url: str) -> None:
-    Path("s.sql").write_text("CREATE TABLE t (x int)")
-    Path("c.sql").write_text("-- it stays empty\nSELECT x FROM t;")
-    Path("own.py").write_text(
-        "import psycopg\nwith psycopg.connect('') as c: c.execute('INSERT INTO t VALUES (1)')\n"
-    )
-    options = ("--target=postgres", f"--dsn={url}", "--setup=s.sql", "--check=c.sql", "-c1", "--ops=2")
-    said, _ = measured(cli, "exec", "--alone", *options, "--", sys.executable, "own.py", code=1)
-    assert "it stays empty: (1)" in " ".join(said.out.split())
-    assert left(server) == (0, 0)
-
-
 TAKES = """
 import sys, time
 from pathlib import Path

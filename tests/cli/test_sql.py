@@ -201,14 +201,6 @@ def test_reports_of_scripts_are_compared(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_other_scripts_are_not_the_same_work(cli: Cli) -> None:
-    cli("sql", "-bselect-only", "-c1", *ONCE)
-    Path("report.json").rename("a.json")
-    cli("sql", "-bsimple-update", "-c1", *ONCE)
-    assert "select-only" in cli("compare", "a.json", "report.json").out
-
-
-@pytest.mark.thorough
 def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
     Path("t.sql").write_text("CREATE TABLE t (x)")
     Path("define.sql").write_text(

@@ -147,14 +147,6 @@ def test_a_table_that_somebody_adds_is_told(cli: Cli, server: str, url: str) -> 
     assert "the schema holds the column of theirs" in " ".join((said.out + said.err).split())
 
 
-@pytest.mark.thorough
-def test_the_highest_rate_that_holds_is_searched_for_there_too(cli: Cli, server: str, url: str) -> None:
-    options = ("-bselect-only", f"--dsn={url}", "--driver=psycopg", "-c2", "--p99=1s", "--max-time=4s")
-    said = cli("limit", "sql", *options, "--no-progress", "--dir=.")
-    assert said.code in (0, 3), said.err
-    assert "/s" in said.out and left(server) == (0, 0)
-
-
 @pytest.mark.parametrize(
     ("script", "code", "told"),
     [
@@ -169,11 +161,3 @@ def test_an_error_in_a_script_is_told_with_its_place(
     said = cli("sql", "a.sql", *DATA, f"--dsn={url}", "--driver=psycopg", "-c2", *ONCE)
     assert (said.code, len(said.lines)) == (code, 1) and told in said.err
     assert left(server) == (0, 0)
-
-
-@pytest.mark.thorough
-def test_a_check_that_fails_before_the_load_is_told(cli: Cli, url: str) -> None:
-    Path("c.sql").write_text("-- few\nSELECT count(*) FROM account;")
-    words = ("-bbank", DATA[0], "--check=c.sql", f"--dsn={url}", "--driver=psycopg")
-    said = cli("sql", *words, "-c1", *ONCE)
-    assert said.code == 1 and "before any load, few: (100)" in said.err
