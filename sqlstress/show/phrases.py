@@ -60,10 +60,9 @@ def _sample(field: re.Match[str]) -> str:
     if field["yes"] is not None:
         return f"{{{field['yes']}|{field['no']}}}"
     kind = (field["format"] or "").partition(" ")[0]
-    number = NUMBERS.get(kind) if kind else None
-    if number is None:
-        return SAMPLE.get(field["name"], field["name"].upper())
-    return _field(field, number)
+    if kind in NUMBERS:
+        return _field(field, NUMBERS[kind])
+    return SAMPLE.get(field["name"], field["name"].upper())
 
 
 def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[str, bool]:
