@@ -20,7 +20,7 @@ from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.results import Hunt
 from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report import case, document, environment, results, space, study_results
+from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -152,8 +152,8 @@ _BY_TYPE[results.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
 checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
 verdicts = instances(results.Verdict)
-tree_spaces = instances(space.TreeSpace)
-spaces = instances(space.Space)
+tree_spaces = instances(file_space.TreeSpace)
+spaces = instances(file_space.Space)
 trials = instances(
     results.Trial,
     fairness=st.none() | shares,

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
+from sqlstress.cli.commands import cli, summaries
 from sqlstress.cli.common_options import RUNNING
-from sqlstress.cli.group import cli, summaries
 from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES

@@ -12,7 +12,7 @@ import pytest
 
 from sqlstress.report import Space
 from sqlstress.report.case import Case
-from sqlstress.report.space import Portion
+from sqlstress.report.file_space import Portion
 from sqlstress.targets.sqlite import space
 from sqlstress.targets.sqlite.space import measure_space
 from tests.rows import mostly_thorough

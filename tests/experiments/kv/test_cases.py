@@ -25,7 +25,7 @@ from sqlstress.targets import sqlite
 from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
-from tests.render.variants import EXAMPLE, with_case
+from tests.show.variants import EXAMPLE, with_case
 
 KNOWN = ", ".join(PLANNED)
 """The workloads that a plan can name."""

@@ -13,7 +13,7 @@ from sqlstress.analysis.finding import PROVED, UNTOLD, WRONG
 from sqlstress.experiments.tune.experiment import catalogue
 from sqlstress.experiments.tune.show import listed, preset_verdict, tune_verdict
 from sqlstress.report import Report, from_json, to_json
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.report.study_results import Gain
 from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE, endings, exit_code
 from sqlstress.show.formats import FORMATS

@@ -17,7 +17,7 @@ from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import WIDTH, report_text
 from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden

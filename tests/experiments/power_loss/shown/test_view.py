@@ -12,7 +12,7 @@ from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import WIDTH, report_text
 from tests.drawing import examples
 from tests.example_report import assert_golden
