@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Invitation, Meeting
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.views import (
         Client,
         Directions,
         Maker,
-        NativeStore,
         Operation,
         Reader,
         Store,

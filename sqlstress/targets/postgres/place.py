@@ -20,10 +20,10 @@ from sqlstress.targets.postgres import schema as schemas
 from sqlstress.targets.postgres.client import (
     INT8,
     Client,
-    PostgresNativeStore,
     PostgresStore,
     connected,
     fine,
+    native_store,
     numbered,
 )
 from sqlstress.targets.postgres.dialect import UNTYPED, ServerError, answer, differences, dsn_of, schema_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress.targets.postgres.tables import PostgresSnapshot, PostgresTable
 
@@ -81,8 +82,8 @@ class PostgresPlace(Place):
             select, _ = client.binary(b"bare", "SELECT 1")
             yield lambda: select(())
 
-    def native(self, worker: int, begin: str) -> PostgresNativeStore:
-        return PostgresNativeStore(self.case, self.name, begin)
+    def native(self, worker: int, begin: str) -> NativeStore:
+        return native_store(self.case, self.name, begin)
 
     def client(self, worker: int) -> Client:
         return Client(self.case, self.name)
