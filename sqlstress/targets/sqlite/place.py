@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.native import NativeStore
+    from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
     from sqlstress.targets.sqlite.where_recording import Watch
     from sqlstress.targets.views import Answer, Directions, T
@@ -110,7 +111,7 @@ class SqlitePlace(Place):
             pulse()
             files.create_tables(self.case, path, definitions)
 
-    def schema(self) -> list[Row]:
+    def schema(self) -> list[Definition]:
         from sqlstress.targets.sqlite.integrity import schema
 
         return schema(self.case, self.paths[0])
@@ -126,7 +127,7 @@ class SqlitePlace(Place):
 
         return integrity_check(self.case, self.paths, level, pulse)
 
-    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import schema_check
 
         return schema_check(self.case, self.paths, created, pulse)
