@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,11 @@ PATIENCE_S = 60.0
 
 
 @contextmanager
-def acting(
-    act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
-) -> Iterator[Any]:
-    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+def started(main: Callable[..., None], *told: Any) -> Iterator[Any]:
+    """Start a process that calls a function with its end of a pipe and what it is told; yield our end."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    own = context.Process(
-        target=_main, args=(theirs, act, words, process, driver, path, slow_sync_s), daemon=True
-    )
+    own = context.Process(target=main, args=(theirs, *told), daemon=True)
     start(own)
     theirs.close()
     try:
@@ -40,6 +36,13 @@ def acting(
     finally:
         own.kill()
         own.join()
+
+
+def acting(
+    act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
+) -> AbstractContextManager[Any]:
+    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+    return started(_main, act, words, process, driver, path, slow_sync_s)
 
 
 def heard(pipe: Any) -> Any:

@@ -6,7 +6,6 @@ import time
 from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ from sqlstress.engine.loop import Window, work_through
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.importing import named
-from sqlstress.system.processes import start
 from sqlstress.targets import open_place
 from tests.halves import open_work
-from tests.targets.where.actors import LONG_NS, SlowFile, SlowSyncs, heard
+from tests.targets.where.actors import LONG_NS, SlowFile, SlowSyncs, heard, started
 
 SALT = 1
 
@@ -32,19 +30,10 @@ def working(
     """
     work = open_work(case, folder, SALT, {})
     work.prepare(lambda: None)
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    told = (theirs, case, words, process, folder, work.shared, operations, slow_sync_s)
-    own = context.Process(target=_main, args=told, daemon=True)
-    start(own)
-    theirs.close()
-    try:
-        assert heard(ours) == "ready"
+    with started(_main, case, words, process, folder, work.shared, operations, slow_sync_s) as pipe:
+        assert heard(pipe) == "ready"
         work.connected()
-        yield ours
-    finally:
-        own.kill()
-        own.join()
+        yield pipe
 
 
 def _main(
