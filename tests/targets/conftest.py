@@ -1,4 +1,4 @@
-"""Every test of this folder that asks for a case, or for views of it, runs once for each driver and layout."""
+"""Every test of this folder that asks for a case, or for its views, runs once for each driver and layout."""
 
 from __future__ import annotations
 
