@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -198,11 +198,8 @@ def reached(
     native = extension()
     native.handed_over()
     loads = loads_extensions(driver)
-    if loads:
+    with nullcontext() if loads else _handed_over_when_opened():
         connections = list(connect())
-    else:
-        with _handed_over_when_opened():
-            connections = list(connect())
     try:
         for connection in connections if loads else ():
             _hand_over(driver, connection)
