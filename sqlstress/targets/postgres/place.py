@@ -16,7 +16,7 @@ from sqlstress.errors import UsageError
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import Place
-from sqlstress.targets.postgres import schema as schemas
+from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import (
     INT8,
     Client,
@@ -27,7 +27,7 @@ from sqlstress.targets.postgres.client import (
     numbered,
 )
 from sqlstress.targets.postgres.dialect import UNTYPED, ServerError, answer, differences, dsn_of, schema_of
-from sqlstress.targets.postgres.schema import Connection, Owner, await_quiet, connect, first, opened
+from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
 from sqlstress.targets.views import Answer, Directions, Row, T
 
 if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
@@ -100,7 +100,7 @@ class PostgresPlace(Place):
     @contextmanager
     def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
         """Connect to read what is there when no worker of ours is connected any more."""
-        with opened(dsn_of(self.case), f"cannot read {self.name}", schemas.RECOVERY_S) as connection:
+        with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             await_quiet(connection, self.name, pulse)
             yield connection
 

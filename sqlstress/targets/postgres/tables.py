@@ -15,7 +15,7 @@ from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.place import MEANWHILE, Definition, Disturbance, redefinitions
 from sqlstress.targets.postgres.client import counter_name, table_name
 from sqlstress.targets.postgres.dialect import one_line
-from sqlstress.targets.postgres.schema import Connection, first, opened
+from sqlstress.targets.postgres.own_schema import Connection, first, opened
 
 if TYPE_CHECKING:
     from sqlstress.targets.postgres.place import PostgresPlace

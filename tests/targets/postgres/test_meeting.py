@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.meeting import Invitation
+from sqlstress.targets.postgres.own_schema import drop_abandoned
 from sqlstress.targets.postgres.postgres_meeting import (
     LONGEST_NS,
     ROUNDS,
@@ -23,7 +24,6 @@ from sqlstress.targets.postgres.postgres_meeting import (
     PostgresMeeting,
     read_clock,
 )
-from sqlstress.targets.postgres.schema import drop_abandoned
 from tests.drawing import examples
 from tests.pulses import nothing
 
