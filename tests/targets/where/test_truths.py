@@ -30,8 +30,8 @@ from tests.targets.where.actors import (
     meets_a_newer_snapshot,
     opens,
     waits,
+    working,
 )
-from tests.targets.where.working import working
 
 WAITER, HOLDER = 1, 2
 HOLD_S = 0.444
