@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks.fleet.cluster import PATIENCE_S, LocalCluster
 from sqlstress.report import read
+from tests.cli.on_postgres import password, schemas
 from tests.cluster.preload_skewed import SKEW_NS
 from tests.servers import running_server
 
@@ -56,15 +57,6 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
     monkeypatch.setenv("TMPDIR", str(turns))
     with LocalCluster(tmp_path.resolve()) as found:
         yield found
-
-
-def password(dsn: str) -> str:
-    return str(psycopg.conninfo.conninfo_to_dict(dsn)["password"])
-
-
-def schemas(dsn: str) -> list[Any]:
-    with psycopg.connect(dsn) as connection:
-        return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'sqlstress%'").fetchall()
 
 
 @contextmanager

@@ -54,6 +54,11 @@ def any_case(driver: str, request: pytest.FixtureRequest, buckets: int) -> Case:
     return replace(case, server=Server())
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
 Open = Callable[..., Store]
 
 

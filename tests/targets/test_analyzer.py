@@ -36,11 +36,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
-
-
 def printed(path: Path) -> dict[str, Section]:
     """Return what sqlite3_analyzer prints: {title: {line: value}}; the first section has no title."""
     assert PROGRAM is not None

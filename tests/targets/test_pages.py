@@ -35,11 +35,6 @@ PAGE_SIZES = [1 << power for power in range(9, 17)]
 LARGEST = PAGE_SIZES[-1]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
-
-
 def count(path: Path, pragma: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
         return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

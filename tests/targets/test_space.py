@@ -34,11 +34,6 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
-
-
-@pytest.fixture
 def without_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask for a table that no build has, so that SQLite answers as one without dbstat does."""
     monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
