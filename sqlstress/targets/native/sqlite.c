@@ -200,17 +200,17 @@ static int write_ends(Store *store, int which, int code, const Attempts *attempt
     return code;
 }
 
-#define UNTIL_READ(attempt)                      \
-    Attempts attempts = {clock_ns(), 0};         \
-    int code;                                    \
-    do code = (attempt);                         \
+#define UNTIL_READ(attempt)                       \
+    Attempts attempts = {clock_ns(), 0};          \
+    int code;                                     \
+    do code = (attempt);                          \
     while (again(store, which, code, &attempts)); \
     return code
 
-#define UNTIL_WRITTEN(attempt)                     \
+#define UNTIL_WRITTEN(attempt)                      \
     Attempts attempts = write_begins(store, which); \
-    int code;                                      \
-    do code = (attempt);                           \
+    int code;                                       \
+    do code = (attempt);                            \
     while (again(store, which, code, &attempts));   \
     return write_ends(store, which, code, &attempts)
 

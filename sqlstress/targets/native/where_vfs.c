@@ -22,9 +22,9 @@ static unsigned syncs;
 #define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
 
 /* Calls that go on as they are, and may pause. */
-#define PASSED_ON(call, point, parameters, ...)                              \
-    static int shim_##call parameters {                                      \
-        return PAUSED(point, ON(file, call, __VA_ARGS__));                   \
+#define PASSED_ON(call, point, parameters, ...)            \
+    static int shim_##call parameters {                    \
+        return PAUSED(point, ON(file, call, __VA_ARGS__)); \
     }
 
 PASSED_ON(read, PAUSE_READ, (sqlite3_file *file, void *to, int bytes, int64_t at), to, bytes, at)
