@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
@@ -31,6 +35,10 @@ class Elsewhere(ProcessPoolExecutor):
         super().__init__(1, get_context("spawn"))
         self._driver, self._database = driver, database
         self._names: set[str] = set()
+
+    @cached_property
+    def process(self) -> psutil.Process:
+        return psutil.Process(self.submit(os.getpid).result())
 
     @contextmanager
     def at(self, database: Path) -> Iterator[None]:
