@@ -21,31 +21,19 @@ _LEVELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DurabilitySettings:
-    """The settings that decide what a commit waits for."""
-
-    journal_mode: str
-    """Lower case."""
-    synchronous: str | None
-    """off, normal, full or extra; None leaves it to the library."""
-    fullfsync: bool
-    """Whether it is asked for."""
-
-
-def durability_settings(settings: Settings) -> DurabilitySettings:
-    """Return what is asked for; a PRAGMA given by name counts, and the last one wins."""
+def durability_settings(settings: Settings) -> Settings:
+    """Return what decides what a commit waits for; a PRAGMA given by name counts, and the last one wins."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
-    return DurabilitySettings(
-        pragmas.get("journal_mode", settings.journal_mode),
-        None if synchronous is None else _LEVELS.get(synchronous, synchronous),
-        bool(settings.fullfsync) if fullfsync is None else fullfsync in _ON,
+    return Settings(
+        journal_mode=pragmas.get("journal_mode", settings.journal_mode),
+        synchronous=None if synchronous is None else _LEVELS.get(synchronous, synchronous),
+        fullfsync=bool(settings.fullfsync) if fullfsync is None else fullfsync in _ON,
     )
 
 
-def level(wish: DurabilitySettings, build: SqliteBuild) -> str:
+def level(wish: Settings, build: SqliteBuild) -> str:
     """Return the synchronous level that a wish comes to with a library: what is asked, or its default.
 
     Source: SQLite's sqliteInt.h, where DEFAULT_WAL_SYNCHRONOUS follows DEFAULT_SYNCHRONOUS, and that is 2.
@@ -76,7 +64,7 @@ class Facts:
     """Why the loop in Python drives a load although one in C could."""
 
     @property
-    def wishes(self) -> tuple[DurabilitySettings, ...]:
+    def wishes(self) -> tuple[Settings, ...]:
         """What the cases ask for, each once."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 

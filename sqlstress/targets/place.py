@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Invitation, Meeting
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.views import (
         Client,
         Directions,
         Maker,
-        NativeStore,
         Operation,
         Reader,
         Store,
@@ -38,6 +38,14 @@ SERVER_FOLDER = "server"
 """What a folder of ours calls the one that a server of ours fills: it is removed as a whole."""
 
 Definition = tuple[Any, ...]
+"""What a schema defines: which thing, and how; or whatever else a target tells definitions apart by."""
+
+
+def redefinitions(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
+    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
+    lacks = [f"lacks {what}: {how!r:.160}" for what, how in created if (what, how) not in present]
+    added = [(what, how) for what, how in present if (what, how) not in created]
+    return lacks + [f"holds {what}: {how!r:.160}, which nobody created" for what, how in added]
 
 
 class Disturbance(NamedTuple):

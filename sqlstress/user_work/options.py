@@ -27,8 +27,7 @@ from sqlstress.report.case import (
 )
 from sqlstress.system.files import read_text
 from sqlstress.target import AS_SET, Known, for_programs, target_names
-from sqlstress.targets import options as target_options
-from sqlstress.targets import target_of
+from sqlstress.targets import target_of, target_options
 from sqlstress.user_work import MOST_WEIGHT
 from sqlstress.user_work.statements import split
 

@@ -169,7 +169,7 @@ def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
 def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlstress.targets.postgres import schema as sessions
+    from sqlstress.targets.postgres import own_schema as sessions
     from sqlstress.targets.postgres.server import ask_to_end
 
     monkeypatch.setattr(sessions, "RECOVERY_S", 1.0)

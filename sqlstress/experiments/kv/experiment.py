@@ -27,9 +27,8 @@ from sqlstress.report.case import (
 )
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, stores_nothing, target_names, told
-from sqlstress.targets import options as target_options
-from sqlstress.targets import target_of
-from sqlstress.targets.options import OF_SERVERS, traits_there
+from sqlstress.targets import target_of, target_options
+from sqlstress.targets.target_options import OF_SERVERS, traits_there
 
 # What a key-value case says beside what all cases say.
 

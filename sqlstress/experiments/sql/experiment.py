@@ -19,7 +19,7 @@ from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, target_name, told
 from sqlstress.targets import target_of
-from sqlstress.targets.options import traits_there
+from sqlstress.targets.target_options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of

@@ -426,18 +426,17 @@ static PyObject *now_ns(PyObject *module, PyObject *nothing) {
 }
 
 static PyObject *handed_over(PyObject *module, PyObject *nothing) {
-    Handed *list;
+    const Handed *list;
     int count = handed_take(&list);
     (void)module;
     (void)nothing;
-    PyObject *found = count < 0 ? PyErr_NoMemory() : PyList_New(0);
+    PyObject *found = PyList_New(0);
     for (int i = 0; found && i < count; i++) {
         PyObject *one = Py_BuildValue("(KK)", (unsigned long long)(uintptr_t)list[i].db,
                                       (unsigned long long)(uintptr_t)list[i].table);
         if (!one || PyList_Append(found, one)) Py_CLEAR(found);
         Py_XDECREF(one);
     }
-    free(list);
     return found;
 }
 

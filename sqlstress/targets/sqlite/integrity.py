@@ -12,6 +12,7 @@ from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import run_watched
+from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
@@ -84,7 +85,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     return complaints + call_apart(pulse, pages.complaints, path, trees)
 
 
-def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], pulse: Pulse) -> Check:
+def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
     """See that every file defines what was created when the trial began, and nothing else.
 
     SQLite compares no definition with anything: one that has been changed is only another one.
@@ -93,31 +94,24 @@ def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], puls
     for path in paths:
         pulse()
         tally.checked += len(created)
-        for complaint in schema_complaints(created, schema(case, path)):
+        for complaint in redefinitions(created, schema(case, path)):
             tally.problem(f"the schema of {path.name} {complaint}")
     return tally.check()
 
 
-def schema_complaints(created: Sequence[Row], present: Sequence[Row]) -> list[str]:
-    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
-
-    def described(row: Row) -> str:
-        number, kind, name, table, sql = row
-        return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
-
-    lacks = [f"lacks {described(row)}" for row in created if row not in present]
-    return lacks + [f"holds {described(row)}, which nobody created" for row in present if row not in created]
-
-
-def schema(case: Case, path: Path) -> list[Row]:
+def schema(case: Case, path: Path) -> list[Definition]:
     """Return what is defined in a file: see `definitions`."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
-def definitions(connection: Connection) -> list[Row]:
-    """Return what is defined: number, type, name, table, SQL; the oldest first."""
+def definitions(connection: Connection) -> list[Definition]:
+    """Return what is defined, the oldest first: number, type, name and table; and the SQL."""
     # As bytes: what is damaged need not be text any more.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
-    return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]
+    texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]
+    return [
+        (f"definition {number}, the {kind} {name} of {table}", sql)
+        for number, kind, name, table, sql in texts
+    ]

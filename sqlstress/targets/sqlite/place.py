@@ -13,7 +13,7 @@ from sqlstress.errors import said
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import Place, Seal
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.connections import Client, SqliteNativeStore, SqliteStore
+from sqlstress.targets.sqlite.connections import Client, SqliteStore, native_store
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.native import NativeStore
+    from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
     from sqlstress.targets.sqlite.where_recording import Watch
     from sqlstress.targets.views import Answer, Directions, T
@@ -84,8 +86,8 @@ class SqlitePlace(Place):
             select = client.connect(0).scalar("SELECT 1")
             yield lambda: select(())
 
-    def native(self, worker: int, begin: str) -> SqliteNativeStore:
-        return SqliteNativeStore(self.client(worker), begin)
+    def native(self, worker: int, begin: str) -> NativeStore:
+        return native_store(self.client(worker), begin)
 
     def seal(self) -> Seal:
         # An application closes its connections as it likes, and the last one takes the WAL along.
@@ -109,7 +111,7 @@ class SqlitePlace(Place):
             pulse()
             files.create_tables(self.case, path, definitions)
 
-    def schema(self) -> list[Row]:
+    def schema(self) -> list[Definition]:
         from sqlstress.targets.sqlite.integrity import schema
 
         return schema(self.case, self.paths[0])
@@ -125,7 +127,7 @@ class SqlitePlace(Place):
 
         return integrity_check(self.case, self.paths, level, pulse)
 
-    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import schema_check
 
         return schema_check(self.case, self.paths, created, pulse)
