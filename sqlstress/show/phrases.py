@@ -61,8 +61,7 @@ class Phrase:
     """A template, its rank, and facts with which it can be read: those that SAMPLE lacks or has otherwise."""
 
     def __init__(self, template: str, rank: int = USUAL, **facts: Any) -> None:
-        self.template, self.rank = template, rank
-        self._facts = facts
+        self.template, self.rank, self.facts = template, rank, facts
 
     def fields(self) -> set[str]:
         """Return the names of the facts in it."""
@@ -71,7 +70,7 @@ class Phrase:
     @property
     def sample(self) -> Mapping[str, Any]:
         """Return facts with which it can be read."""
-        return {**{name: SAMPLE[name] for name in self.fields() - set(self._facts)}, **self._facts}
+        return {**{name: SAMPLE[name] for name in self.fields() - set(self.facts)}, **self.facts}
 
     def filled(self, facts: Mapping[str, Any]) -> str:
         """Return the sentence with these facts."""
@@ -184,6 +183,16 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "commas": partial(_joined, ", "),
 }
 """How a fact can be written: name → function of the fact, and of the argument if there is one."""
+
+
+def sampled(templates: Mapping[str, str | Phrase], **facts: Any) -> dict[str, Phrase]:
+    """Return phrases by code that can be read with facts that several of them share."""
+    known = {}
+    for code, template in templates.items():
+        own = Phrase(template) if isinstance(template, str) else template
+        shared = {name: facts[name] for name in own.fields() & facts.keys()}
+        known[code] = Phrase(own.template, own.rank, **{**shared, **own.facts})
+    return known
 
 
 @cache
