@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS
 from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
 from sqlstress.experiments.keys.show import KeysShown
 from sqlstress.report import Run
-from sqlstress.report.case import Case
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
-from tests.drawing import examples
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.several import column, several, tables
-from tests.strategies import trials
 
 FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
 
@@ -117,26 +111,6 @@ def test_the_published_figures_are_shown_in_the_units_of_the_text() -> None:
     assert KeysShown().what(group) == (
         "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"
     )
-
-
-loads = st.builds(
-    Picks,
-    schema=st.sampled_from((*SCHEMAS, "of another version")),
-    id_type=st.sampled_from((*ID_TYPES, "of another version")),
-    made_by=st.sampled_from(ID_MAKERS),
-)
-cases = st.builds(Case, workload=st.just("keys"), concurrency=st.sampled_from((1, 4)), spec=loads)
-runs_of_keys = st.builds(Run, case=cases, trials=st.lists(trials, max_size=2).map(tuple))
-
-
-@settings(max_examples=examples(0.4))
-@given(st.lists(runs_of_keys, max_size=5))
-def test_whatever_the_figures_they_are_shown(runs: list[Run]) -> None:
-    report = replace(EXAMPLE, runs=tuple(runs))
-    text = report_text(report)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert report_markdown(report)
-    assert not re.search(r"\bnan\b|\binf\b", text)
 
 
 # The published figures stand beside those of a report that has the same ones.

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, Method, tricks_of
+from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.experiments.methods.show import MethodsShown, _factor, _short
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
-from sqlstress.report.case import Case, Settings
 from sqlstress.show.blocks import MISSING, Note, Paragraph
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.text import WIDTH, report_text
-from tests.drawing import examples
-from tests.example_methods import EXAMPLE, OK, methods_report, run
+from sqlstress.show.text import report_text
+from tests.example_methods import OK, methods_report, run
 from tests.example_report import assert_golden
 from tests.several import several, tables
-from tests.strategies import trials
 
 
 def titles(*runs: Run) -> list[str]:
@@ -179,45 +175,3 @@ def test_factors_are_short(ratio: float, text: str) -> None:
 def test_no_figure_is_wider_than_its_column(value: float) -> None:
     assert len(_short(value)) <= 7
     assert len(_factor(value)) <= 6
-
-
-strange = st.builds(
-    Method,
-    phase=st.sampled_from((*PHASES, "of another version")),
-    name=st.sampled_from((*METHOD_NAMES, "of another version")),
-    transaction=st.booleans(),
-    scale=st.sampled_from((0, 1, 100, 3000, 1_000_000)),
-    timeout_s=st.just(1.0),
-)
-cases = st.builds(
-    Case,
-    workload=st.just("methods"),
-    driver=st.sampled_from(("peewee", "sqlite3", "apsw")),
-    concurrency=st.sampled_from((1, 2, 4, 8, 16, 1024)),
-    settings=st.sampled_from((Settings(), Settings(journal_mode="delete"))),
-    spec=strange,
-)
-outcomes = st.sampled_from(("done", "done", "timeout", "limit", "of another version"))
-figures = st.sampled_from((1234.5, 612_193.6, 7e15, 1e-300, float("inf"), float("nan"), 0.0, -1.0))
-runs_of_methods = st.builds(
-    lambda case, trial, outcome, figure, skipped: Run(
-        case,
-        () if skipped else (replace(trial, outcome=outcome, rows_per_s=figure, error=None),),
-        skipped=skipped,
-    ),
-    cases,
-    trials,
-    outcomes,
-    figures,
-    st.sampled_from((None, None, None, "timed out")),
-)
-
-
-@settings(max_examples=examples(0.4))
-@given(st.lists(runs_of_methods, max_size=12))
-def test_whatever_the_figures_they_are_shown(runs: list[Run]) -> None:
-    report = replace(EXAMPLE, runs=tuple(runs))
-    text = report_text(report)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert report_markdown(report)
-    assert not re.search(r"\bnan\b|\binf\b", text)
