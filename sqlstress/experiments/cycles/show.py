@@ -87,16 +87,16 @@ def _slowest_cycle(times: Times | None) -> str | None:
 
 
 SETTING: Figure[Row] = Figure(
-    Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
+    Column("setting", align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
 )
 FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("cycles done", ("cycles", "done")), _done),
+    Figure(Column("cycles done"), _done),
     Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
     Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
-    Figure(Column("total ms", ("total", "ms")), _total),
+    Figure(Column("total ms"), _total),
     Figure(Column("closing checkpoint ms", ("closing", "ckpt ms")), _ms(lambda times: times.closing)),
-    Figure(Column("first ms", ("first", "ms")), _ms(lambda times: times.first)),
-    Figure(Column("median ms", ("median", "ms")), _ms(lambda times: times.median)),
+    Figure(Column("first ms"), _ms(lambda times: times.first)),
+    Figure(Column("median ms"), _ms(lambda times: times.median)),
     Figure(Column("slowest ms", ("slow-", "est ms")), lambda row: _slowest_ms(row.times)),
     Figure(Column("slowest cycle", ("in", "cycle")), lambda row: _slowest_cycle(row.times)),
     VERIFIED,

@@ -75,8 +75,8 @@ MATRICES = (
 )
 """Title, phase, what the rows count; the columns in parts that fit a terminal, the published before ours."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
-_PHASE = Column("phase", ("", "phase"), "left", NAME)
-_METHOD = Column("method", ("", "method"), "left", NAME)
+_PHASE = Column("phase", align="left", role=NAME)
+_METHOD = Column("method", align="left", role=NAME)
 
 
 def _matrices(cells: Cells, driver: str) -> Iterator[Block]:
@@ -93,7 +93,7 @@ def _matrix(series: Sequence[Series], counted: str) -> Table:
     scales = sorted({(cell.scale, cell.rows) for each in series for cell in each.cells})
     lines = [[each.at(scale) for each in series] for scale, _ in scales]
     best = [each.best for each in series]
-    columns = [Column(counted, ("", counted))]
+    columns = [Column(counted)]
     for each in series:
         # What a method is combined with stands on two lines if there is much.
         *first, last = each.tricks.split(" + ")
@@ -191,11 +191,11 @@ def _rate_over(base: Cell | None, cell: Cell) -> str:
 BINDING: tuple[Figure[Cost], ...] = (
     Figure(_PHASE, lambda cost: cost.cell.series.phase),
     Figure(_METHOD, lambda cost: cost.cell.series.tricks),
-    Figure(Column("rows", ("", "rows")), lambda cost: _short(cost.cell.rows)),
+    Figure(Column("rows"), lambda cost: _short(cost.cell.rows)),
     Figure(Column(f"{MAPPER} rows/s", (MAPPER, "rows/s")), lambda cost: _rate(cost.cell.rows_per_s)),
     Figure(Column(f"{BARE} rows/s", (BARE, "rows/s")), lambda cost: _rate(cost.bare.rows_per_s)),
     Figure(
-        Column("apsw rows/s", ("apsw", "rows/s")),
+        Column("apsw rows/s"),
         lambda cost: _rate(cost.other.rows_per_s) if cost.other else None,
     ),
     Figure(Column("times as long", ("times", "as long")), lambda cost: _two_digits(cost.ratio)),
@@ -213,7 +213,7 @@ def _contention(cells: Cells, driver: str) -> Table:
     columns = [Column(f"times, {count} processes", (str(count), "processes")) for count in more]
     rate = Column(f"rows/s of {fewest}", ("rows/s", f"of {fewest}"))
     return Table(
-        (_PHASE, _METHOD, Column("rows", ("", "rows")), rate, *columns),
+        (_PHASE, _METHOD, Column("rows"), rate, *columns),
         tuple(lines),
         leaving=("rows", *(column.name for column in columns)),
     )
