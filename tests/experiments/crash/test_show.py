@@ -34,13 +34,6 @@ def test_what_is_shown_is_the_golden_one() -> None:
     assert_golden("crash-lost.txt", report_text(lost_report()))
 
 
-def test_nothing_is_called_proved_that_nobody_was_told() -> None:
-    text = flat(report_text(empty_report()))
-    assert "Nothing is proved: no transaction was acknowledged" in text
-    assert "Nothing was lost" not in text
-    assert "Interrupted after 1 of 100 rounds" in text
-
-
 @pytest.mark.parametrize("form", sorted(FORMATS.keys() - set(DOCUMENTS)))
 def test_a_format_that_holds_figures_of_cases_refuses_a_crash_test(form: str) -> None:
     with pytest.raises(UsageError, match=f"{form} holds the figures of cases, and a crash test has none"):

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.experiments.cycles.show import LEVELS, CyclesShown, Series, bars, picture
+from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
-from sqlstress.show.blocks import Picture
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
@@ -61,17 +59,6 @@ def test_several_processes_have_a_table_of_their_own() -> None:
     assert column(settings, "processes") == ["2", "1"]
     assert column(settings, "total ms")[0] == "18.0"
     assert processes.rows == (("wal", "2", "9.00", "27.0", "0.80"),)
-
-
-def test_every_series_is_a_line_of_the_picture() -> None:
-    (group,) = group_runs(cycles_report().runs)
-    (shown,) = (block for block in CyclesShown().blocks(group) if isinstance(block, Picture))
-    names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
-    assert names == ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
-    wal, marks = shown.lines[2:4]
-    # Two cycles share a column: the checkpoint of cycle 91 is in column 46.
-    assert wal[marks.index("^")] == LEVELS[-1]
-    assert marks.index("^") - len("wal-tx-off  ") == 45
 
 
 @pytest.mark.parametrize(

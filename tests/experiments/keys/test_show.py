@@ -61,22 +61,6 @@ def test_without_uuid4_there_is_nothing_to_stand_beside() -> None:
         assert not [name for name in table.headers if "uuid4" in name]
 
 
-def test_the_space_is_told_as_sqlite3_analyzer_writes_it() -> None:
-    _, spaces = tables(run("pair-rowid", "uuid4"))[:2]
-    row = dict(zip(spaces.headers, spaces.rows[0], strict=True))
-    assert row == {
-        "schema": "pair-rowid",
-        "id type": "uuid4",
-        "file MB": "17.25",
-        "uuid4 = 1 (file)": "1.00",
-        "bytes per row": "164",
-        "table": "32.2%",
-        "indices": "63.1%",
-        "table fan-out": "104",
-        "indices fan-out": "106",
-    }
-
-
 def test_where_no_space_was_measured_there_is_no_table_of_it() -> None:
     assert len(tables(run("no-key", "uuid7", space=None))) == 1
     one, other = run("id-rowid", "int", space=None), run("no-key", "int")
@@ -122,15 +106,6 @@ def here(*runs: Run) -> dict[tuple[object, ...], float]:
         (published.figure, published.schema, published.id_type, published.beside): value
         for published, value in beside_published(group)
     }
-
-
-def test_times_and_ratios_of_the_same_cases_are_compared() -> None:
-    found = here(*keys_report(("id-rowid", "no-key", "pair-norowid")).runs)
-    assert found["time", "id-rowid", "ulid", None] == 6.0
-    assert found["time", "id-rowid", "ulid", ("id-rowid", "uuid4")] == pytest.approx(6.0 / 8.4)
-    assert found["file", "no-key", "ulid", ("pair-norowid", "ulid")] == pytest.approx(2956 / 3860)
-    assert found["indices' share", "no-key", "ulid", None] == pytest.approx(1401 / 2956)
-    assert not [place for place in found if "id-norowid" in place]
 
 
 def test_what_was_not_measured_and_another_load_is_compared_with_nothing() -> None:

@@ -56,25 +56,6 @@ def test_of_several_passes_the_matrices_show_the_median_and_the_legend_how_far_i
     assert "±" not in legend(run("insert", "1b1", 100))
 
 
-def test_the_best_cell_of_each_column_stands_out() -> None:
-    rates: dict[int, tuple[float, float | str]]
-    rates = {100: (9000.0, 300.0), 1000: (13_000.0, "timeout"), 10_000: (12_000.0, "skipped")}
-    matrix = tables(
-        *(run("insert", "1b1 + TSC", scale, rate) for scale, (rate, _) in rates.items()),
-        *(run("insert", "1b1 + WAL", scale, rate) for scale, (_, rate) in rates.items()),
-    )[0]
-    assert matrix.headers == ("samples", "1b1 + TSC", "1b1 + WAL")
-    assert matrix.rows == (
-        ("100", "9,000 (0.01 s)", "300.0 (0.33 s)"),
-        ("1,000", "13,000 (0.08 s)", "TIMEOUT"),
-        ("10,000", "12,000 (0.83 s)", "TIMEOUT"),
-    )
-    assert matrix.marked == {(1, 1), (0, 2)}
-    # Allocations are told by the number of their results.
-    (matrix, *_) = tables(run("allocate", "SPC", 100), run("allocate", "SPC", 1300))
-    assert [row[0] for row in matrix.rows] == ["4,950", "844,350"]
-
-
 def test_every_planned_cell_has_its_place_in_a_matrix() -> None:
     cases = cases_of({"full": "on", "driver": "peewee"}, "methods")
     runs = [replace(run(case.spec.phase, tricks_of(case), case.spec.scale), case=case) for case in cases]
@@ -91,18 +72,6 @@ SUMMED = (
     run("allocate", "BLK", 450, "limit"),
     run("query", "BLK", 100, "limit"),
 )
-
-
-def test_the_summary_is_relative_to_one_by_one_in_the_same_phase() -> None:
-    summary = tables(*SUMMED)[-1]
-    assert summary.headers == ("phase", "method", "--", "WAL", "TSC", "TSC + WAL")
-    assert summary.rows == (
-        ("insert", "1b1", "100.0 (1x)", "320.0 (3.2x)", MISSING, MISSING),
-        ("insert", "BLK", "40,000 (400x)", MISSING, MISSING, MISSING),
-        ("allocate", "1b1", "50.0 (1x)", MISSING, MISSING, MISSING),
-        ("allocate", "BLK", "20,000 (400x)", MISSING, MISSING, MISSING),
-        ("query", "BLK", "LIMIT", MISSING, MISSING, MISSING),
-    )
 
 
 def test_the_published_summary_mixes_phases_and_is_shown_only_when_it_is_asked_for() -> None:

@@ -113,16 +113,6 @@ def test_a_search_that_was_stopped_needs_no_more_time_than_it_was_given() -> Non
     assert "--max-time" in phrase(tune_verdict(replace(stopped, seconds=590.0)).finding)
 
 
-def test_each_gain_of_a_preset_is_told_as_far_as_its_interval_goes() -> None:
-    found = preset_verdict(PRESETS)
-    assert found.status == UNTOLD
-    assert phrase(found.finding).startswith(
-        "rails: 4.1 times your own settings (3.61 to 4.70); "
-        "kine: about equal to your own settings (0.962 to 1.05 times); "
-        "django: cannot tell (0.870 to 1.68 times your own settings)."
-    )
-
-
 SURE, OPEN = Gain(2.0, 1.5, 2.5, 9), Gain(1.0, 0.5, 2.0, 9)
 
 
