@@ -39,9 +39,6 @@ from sqlstress.show.plots import Plain, Plot, View, apart, axis, bar_name, colou
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
-# The tables of the experiment with cycles: a row for each setting, and one for its processes.
-
-
 LEAVING = ("median ms", "first ms", "closing checkpoint ms")
 """What leaves first where the spread of the totals makes the table too wide."""
 

@@ -45,9 +45,6 @@ from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.show.shown import TIME, Shown, Value
 from sqlstress.statistics.units import format_count
 
-# The tables of primary keys: time, space, and the published figures beside those of the report.
-
-
 KIND = "picks"
 SCHEMA, ID_TYPE = (Column(word, ("", word), "left", NAME) for word in ("schema", "id type"))
 

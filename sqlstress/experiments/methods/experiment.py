@@ -14,9 +14,6 @@ from sqlstress.options.parsing import choices, duration, ranges, switch, whole
 from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import Case, common, otherwise
 
-# What a case of the experiment with methods says beside what all cases say.
-
-
 PHASES = ("insert", "allocate", "query")
 METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
 

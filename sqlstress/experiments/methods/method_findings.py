@@ -18,9 +18,6 @@ from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
 from sqlstress.statistics.units import NS_PER_S
 
-# What was measured, to be looked up by phase, method and scale.
-
-
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
 BASE = "1b1"

@@ -48,9 +48,6 @@ from sqlstress.show.shown import Shown
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import format_count
 
-# The published tables: scales downwards, methods side by side.
-
-
 MATRICES = (
     (
         "Sample insertion",
@@ -73,7 +70,8 @@ MATRICES = (
         (("1b1", "JSON", "SPC"), ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), ("BLK", "ROW", "VALUES")),
     ),
 )
-"""Title, phase, what the rows count; the columns in parts that fit a terminal, the published before ours."""
+"""The published tables, scales downwards, methods side by side: title, phase, what the rows count; the
+columns in parts that fit a terminal, the published before ours."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 _PHASE = Column("phase", align="left", role=NAME)
 _METHOD = Column("method", align="left", role=NAME)

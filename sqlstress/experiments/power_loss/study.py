@@ -36,7 +36,6 @@ CONTROL_IMAGES = 1000
 """So many show all kinds of failures of the control, whatever the seed."""
 TOLD_EVERY = 100
 """Images of a step."""
-SAVE_EVERY_S = 1.0
 
 
 def control(case: Case) -> Case:
@@ -72,7 +71,7 @@ def how_far(loss: PowerLoss) -> Progress:
 class PowerStudy:
     """Cuts the power of a control, and then of each case; a step is so many images."""
 
-    save_every_s = SAVE_EVERY_S
+    save_every_s = 1.0
 
     def __init__(self, cases: Sequence[Case], loss: PowerLoss) -> None:
         """`loss` says what is to be done, and has what was found. Raises UsageError without apsw."""
