@@ -16,7 +16,6 @@ import pytest
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash import study as kill_round
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.experiment import Kills, Transactions
 from sqlstress.experiments.crash.study import KillStudy, Strike, Victims
@@ -160,7 +159,7 @@ def test_others_that_do_not_go_on_are_told(
 
     drawn(ALONE._replace(then_s=0.0))
     monkeypatch.setattr(Victims, "kill", kill_and_stop)
-    monkeypatch.setattr(kill_round, "GOES_ON_S", 0.3)
+    monkeypatch.setattr(crash, "GOES_ON_S", 0.3)
     (told,) = kills(tmp_path, 1).verdict.counterexamples
     assert told == (
         "round 1: after writer 2 was killed the others did not go on: nothing was acknowledged for 0 s"
