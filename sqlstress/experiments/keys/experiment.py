@@ -15,7 +15,6 @@ from sqlstress.report.case import BEGINS, SETTINGS, Case, common, otherwise
 from sqlstress.target import stores_nothing
 
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
-QUICK_SCHEMAS = "id-rowid,no-key"
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 ID_MAKERS = ("python", "sqlite")
 
@@ -26,7 +25,7 @@ class Picks:
 
     schema: str = option(
         choices(*SCHEMAS),
-        QUICK_SCHEMAS,
+        "id-rowid,no-key",
         SWEEP,
         f"Schemas of the table of picks: a list of {', '.join(SCHEMAS)}.",
         metavar="LIST",

@@ -364,10 +364,7 @@ def _way(cell: Cell) -> str:
     return f"{DOING[cell.series.phase]} by {cell.series.tricks}"
 
 
-Ratios = dict[Cell, Ratio]
-
-
-def _apart(ratios: Mapping[Cell, Ratio | None]) -> tuple[Ratios, list[str], list[Finding]]:
+def _apart(ratios: Mapping[Cell, Ratio | None]) -> tuple[dict[Cell, Ratio], list[str], list[Finding]]:
     """Return the ways that differ, those that are about equal, and how many can't be told."""
     told = {cell: ratio for cell, ratio in ratios.items() if ratio and is_told(ratio)}
     same = [cell for cell, ratio in told.items() if ratio.is_within(EQUAL)]
