@@ -179,23 +179,3 @@ found = st.fixed_dictionaries(
 reports = instances(
     document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | found
 )
-
-cycles_runs = st.builds(
-    results.Run,
-    st.builds(
-        case.Case,
-        workload=st.just("cycles"),
-        concurrency=st.integers(1, 3),
-        settings=settings,
-        spec=cyclings,
-    ),
-    st.lists(trials, max_size=2).map(tuple),
-    error=st.none() | texts,
-)
-cycles_reports = st.builds(
-    document.Report,
-    created=texts,
-    command=st.just(()),
-    environment=environments,
-    runs=st.lists(cycles_runs, max_size=3).map(tuple),
-)

@@ -19,8 +19,6 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
 
-# The figures of the experiment with cycles: what a trial's series say, process by process.
-
 
 @dataclass(frozen=True, slots=True)
 class Process:

@@ -135,23 +135,19 @@ class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
         Raises UsageError when SQLite takes nothing of it.
         """
         self._begun = self._clock()
-        slices = self._search.slices()
-        wanted = next(slices, None)
-        while wanted is not None:
-            done, place = wanted, (wanted.stage, wanted.row)
-            self._runs.setdefault(place, Run(self._space.case(done.row), arm=done.stage))
+        for wanted in self._search.slices():
+            place = wanted.stage, wanted.row
+            self._runs.setdefault(place, Run(self._space.case(wanted.row), arm=wanted.stage))
             self._slices += 1
-            rate = self._measure(bench, place, done.round, is_base=not any(done.row))
-            try:
-                wanted = slices.send(rate)
-            except StopIteration:
-                wanted = None
+            rate = self._measure(bench, place, wanted.round, is_base=not any(wanted.row))
+            self._search.enter(wanted, rate)
             self._learn()
-            bench.runner.observer.progress(self._progress(done))
+            bench.runner.observer.progress(self._progress(wanted))
             if self._has_trials():
                 yield
             if self._is_broken():
                 return
+        self._learn()
         if self._refused is not None and not self._has_trials():
             raise self._refused
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
-
 from sqlstress.experiments.power_loss.experiment import PowerLoss
-from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
-from sqlstress.show.text import WIDTH, report_text
-from tests.drawing import examples
+from sqlstress.show.text import report_text
 from tests.example_report import assert_golden
 from tests.power_report import CONTROL, power_cuts, power_loss, power_report
-from tests.strategies import by_type
 
 LOST = power_report(power_loss(power_cuts("wal", "normal")))
 
@@ -26,15 +21,6 @@ def test_what_is_shown_is_the_golden_one() -> None:
     assert_golden("crash-matrix.txt", report_text(power_report(power_loss())))
     assert_golden("crash-matrix.md", report_markdown(power_report(power_loss())))
     assert_golden("crash-power-lost.txt", report_text(LOST))
-
-
-@settings(max_examples=examples(0.25))
-@given(by_type(PowerLoss))
-def test_any_test_of_power_cuts_is_shown_within_80_columns(loss: PowerLoss) -> None:
-    report = power_report(loss)
-    assert max(map(len, report_text(report).splitlines())) <= WIDTH
-    for form in DOCUMENTS:
-        assert FORMATS[form](report)
 
 
 WORSE = power_loss(replace(power_cuts("wal", "normal"), torn=1))
