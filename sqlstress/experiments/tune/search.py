@@ -28,8 +28,8 @@ from sqlstress.statistics.search import Fit, Row, design, fit, runs_of, survivor
 # Least squares of logarithms. Each pass has a level of its own: what drifts is no effect.
 
 
-RatesOfRows = Mapping[Row, Mapping[int, float]]
-"""What was done in a second, above 0, by row and pass."""
+Rates = dict[Row, dict[int, float]]
+"""What was done in a second, above 0, by row and round."""
 Level = tuple[int, int]
 """A factor, and which of its levels; 0 is the default's."""
 DOUBT = 1.0
@@ -49,7 +49,7 @@ class Effect(NamedTuple):
     """The same with an interval: all of them hold together."""
 
 
-def effects(rates: RatesOfRows, error: float) -> list[Effect]:
+def effects(rates: Rates, error: float) -> list[Effect]:
     """Return the effects of the levels that were measured; nothing where they can't be told apart."""
     levels = _levels(rates)
     found = _fitted(rates, [(level,) for level in levels], doubts=0)
@@ -63,7 +63,7 @@ def effects(rates: RatesOfRows, error: float) -> list[Effect]:
     ]
 
 
-def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
+def promise(rates: Rates) -> Callable[[Row], float] | None:
     """Return what a row promises over the default, as a logarithm, from what was measured of other rows.
 
     Two levels may do more together than each alone: that is believed as far as several slices show it. None
@@ -81,11 +81,11 @@ def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
     )
 
 
-def _levels(rates: RatesOfRows) -> list[Level]:
+def _levels(rates: Rates) -> list[Level]:
     return sorted({level for row, own in rates.items() if own for level in enumerate(row) if level[1]})
 
 
-def _fitted(rates: RatesOfRows, terms: Sequence[tuple[Level, ...]], doubts: int) -> Fit | None:
+def _fitted(rates: Rates, terms: Sequence[tuple[Level, ...]], doubts: int) -> Fit | None:
     """Return what each term adds, beside each pass; the last ones are doubted. None if that is open."""
     passes = sorted({number for own in rates.values() for number in own})
     rows, values = [], []
@@ -135,10 +135,6 @@ class Slice(NamedTuple):
     """A level of each factor; 0 is that of the default."""
 
 
-Rates = dict[Row, dict[int, float]]
-"""What was done in a second, by row and round."""
-
-
 class Search:
     """A search among the rows of a grid. What was found can be read at any time."""
 
@@ -153,7 +149,8 @@ class Search:
         """Those that are still in the race."""
         self.chosen: Row | None = None
         """The row whose pairs with the default are fresh; None before it is known."""
-        self._asked = 0
+        self.entered = 0
+        """How many slices were entered."""
 
     def slices(self) -> Iterator[Slice]:
         """Ask for slices until the time is over; the last stage has a few pairs in any case.
@@ -166,7 +163,7 @@ class Search:
 
     def enter(self, measured: Slice, rate: float | None) -> None:
         """Enter what a slice did in a second; None where it could not be measured."""
-        self._asked += 1
+        self.entered += 1
         if rate:
             self.rates[measured.stage].setdefault(measured.row, {})[measured.round] = rate
         else:
@@ -227,7 +224,7 @@ class Search:
         if not others:
             return
         self.chosen = winner(rates, sorted(others, key=_changes), ABOUT)
-        each, left = self._spent() / self._asked if self._asked else 1.0, max(0.0, 1.0 - self._spent())
+        each, left = self._spent() / self.entered if self.entered else 1.0, max(0.0, 1.0 - self._spent())
         affordable = MOST_PAIRS if each <= 0 else math.floor(left / each / 2)
         for number in range(min(MOST_PAIRS, max(FEWEST_PAIRS, affordable))):
             order = [self.default, self.chosen]
