@@ -157,6 +157,8 @@ class Sweep:
         self.cases = tuple(cases)
         self._runs: dict[int, Run] = {}
         """By the place of their cases."""
+        self._harness_ns: dict[Case, float | None] = {}
+        """By the case that one process alone would have."""
         self._sync_after: SyncCost | None = None
 
     def report(self, blank: Report) -> Report:
@@ -195,7 +197,10 @@ class Sweep:
             needless = face_of(case).is_needless(case, tuple(self._runs.values()))
             self._runs[turn.case] = run = Run(case, skipped=needless)
             if needless is None:
-                self._runs[turn.case] = run = Run(case, harness_ns=harness_ns(case, runner.signals.check))
+                alone = replace(case, concurrency=1)
+                if alone not in self._harness_ns:
+                    self._harness_ns[alone] = harness_ns(alone, runner.signals.check)
+                self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if run.error or run.skipped:
             return
         trial = runner.run(run.case, turn.number)

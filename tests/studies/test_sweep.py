@@ -81,7 +81,7 @@ def test_the_passes_go_over_all_cases_there_and_back(scripted: Measure) -> None:
     report, saved = scripted(script, *(Case(concurrency=processes, repeat=2) for processes in (1, 2, 3)))
     assert went == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]
     assert [[trial.index for trial in run.trials] for run in report.runs] == [[0, 1]] * 3
-    assert [run.harness_ns for run in report.runs] == [100.0, 200.0, 300.0]
+    assert [run.harness_ns for run in report.runs] == [100.0] * 3  # of one process, whatever their number
     assert len(saved) == 6
 
 

@@ -40,7 +40,7 @@ def working(
     theirs.close()
     try:
         assert heard(ours) == "ready"
-        work.connected()
+        work.ended()
         yield ours
     finally:
         own.kill()
