@@ -2,11 +2,11 @@
 
     python -m benchmarks.conclusions --passes 10 --runs 1000
 
-The report's own tests, on the noises of the gate and two more, in the order in which a sweep measures. Of eight
-cases that are all alike, and of a curve that rises, flattens and falls:
+The tests of a report, on the noises of the gate and two more, in the order of a sweep: of eight
+cases that are all alike, and of a curve that rises, flattens and falls.
 
-- wrong: one report in 20 may say anything that is not so: it leaves out the best, names a rise or a fall where
-  there is none, or an end of the rise where more processes would gain 10 % or more;
+- wrong: of 20 reports one may be. It leaves out the best, names a rise or a fall where
+  there is none, or an end of the rise where more processes gain 10 % or more;
 - contradictory: pairs of reports, as in `benchmarks.contradictions`;
 - at most 3: reports of the curve that name three cases or fewer as the best.
 """

@@ -194,9 +194,9 @@ class Tested:
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
-    def gain(self, run: Run, other: Run, layouts: int) -> float:
-        """Return by which factor another run exceeds a run at most, beyond doubt."""
-        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / layouts)
+    def gain(self, run: Run, other: Run, asked: int) -> float:
+        """Return by which factor another run exceeds a run at most, beyond doubt; `asked`: of how many."""
+        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / asked)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
         """Return the other's figure over the base's, if no other run is asked for twice."""

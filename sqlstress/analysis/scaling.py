@@ -114,21 +114,21 @@ class Curve:
 
     @property
     def enough(self) -> Run:
-        """The fewest processes to which more of them add less than EQUAL, beyond doubt.
+        """The fewest processes to whose best more of them add less than EQUAL, beyond doubt.
 
-        They are asked from the most to the fewest, in the same way.
+        They are asked from the most to the fewest, in the same way: what is so of some is so of more.
         """
         found = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
-            if self.gain(self.runs[place - 1]) >= 1 / (1 - EQUAL):
+            upto, later = self.runs[:place], self.runs[place:]
+            if min(self._gain(run, later, len(upto)) for run in upto) >= 1 / (1 - EQUAL):
                 break
-            found = self.runs[place - 1]
+            found = upto[-1]
         return found
 
-    def gain(self, run: Run) -> float:
-        """Return by which factor any larger number of processes exceeds this one at most."""
-        later = self.runs[self.runs.index(run) + 1 :]
-        return max(self.tested.gain(run, other, self.layouts) for other in later)
+    def _gain(self, run: Run, later: Sequence[Run], asked: int = 1) -> float:
+        """Return by which factor any of later runs exceeds one at most, if this is asked of so many."""
+        return max(self.tested.gain(run, other, self.layouts * asked) for other in later)
 
     def scaling(self) -> Finding:
         """Return at how many processes the total of a layout stops rising."""
@@ -154,7 +154,8 @@ class Curve:
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
         """Return how much more processes gain at most, where that may be EQUAL or more."""
-        most = self.gain(first) - 1
+        later = self.runs[self.runs.index(first) + 1 :]
+        most = max(self._gain(first, later) - 1, EQUAL)
         anything = most > WORTH_SAYING
         return Finding(
             "scaling-unclear",

@@ -64,8 +64,8 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
 # How far a sweep has come: which case of which pass, the TPS of the moment, and the time that is left.
 
 
-TRIAL_S = 0.7
-WORKER_S = 0.05
+TRIAL_S = 0.1
+WORKER_S = 0.02
 """What a trial takes around its work, and more for each worker."""
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
