@@ -13,6 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from sqlstress.analysis.answers import leaders
+from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.wording import places
 from sqlstress.engine.failure import HUNG, kept_reason
 from sqlstress.engine.harness_cost import harness_ns
 from sqlstress.engine.pool import WorkerFailure
@@ -25,6 +28,7 @@ from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
 from sqlstress.report import Report, Run, SyncCost
 from sqlstress.report.case import Case
+from sqlstress.statistics.compare import spread
 
 # In which order cases are measured: in passes over all of them, so that drift meets all alike.
 #
@@ -102,13 +106,17 @@ class Pace(Observer):
         self._operations_each = [face_of(cases[turn.case]).behaviour.operations_each for turn in order]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
-        self._index, self._done, self._note = 0, 0.0, ""
+        self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
     def begin(self, index: int) -> None:
         """Go on to the trial of this number."""
         self._index, self._begun, self._note = index, self._clock(), ""
+
+    def best(self, text: str) -> None:
+        """From now on tell this answer, as far as it is known; "": there is none yet."""
+        self._best = text
 
     def phase(self, name: str) -> None:
         self._note = name
@@ -145,7 +153,28 @@ class Pace(Observer):
         # What has once been said to be done stays so when a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
         label = self._labels[self._index]
-        self.progress(Progress(label, self._done, 1.0, self._note, left, self._width, NOTE_WIDTH))
+        note = self._best or self._note
+        self.progress(Progress(label, self._done, 1.0, note, left, self._width, NOTE_WIDTH))
+
+
+def best_so_far(runs: Sequence[Run]) -> str:
+    """Return which of some runs may be the best by now, and what the first of them reaches.
+
+    "" of cases that are not set beside each other, and of too few passes.
+    """
+    groups = group_runs(runs)
+    if len(groups) != 1 or groups[0].case.rate or not face_of(groups[0].case).behaviour.windowed:
+        return ""
+    believed = [run for run in groups[0].runs if groups[0].is_believed(run)]
+    tested = groups[0].tested(believed) if len(believed) > 1 else None
+    if tested is None:
+        return ""
+    lead = leaders(tested, believed)
+    reach = spread([*lead.best.rates().values()])
+    about = "" if reach is None else f" ±{reach:.0%}" if reach < 1 else " ±>99%"
+    return (
+        f"best so far {lead.best.median_tps():,.0f} TPS{about} with {places(run.case for run in lead.runs)}"
+    )
 
 
 class Sweep:
@@ -187,6 +216,8 @@ class Sweep:
             if number == len(order) - 1 and before and bench.report.environment.builds:  # somebody syncs
                 with suppress(EnvironmentFailure):
                     self._sync_after = measure(runner.folder, (before.primitive,))
+            if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
+                pace.best(best_so_far([*self._runs.values()]))
             yield
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
