@@ -49,16 +49,17 @@ class Turn(NamedTuple):
 def turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in their order.
 
-    The first pass goes as the cases were asked for, the second one backwards; each further two go in an
-    order that is drawn from the seed, and in its reverse. The published script's files serve all of its
-    cases, one after the other: they are measured so.
+    The first pass goes as the cases were asked for, the second one backwards; each further one goes in an
+    order of its own that is drawn from the seed. The reverse of the order before would let what comes around
+    at regular times meet a case in the same way twice. The published script's files serve all of its cases,
+    one after the other: they are measured so.
     """
     if any(face_of(case).behaviour.whole_script for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
         return
     draw, order = Random(f"{cases[0].seed}:passes"), list(range(len(cases)))
     for number in range(max(case.repeat for case in cases)):
-        if number % 2:
+        if number == 1:
             order.reverse()
         elif number:
             draw.shuffle(order)
