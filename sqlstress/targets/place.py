@@ -142,6 +142,8 @@ class Place(Protocol):
     case: Case
     where: Path
     """What `open_place` made it of: other processes make theirs of the same."""
+    copies: dict[Any, Any] | None = None
+    """What places before this one prepared, to be prepared so again; None: everything is made anew."""
 
     @property
     def stores(self) -> bool:
@@ -201,6 +203,12 @@ class Place(Protocol):
         """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
 
         In each bucket there are so many counters. None where nothing is stored.
+        """
+        return None
+
+    def proved(self, plan: dict[str, Any], pulse: Pulse) -> int | None:
+        """Return how many rows the key-value view has, if C finds all of them right; None where it does not,
+        or where there is no C: then each row has to be looked at.
         """
         return None
 

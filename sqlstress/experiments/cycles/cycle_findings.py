@@ -214,7 +214,7 @@ def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Findi
         )
         return
     runs = [cell.run for cell in ranked]
-    first, last = leaders(tested, runs), laggards(tested, runs)
+    first, last = leaders(tested, runs, families=2), laggards(tested, runs, families=2)
     fast, slow = first.among(ranked), last.among(ranked)
     closing = (fast[0].times.closing or None) if len(fast) == 1 else None
     fastest = _took(fast, in_all=True, closing_ns=closing, equal=first.equal, unclear=first.unclear)

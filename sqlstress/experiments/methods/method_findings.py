@@ -292,7 +292,7 @@ def _fastest(judged: Judged) -> Iterator[Finding]:
 
 def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
     """Return the methods of which a cell is not slower than the best one, beyond doubt."""
-    lead = leaders(judged.tested, [cell.run for cell in known])
+    lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
     best = next(cell for cell in near if cell.run is lead.best)
     several = any(cell.series is not best.series for cell in near)

@@ -21,6 +21,8 @@ from sqlstress.targets.sqlite.space import trees_of
 
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
+_AT_ONCE = 4 << 20
+"""Bytes of a file that is looked at in a few hundredths of a second."""
 _HEADING = "*** in database main ***"
 """Stands above what SQLite complains of, in the same row as the first complaint."""
 
@@ -60,7 +62,14 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
     error = ""
     try:
         with opened(case, path) as connection:
-            run_watched(connection, lambda: rows.extend(connection.iterate(f"PRAGMA {pragma}")), pulse)
+
+            def ask() -> None:
+                rows.extend(connection.iterate(f"PRAGMA {pragma}"))
+
+            if path.stat().st_size < _AT_ONCE:
+                ask()  # a thread would take longer than the answer
+            else:
+                run_watched(connection, ask, pulse)
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:

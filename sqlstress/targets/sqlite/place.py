@@ -43,6 +43,8 @@ class SqlitePlace(Place):
         self.case, self.where = case, where
         self.paths = files.paths(case, where)
         """The database files, by bucket."""
+        self.stays = False
+        """Whether its files are for the next trial, too."""
         self._watch: Watch | None = None
 
     # Where the time goes.
@@ -103,6 +105,11 @@ class SqlitePlace(Place):
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         return SqliteTable(self, key_type, value_size, counters)
 
+    def proved(self, plan: dict[str, Any], pulse: Pulse) -> int | None:
+        from sqlstress.targets.sqlite.proved import proved
+
+        return proved(self.case, self.paths, plan, pulse)
+
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
         """Make every file anew, with the settings of the case and these tables."""
         definitions = tuple(definitions)
@@ -139,7 +146,8 @@ class SqlitePlace(Place):
         return measure_space(self.case, self.paths[0], pulse)
 
     def discard(self) -> None:
-        files.remove(self.case, self.where)
+        if not self.stays:
+            files.remove(self.case, self.where)
 
     # For SQL of the user's.
 
