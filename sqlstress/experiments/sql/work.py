@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class SqlWork(UserWork):
     """One trial."""
 
+    opening = "sqlstress.experiments.sql.rehearsed:open_calls"
+
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self._acknowledged = shared_array("q", case.concurrency)

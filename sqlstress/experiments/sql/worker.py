@@ -45,6 +45,8 @@ _LONGEST_NAME = 60
 class SqlSource(UserSource):
     """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
 
+    sleep: Callable[[float], object] = staticmethod(time.sleep)
+
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
@@ -82,7 +84,7 @@ class SqlSource(UserSource):
         gets = any(one.prefix is not None for script in scripts for one in statements(script.commands))
         fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
-        sleep = time.sleep if self._client else _nothing
+        sleep = self.sleep if self._client else _nothing
         return Compiler(self.random, self._connection, fixed, self._around, sleep)
 
     def _around(self, sql: Sql, run: Step) -> Step:
