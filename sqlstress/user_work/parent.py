@@ -94,13 +94,17 @@ class UserWork(ProvenWork):
         status = "failed" if broken else "ok"
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
+    def as_rehearsed(self) -> Case:
+        """Return the case with what of it is rehearsed."""
+        return self.case
+
     def _suspicions(self, pulse: Pulse) -> tuple[Sighting, ...]:
         """Return what is suspicious in the user's statements: rehearsed once, and told of each trial."""
         if not self.opening or not self.place.stores:
             return ()
         key = "rehearsed", self.case.spec
         if key not in self._carry:
-            self._carry[key] = rehearsed(self.place, self.opening, pulse)
+            self._carry[key] = rehearsed(self.as_rehearsed(), self.place.where, self.opening, pulse)
         found: tuple[Sighting, ...] = self._carry[key]
         return found
 

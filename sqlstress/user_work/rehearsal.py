@@ -46,12 +46,12 @@ Opening = Callable[["Case", "Place", Tracer], Calls]
 """Connects, and returns what calls each transaction; connections are followed already."""
 
 
-def rehearsed(place: Place, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
-    """Return the suspicions that a rehearsal of a place's case raises; none where it can't be rehearsed.
+def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
+    """Return the suspicions that a rehearsal of a case raises; none where it can't be rehearsed.
 
-    `opening` is the import string of an Opening. No other process may be connected.
+    `where` has its data, to which no process is connected; `opening` is the import string of an Opening.
     """
-    if target_name(place.case.driver) != "sqlite":
+    if target_name(case.driver) != "sqlite":
         return ()
     until = time.monotonic() + PATIENCE_S
 
@@ -61,13 +61,13 @@ def rehearsed(place: Place, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
             raise SqlstressError("the rehearsal takes too long")
 
     with tempfile.TemporaryDirectory(
-        dir=place.where, prefix=FOLDER, ignore_cleanup_errors=True
+        dir=where, prefix=FOLDER, ignore_cleanup_errors=True
     ) as folder:
         try:
-            return call_apart(limited, rehearse, plain(place.case), place.where, Path(folder), opening)
+            return call_apart(limited, rehearse, plain(case), where, Path(folder), opening)
         except Interrupted:
             raise
-        except (SqlstressError, OSError):
+        except Exception:  # whatever the user's code raises as it is imported, or connects
             return ()
 
 

@@ -96,13 +96,15 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
         if _reads_inside(call[:index], one, write.table) or _is_safe(write):
             settled[write.table] = index
             continue
-        queries = (
+        queries = [
             query
             for query in reversed(before)
-            if query.write is None and query.transaction != one.transaction and write.table in query.reads
-        )
-        if found := next((query for query in queries if _depends(write, query)), None):
-            yield Suspicion(STALE, write.table[1], found, one)
+            if query.write is None and query.transaction != one.transaction and write.table in query.reads and _depends(write, query)
+        ]
+        if queries:
+            # Of several the one that asked for the same row, as far as their ends say it.
+            same = (query for query in queries if query.sql.split()[-1:] == one.sql.split()[-1:])
+            yield Suspicion(STALE, write.table[1], next(same, queries[0]), one)
 
 
 def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:

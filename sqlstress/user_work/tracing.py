@@ -138,11 +138,12 @@ class Tracer:
     def _follow_apsw(self, connection: Any) -> None:
         followed = Followed(self, ApswConnection(connection))
         connection.authorizer = followed.heard
-        connection.trace_v2(
-            sys.modules["apsw"].SQLITE_TRACE_STMT,
-            lambda event: followed.begins(event.get("expanded_sql") or event["sql"]),
-            id="sqlstress",
-        )
+
+        def begins(cursor: Any, *_: Any) -> bool:
+            followed.begins(cursor.expanded_sql)
+            return True
+
+        connection.exec_trace = begins
 
     def where(self) -> tuple[str, bool]:
         """Return where the user's code runs a statement now, and whether it looks at the row count."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiments.sql.worker import SqlSource
-from sqlstress.targets import open_place
 
 if TYPE_CHECKING:
     from sqlstress.experiments.sql.expressions import Variables
@@ -40,9 +38,8 @@ class Rehearsed(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect by Python's sqlite3, whichever driver is measured; return what runs each script."""
-    case = replace(case, driver="sqlite3", spec=replace(case.spec, ledger=False, per_statement=False))
-    source = Rehearsed(case, open_place(case, place.where), tracer)  # type: ignore[arg-type]
+    """Connect, and return what runs each script."""
+    source = Rehearsed(case, place, tracer)
 
     def run(number: int) -> None:
         (variables,) = source.prepared([number])
