@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 from sqlstress.statistics.compare import Ratio
 
 _INTERVAL = "[ (95% interval {low:two} to {high:times})]"
 _INTERVALS = "[ (95% interval{several?s from|} {low:two} to {high:times})]"
+
+_LEAD = "{failed?Probable cause|Suspicion}{held?, although every check passed,|}"
+_BOTH = "First {first}[ ({first_at})], then {then}[ ({then_at})]"
+_STATEMENTS: dict[str, Any] = {
+    "failed": True, "held": False, "transaction": "transfer", "table": "account", "first_at": "bank.py:27",
+    "first": "SELECT balance FROM account WHERE id = 5", "then_at": "bank.py:28",
+    "then": "UPDATE account SET balance = 990 WHERE id = 5",
+}  # fmt: skip
 
 PHRASES: dict[str, Phrase] = {
     # What went wrong, and what could not be measured.
@@ -229,6 +239,36 @@ PHRASES: dict[str, Phrase] = {
         "Try shorter transactions or fewer processes.{can_be_fair? Use --busy fair to see the effect of "
         "fair waits.|}",
         can_be_fair=True,
+    ),
+    # What is suspicious in the statements of the user's own transactions.
+    "read-outside": Phrase(
+        f"{_LEAD} of a lost update: {{transaction}} reads {{table}} outside of the transaction that writes "
+        f"it. {_BOTH}. Another process can write in between. Read after BEGIN IMMEDIATE, or let one "
+        "statement read and write.",
+        **_STATEMENTS,
+    ),
+    "copy-of-read-outside": Phrase(
+        f"{_LEAD} of a stale copy: {{transaction}} writes {{table}} from what it has read outside of that "
+        f"transaction. {_BOTH}. Another process can change the source in between. Read it after BEGIN "
+        "IMMEDIATE.",
+        **_STATEMENTS,
+    ),
+    "connection-mixed": Phrase(
+        f"{_LEAD} of half transactions: threads or tasks of {{transaction}} share a connection, and one "
+        f"writes in the transaction of another. {_BOTH}. Use a lock for each transaction, or a connection "
+        "for each task.",
+        **_STATEMENTS,
+    ),
+    "connection-forked": Phrase(
+        f"{_LEAD} of corruption: {{transaction}} uses a connection in a process that was forked after it "
+        "was opened[: {first}][ ({first_at})]. Open a connection in each process.",
+        **_STATEMENTS,
+    ),
+    "suspicions-more": Phrase("The JSON report has {count:plural more suspicion}.", count=2),
+    "deferred-upgrade": Phrase(
+        f"Transactions begin DEFERRED, read, and then write.[ {_BOTH}.] If another process wrote meanwhile, "
+        'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.',
+        **_STATEMENTS,
     ),
     # What others in the way did to the user's own transactions.
     "read-committed": Phrase(

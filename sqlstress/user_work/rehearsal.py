@@ -60,9 +60,7 @@ def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sigh
         if time.monotonic() > until:
             raise SqlstressError("the rehearsal takes too long")
 
-    with tempfile.TemporaryDirectory(
-        dir=where, prefix=FOLDER, ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
         try:
             return call_apart(limited, rehearse, plain(case), where, Path(folder), opening)
         except Interrupted:

@@ -2,8 +2,8 @@
 
 The rule: a table is read outside of the transaction that writes it, and that transaction does not read it
 again. Another process may have written it in between. What makes such a write safe is recognised: SQLite
-reckons itself (`SET n = n + 1`), the UPDATE compares and sets (`WHERE id = ? AND n = ?`), a unique key refuses
-the second INSERT, the count of deleted rows is looked at. A suspicion is no proof.
+computes the value itself (`SET n = n + 1`), the UPDATE compares and sets (`WHERE id = ? AND n = ?`), a unique
+key refuses the second INSERT, the count of deleted rows is looked at. A suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-STALE, STALE_SOURCE, DEFERRED = "read-outside", "source-read-outside", "deferred-upgrade-at"
+STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
@@ -21,7 +21,9 @@ UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
 Table = tuple[str, str]
 """A database's file, and the name of a table in it."""
 
-_BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
+_BEGINS_DEFERRED = re.compile(
+    r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
+)
 
 
 class Write(NamedTuple):
@@ -81,6 +83,7 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
     yield from _stale(call)
     yield from _deferred(call)
     yield from _mixed(call)
+    yield from _forked(call)
 
 
 # A table that is read outside of the transaction that writes it.
@@ -99,7 +102,10 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
         queries = [
             query
             for query in reversed(before)
-            if query.write is None and query.transaction != one.transaction and write.table in query.reads and _depends(write, query)
+            if query.write is None
+            and query.transaction != one.transaction
+            and write.table in query.reads
+            and _depends(write, query)
         ]
         if queries:
             # Of several the one that asked for the same row, as far as their ends say it.
@@ -124,7 +130,7 @@ def _is_safe(write: Write) -> bool:
     if write.kind == UPDATE:
         return bool(write.wheres & write.sets)  # compares and sets: the value, or a version
     if write.kind == DELETE:
-        return write.counted or bool(write.wheres - {"rowid", *(column for key in write.keys for column in key)})
+        return write.counted or bool(write.wheres - {"rowid"}.union(*write.keys))
     return False
 
 
@@ -146,16 +152,15 @@ def _depends(write: Write, query: Statement) -> bool:
 
 
 def copies(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, Table]]:
-    """Return (source, copy): tables of which one transaction changes the first and removes from the second."""
+    """Return (source, copy): tables of which a transaction changes the first, and removes from the second."""
     found = set()
     for call in calls:
-        removed = [(one.transaction, one.write.table) for one in call if one.write and one.write.kind == DELETE]
-        changed = [(one.transaction, one.write.table) for one in call if one.write and one.write.kind != DELETE]
+        writes = [(one.transaction, one.write) for one in call if one.write]
         found |= {
-            (source, copy)
-            for transaction, copy in removed
-            for other, source in changed
-            if transaction == other and source != copy
+            (source.table, copy.table)
+            for transaction, copy in writes
+            for other, source in writes
+            if transaction == other and copy.kind == DELETE != source.kind and source.table != copy.table
         }
     return found
 
@@ -169,7 +174,7 @@ def stale_copies(call: Sequence[Statement], pairs: set[tuple[Table, Table]]) -> 
             inside = any(other.transaction == one.transaction and source in other.reads for other in call)
             queries = [query for query in call[:index] if source in query.reads and query.write is None]
             if queries and not inside:
-                yield Suspicion(STALE_SOURCE, one.write.table[1], queries[-1], one)
+                yield Suspicion(STALE_COPY, one.write.table[1], queries[-1], one)
 
 
 # Transactions that begin DEFERRED, read, and then write; and those of several tasks.
@@ -200,3 +205,9 @@ def _mixed(call: Sequence[Statement]) -> Iterator[Suspicion]:
         first = firsts.setdefault(one.transaction, one)
         if one.who != first.who and one.write:
             yield Suspicion(MIXED, one.write.table[1], first, one)
+
+
+def _forked(call: Sequence[Statement]) -> Iterator[Suspicion]:
+    used = [one for one in call if one.forked]
+    if used:
+        yield Suspicion(FORKED, "", used[0], used[-1])

@@ -204,7 +204,7 @@ class Followed:
         write = self._write(sql, events, counted or bool(_RETURNING.search(sql)))
         if write or not reads:
             return Statement(**common, reads=reads, write=write)
-        functions = {str(column).lower() for action, _, column, *_ in events if action == sqlite3.SQLITE_FUNCTION}
+        functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return Statement(
             **common,
             reads=reads,
@@ -246,9 +246,7 @@ class Followed:
         if kind == INSERT:
             own -= frozenset(column for key in keys for column in key)  # ON CONFLICT names them
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
-        return Write(
-            table, kind, frozenset(_column(events[n][2]) for n in sets), own, wheres, keys, counted
-        )
+        return Write(table, kind, frozenset(_column(events[n][2]) for n in sets), own, wheres, keys, counted)
 
     def _table(self, name: str) -> Table:
         if self._file is None:

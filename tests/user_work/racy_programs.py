@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import apsw
 import peewee
@@ -197,7 +197,7 @@ class Versioned(OtherBase):
     id: Mapped[int] = mapped_column(primary_key=True)
     stock: Mapped[int]
     version = mapped_column(Integer, nullable=False)
-    __mapper_args__: ClassVar[Any] = {"version_id_col": version}
+    __mapper_args__ = {"version_id_col": version}
 
 
 def _sold(file: str, model: Any) -> None:
