@@ -197,7 +197,7 @@ class Versioned(OtherBase):
     id: Mapped[int] = mapped_column(primary_key=True)
     stock: Mapped[int]
     version = mapped_column(Integer, nullable=False)
-    __mapper_args__ = {"version_id_col": version}
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012
 
 
 def _sold(file: str, model: Any) -> None:

@@ -45,8 +45,6 @@ _LONGEST_NAME = 60
 class SqlSource(UserSource):
     """Runs scripts. What only sets variables at their beginning is done before the time is taken."""
 
-    sleep: Callable[[float], object] = staticmethod(time.sleep)
-
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
@@ -86,6 +84,10 @@ class SqlSource(UserSource):
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
         sleep = self.sleep if self._client else _nothing
         return Compiler(self.random, self._connection, fixed, self._around, sleep)
+
+    def sleep(self, seconds: float) -> None:
+        """Do what a script's sleep asks for."""
+        time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
         """Time a statement, and write into the ledger before a commit, as far as that is asked for."""
