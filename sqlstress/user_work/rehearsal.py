@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER = "rehearsal-"
 ROUNDS = 30
-CALLS_S = 3.0
+CALLS_S = 1.0
 """How long the calls may take: no further round begins after it."""
 PATIENCE_S = 15.0
 """How long all of it may take: an import, a connection, a call that waits for something."""
