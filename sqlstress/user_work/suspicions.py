@@ -105,7 +105,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             if query.write is None
             and query.transaction != one.transaction
             and write.table in query.reads
-            and _depends(write, query)
+            and _depends(one, write, query)
         ]
         if queries:
             # Of several the one that asked for the same row, as far as their ends say it.
@@ -130,17 +130,19 @@ def _is_safe(write: Write) -> bool:
     if write.kind == UPDATE:
         return bool(write.wheres & write.sets)  # compares and sets: the value, or a version
     if write.kind == DELETE:
-        return write.counted or bool(write.wheres - {"rowid"}.union(*write.keys))
+        return bool(write.wheres - {"rowid"}.union(*write.keys))
     return False
 
 
-def _depends(write: Write, query: Statement) -> bool:
-    """Return whether a write may follow from what a query read."""
+def _depends(one: Statement, write: Write, query: Statement) -> bool:
+    """Return whether what a statement writes may follow from what a query read."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool(write.sets & columns)
     if write.kind == DELETE:
-        return query.found is not False
+        # What one call of a library returns that does both is the row, and not how many it removed.
+        is_counted = write.counted and query.at != one.at
+        return query.found is not False and not is_counted
     if write.kind == OVERWRITE:
         # After a miss it overwrites nothing, or what somebody else made of the same.
         return query.found is True and (not write.sets or bool(write.sets & columns))
