@@ -92,7 +92,7 @@ def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
                 call()
             if os.getpid() != own:
                 os._exit(0)  # a fork of the user's has come back
-            found[name].append(tuple(tracer.call))
+            found[name].append((*tracer.call, *tracer.forks.heard()))
         if time.monotonic() > until:
             break
     return found

@@ -25,6 +25,8 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
+_MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
+
 
 class Write(NamedTuple):
     """What a statement writes itself; what triggers write is not in it."""
@@ -80,6 +82,9 @@ class Suspicion(NamedTuple):
 
 def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
     """Yield what is suspicious in one call, in the order of its writes."""
+    # Up to where it has made its tables, if it does, a library sets itself up.
+    makes = [index for index, one in enumerate(call) if _MAKES.match(one.sql)]
+    call = call[makes[-1] + 1 :] if makes else call
     yield from _stale(call)
     yield from _deferred(call)
     yield from _mixed(call)

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import dis
+import json
+import multiprocessing.connection
 import os
 import re
 import sqlite3
@@ -29,6 +31,7 @@ from typing import Any, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 
+_LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
 """So many statements of a call are looked at."""
 
@@ -113,6 +116,7 @@ class Tracer:
         """Where the next statement stands, as who runs it says; unless the user's frames tell it."""
         self._frames: Frames | None = None
         self.numbers = count(1)
+        self.forks = Forks()
 
     def start(self) -> None:
         """Follow connections."""
@@ -150,6 +154,24 @@ class Tracer:
         return self._frames.where() if self._frames else (self.place, False)
 
 
+class Forks:
+    """What forks of this process do with its connections: they tell it through a pipe."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = os.pipe()
+
+    def tell(self, sql: str, at: str) -> None:
+        """Tell of a statement, in a fork."""
+        os.write(self._theirs, json.dumps((sql[:_LONGEST_TOLD], at)).encode() + b"\n")
+
+    def heard(self) -> list[Statement]:
+        """Return what was told meanwhile."""
+        told = b""
+        while multiprocessing.connection.wait([self._ours], 0) if sys.platform != "win32" else False:
+            told += os.read(self._ours, 1 << 16)
+        return [Statement(sql, at, 0, forked=True) for sql, at in map(json.loads, told.splitlines())]
+
+
 class Followed:
     """One connection that is followed."""
 
@@ -174,6 +196,9 @@ class Followed:
         """Take a statement that begins to run, before it has done anything."""
         if self._asks or sql.startswith("--"):
             return
+        if os.getpid() != self._pid:
+            self._tracer.forks.tell(sql, self._tracer.where()[0])
+            return
         if not self._connection.in_transaction():
             self._transaction = next(self._tracer.numbers)
         if len(self._tracer.call) >= MOST_STATEMENTS or _NOT_EXPLAINED.match(sql):
@@ -194,7 +219,6 @@ class Followed:
             "at": at,
             "transaction": self._transaction,
             "who": _who(),
-            "forked": os.getpid() != self._pid,
         }
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, *_ in events:
@@ -298,16 +322,41 @@ class Frames:
 
     def where(self) -> tuple[str, bool]:
         """Return the innermost line of the user's that runs now, and whether it looks at the row count."""
-        frame: FrameType | None = sys._getframe(1)
-        passed = 0
-        """Frames of libraries between that line and SQLite."""
-        while frame and not self._is_users(frame.f_code.co_filename):
-            passed += not frame.f_code.co_filename.startswith(str(Path(__file__).parent))
-            frame = frame.f_back
+        frame, passed = self._users(sys._getframe(1))
+        if not frame and threading.current_thread() is not threading.main_thread():
+            frame, passed = self._waiting(), 1  # for a library's thread
         if not frame:
             return "", False
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         return at, _looks_at_count(frame) or (passed > 0 and _uses_result(frame))
+
+    def _users(self, frame: FrameType | None) -> tuple[FrameType | None, int]:
+        """Return the innermost frame of the user's, and how many frames of libraries are within it."""
+        passed = 0
+        while frame and not self._is_users(frame.f_code.co_filename):
+            passed += not frame.f_code.co_filename.startswith(str(Path(__file__).parent))
+            frame = frame.f_back
+        return frame, passed
+
+    def _waiting(self) -> FrameType | None:
+        """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
+        main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
+            frame = frame.f_back
+        if frame:
+            tasks = asyncio.all_tasks(frame.f_locals["self"])
+            waiting = [found for task in tasks if (found := self._suspended(task.get_coro()))]
+            if len(waiting) == 1:
+                return waiting[0]
+        return self._users(main)[0]
+
+    def _suspended(self, coroutine: Any) -> FrameType | None:
+        """Return where a coroutine of the user's waits."""
+        found: FrameType | None = None
+        while frame := getattr(coroutine, "cr_frame", None):
+            found = frame if self._is_users(frame.f_code.co_filename) else found
+            coroutine = coroutine.cr_await
+        return found
 
     def _is_users(self, file: str) -> bool:
         return file.startswith(self._folder) and not file.startswith(self._libraries)
