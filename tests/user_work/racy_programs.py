@@ -5,6 +5,7 @@ Each function gets the path of a database with SCHEMA, and makes its own connect
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -283,6 +284,17 @@ def upsert_in_sql(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT n FROM tag WHERE name = 'red'").fetchall()
         connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+
+
+async def _in_threads(connection: sqlite3.Connection) -> None:
+    rows = await asyncio.to_thread(connection.execute, "SELECT stock FROM product WHERE id = 1")
+    ((stock,),) = rows
+    await asyncio.to_thread(connection.execute, "UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def coroutine_wrong(file: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
+        asyncio.run(_in_threads(connection))
 
 
 def two_transactions_wrong(file: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -181,6 +182,27 @@ def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement(
     file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
     assert report.ok and not told(report)
+
+
+FORKS = """
+    connection = sqlite3.connect(database)
+        if not (child := os.fork()):
+            connection.execute("SELECT 7").fetchall()
+            os._exit(0)
+        os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.usefixtures("brief_runs")
+def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    (found,) = told(report)
+    assert (found.what, found.traits["first"]) == (FORKED, "SELECT 7")
+    line = int(found.traits["first_at"].partition(":")[2])
+    assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
 @pytest.mark.usefixtures("brief_runs")
