@@ -25,6 +25,8 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
+_TELLING = 6
+"""Characters of a key that is not in another row's statement by chance."""
 _MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -51,7 +53,9 @@ class Statement(NamedTuple):
     sql: str
     at: str
     """Where the user's code ran it: "bank.py:27"."""
-    transaction: int
+    spot: int = 0
+    """Which call in that line it was; 0: not known."""
+    transaction: int = 0
     """The number of the transaction it belongs to: one alone has its own."""
     who: int = 0
     """The thread or the task that ran it."""
@@ -112,7 +116,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             and write.table in query.reads
             and _depends(one, write, query)
         ]
-        if queries:
+        if queries and not _is_own(call[:index], one, write.table):
             # Of several the one that asked for the same row, as far as their ends say it.
             same = (query for query in queries if query.sql.split()[-1:] == one.sql.split()[-1:])
             yield Suspicion(STALE, write.table[1], next(same, queries[0]), one)
@@ -124,6 +128,15 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
         other.transaction == one.transaction
         and table in other.reads
         and (other.write is None or other.write.table != table or _is_safe(other.write))
+        for other in earlier
+    )
+
+
+def _is_own(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
+    """Return whether the call itself has made the row that a statement changes, as far as its key shows."""
+    key = one.sql.split()[-1].strip("();")
+    return len(key) >= _TELLING and any(
+        other.write and other.write.table == table and other.write.kind == INSERT and key in other.sql
         for other in earlier
     )
 
@@ -146,7 +159,7 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         return bool(write.sets & columns)
     if write.kind == DELETE:
         # What one call of a library returns that does both is the row, and not how many it removed.
-        is_counted = write.counted and query.at != one.at
+        is_counted = write.counted and (query.at, query.spot) != (one.at, one.spot)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE:
         # After a miss it overwrites nothing, or what somebody else made of the same.

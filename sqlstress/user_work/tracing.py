@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 
@@ -43,7 +43,11 @@ _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
-_NOT_EXPLAINED = re.compile(r"\s*(--|explain\b|pragma\b|attach\b|detach\b|vacuum\b)", re.IGNORECASE)
+_EXPLAINED = re.compile(
+    r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(select|values|with|insert|replace|update|delete)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""No other statement is explained: of one that changes the schema that has consequences."""
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 _COUNTS = {"rowcount", "changes", "total_changes"}
 
@@ -106,6 +110,17 @@ class ApswConnection:
             cursor.close()
 
 
+class Spot(NamedTuple):
+    """Where the user's code runs a statement."""
+
+    at: str
+    """"bank.py:27"; empty: not known."""
+    number: int = 0
+    """Tells calls in one line from each other."""
+    counted: bool = False
+    """Whether it looks at the row count, as far as that can be seen."""
+
+
 class Tracer:
     """Follows all connections that this process opens from now on. There is no way back."""
 
@@ -149,9 +164,9 @@ class Tracer:
 
         connection.exec_trace = begins
 
-    def where(self) -> tuple[str, bool]:
-        """Return where the user's code runs a statement now, and whether it looks at the row count."""
-        return self._frames.where() if self._frames else (self.place, False)
+    def where(self) -> Spot:
+        """Return where the user's code runs a statement now."""
+        return self._frames.where() if self._frames else Spot(self.place)
 
 
 class Forks:
@@ -169,7 +184,7 @@ class Forks:
         told = b""
         while multiprocessing.connection.wait([self._ours], 0) if sys.platform != "win32" else False:
             told += os.read(self._ours, 1 << 16)
-        return [Statement(sql, at, 0, forked=True) for sql, at in map(json.loads, told.splitlines())]
+        return [Statement(sql, at, forked=True) for sql, at in map(json.loads, told.splitlines())]
 
 
 class Followed:
@@ -194,14 +209,14 @@ class Followed:
 
     def begins(self, sql: str) -> None:
         """Take a statement that begins to run, before it has done anything."""
-        if self._asks or sql.startswith("--"):
-            return
+        if self._asks or (sql.startswith("--") and "\n" not in sql):
+            return  # or what a trigger does
         if os.getpid() != self._pid:
-            self._tracer.forks.tell(sql, self._tracer.where()[0])
+            self._tracer.forks.tell(sql, self._tracer.where().at)
             return
         if not self._connection.in_transaction():
             self._transaction = next(self._tracer.numbers)
-        if len(self._tracer.call) >= MOST_STATEMENTS or _NOT_EXPLAINED.match(sql):
+        if len(self._tracer.call) >= MOST_STATEMENTS:
             return
         self._asks = True
         try:
@@ -212,11 +227,12 @@ class Followed:
             self._asks = False
 
     def _statement(self, sql: str) -> Statement:
-        events = self._explained(_RETURNING.sub("", sql))
-        at, counted = self._tracer.where()
+        events = self._explained(_RETURNING.sub("", sql)) if _EXPLAINED.match(sql) else []
+        spot = self._tracer.where()
         common: dict[str, Any] = {
             "sql": sql,
-            "at": at,
+            "at": spot.at,
+            "spot": spot.number,
             "transaction": self._transaction,
             "who": _who(),
         }
@@ -225,7 +241,7 @@ class Followed:
             if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
                 name = self._table(table)
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
-        write = self._write(sql, events, counted or bool(_RETURNING.search(sql)))
+        write = self._write(sql, events, spot.counted or bool(_RETURNING.search(sql)))
         if write or not reads:
             return Statement(**common, reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
@@ -320,15 +336,16 @@ class Frames:
         paths = sysconfig.get_paths()
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
-    def where(self) -> tuple[str, bool]:
-        """Return the innermost line of the user's that runs now, and whether it looks at the row count."""
+    def where(self) -> Spot:
+        """Return where the user's code runs now: its innermost call."""
         frame, passed = self._users(sys._getframe(1))
         if not frame and threading.current_thread() is not threading.main_thread():
             frame, passed = self._waiting(), 1  # for a library's thread
         if not frame:
-            return "", False
+            return Spot("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        return at, _looks_at_count(frame) or (passed > 0 and _uses_result(frame))
+        counted = _looks_at_count(frame) or (passed > 0 and _uses_result(frame))
+        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted)
 
     def _users(self, frame: FrameType | None) -> tuple[FrameType | None, int]:
         """Return the innermost frame of the user's, and how many frames of libraries are within it."""

@@ -174,6 +174,27 @@ def book_unique(file: str) -> None:
             connection.execute("INSERT OR IGNORE INTO seat VALUES ('12A', 'Anna')")
 
 
+def popped_and_counted_by_peewee(file: str) -> None:
+    with tags(file):
+        red = Tag.get_by_id("red")
+        gone = Tag.delete().where(Tag.name == red.name).execute()
+        assert gone == 1
+
+
+def own_row_changed(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO item VALUES ('b2f7c1', '')")
+        connection.execute("SELECT value FROM item WHERE key = 'b2f7c1'").fetchone()
+        connection.execute("UPDATE item SET value = 'ready' WHERE key = 'b2f7c1'")
+
+
+def migrates_and_fills(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT value FROM item").fetchall()
+        connection.execute("REPLACE INTO item VALUES ('version', '2')")
+        connection.execute("CREATE UNIQUE INDEX one_value ON item (value)")
+
+
 # Object mappers.
 
 

@@ -92,7 +92,7 @@ def write(transaction: int = 2, what: Write = SETS, **told: Any) -> Statement:
 
 
 def begin(sql: str) -> Statement:
-    return Statement(sql, "begin", 2)
+    return Statement(sql, "begin", transaction=2)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def begin(sql: str) -> Statement:
         ([query(), begin("BEGIN IMMEDIATE"), query(2), write()], []),
         ([begin("begin"), query(2), write()], [DEFERRED]),
         ([begin("BEGIN DEFERRED TRANSACTION"), write(), query(2), write()], []),
-        ([begin("BEGIN IMMEDIATE"), Statement("SAVEPOINT a", "", 2), query(2), write()], []),
+        ([begin("BEGIN IMMEDIATE"), begin("SAVEPOINT a"), query(2), write()], []),
         ([write(2, who=1), write(2, who=1)], []),
         ([write(2, who=1), write(2, who=2)], [MIXED]),
         ([query(forked=True)], [FORKED]),
