@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 ROUNDS = 30
 CALLS_S = 1.0
-"""How long the calls may take: no further round begins after it."""
+"""How long the calls may take: no further round begins after it, and after the fewest."""
+FEWEST = 10
+"""Rounds in which a table that is empty at first is filled."""
 PATIENCE_S = 15.0
 """How long all of it may take: an import, a connection, a call that waits for something."""
 LARGEST = 1 << 30
@@ -85,7 +87,7 @@ def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
     """Call each in turn, several times; return the statements of the calls of each."""
     found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in calls}
     until, own = time.monotonic() + CALLS_S, os.getpid()
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         for name, call in calls.items():
             tracer.call.clear()
             with suppress(Exception, SystemExit):
@@ -93,7 +95,7 @@ def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
             if os.getpid() != own:
                 os._exit(0)  # a fork of the user's has come back
             found[name].append((*tracer.call, *tracer.forks.heard()))
-        if time.monotonic() > until:
+        if number >= FEWEST and time.monotonic() > until:
             break
     return found
 
