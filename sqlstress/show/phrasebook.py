@@ -7,6 +7,9 @@ from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 _INTERVAL = "[ (95% interval {low:two} to {high:times})]"
 _INTERVALS = "[ (95% interval{several?s from|} {low:two} to {high:times})]"
 
+_LEAD = "{failed?Probable cause|Suspicion}{held?, although every check passed,|}"
+_BOTH = "First {first}[ ({first_at})], then {then}[ ({then_at})]"
+
 PHRASES: dict[str, Phrase] = {
     # What went wrong, and what could not be measured.
     "data-wrong": Phrase("FAILED at {where}: {checks:semicolons}.", rank=GRAVE),
@@ -156,6 +159,31 @@ PHRASES: dict[str, Phrase] = {
     "shorter-transactions": Phrase(
         "Try shorter transactions or fewer processes.{can_be_fair? Use --busy fair to see the effect of "
         "fair waits.|}"
+    ),
+    # What is suspicious in the statements of the user's own transactions.
+    "read-outside": Phrase(
+        f"{_LEAD} of a lost update: {{transaction}} reads {{table}} outside of the transaction that writes "
+        f"it. {_BOTH}. Another process can write in between. Read after BEGIN IMMEDIATE, or let one "
+        "statement read and write.",
+    ),
+    "copy-of-read-outside": Phrase(
+        f"{_LEAD} of a stale copy: {{transaction}} writes {{table}} from what it has read outside of that "
+        f"transaction. {_BOTH}. Another process can change the source in between. Read it after BEGIN "
+        "IMMEDIATE.",
+    ),
+    "connection-mixed": Phrase(
+        f"{_LEAD} of half transactions: threads or tasks of {{transaction}} share a connection, and one "
+        f"writes in the transaction of another. {_BOTH}. Use a lock for each transaction, or a connection "
+        "for each task.",
+    ),
+    "connection-forked": Phrase(
+        f"{_LEAD} of corruption: {{transaction}} uses a connection in a process that was forked after it "
+        "was opened[: {first}][ ({first_at})]. Open a connection in each process.",
+    ),
+    "suspicions-more": Phrase("The JSON report has {count:plural more suspicion}."),
+    "deferred-upgrade": Phrase(
+        f"Transactions begin DEFERRED, read, and then write.[ {_BOTH}.] If another process wrote meanwhile, "
+        'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.',
     ),
     # What others in the way did to the user's own transactions.
     "read-committed": Phrase(

@@ -182,6 +182,9 @@ SAMPLE: Mapping[str, str] = {
     "count": "12", "cases": "12", "passes": "5", "repeat": "5", "planned": "24", "rate": "2,000",
     "unit": "transactions", "ratio": "2.9 to 3.4", "enough": "25",
     "server": "db.example:5432", "timeout": "5s", "noise": "5 passes are too noisy",
+    "transaction": "transfer", "table": "account", "first_at": "bank.py:27", "then_at": "bank.py:28",
+    "first": "SELECT balance FROM account WHERE id = 5",
+    "then": "UPDATE account SET balance = 990 WHERE id = 5",
 }  # fmt: skip
 """Facts with which a phrase is read, by name; of another one its name is read."""
 _RATIO = Ratio(3.1, 2.9, 3.4, 5)

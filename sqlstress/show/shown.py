@@ -77,6 +77,10 @@ class Shown:
             return LOCKED
         return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
 
+    def is_doubtful(self, run: Run) -> bool:
+        """Return whether something about a run is to be seen in the exit code, though nothing is wrong."""
+        return False
+
     def what(self, group: Group) -> str:
         """Return what the processes did, as the beginning of a sentence."""
         return group.case.workload

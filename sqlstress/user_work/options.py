@@ -12,7 +12,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
-from sqlstress.options.parsing import duration, either, shown
+from sqlstress.options.parsing import duration, either, shown, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.plan import AT_A_RATE, Request, check_locking, check_rate, is_exclusive
 from sqlstress.report.case import (
@@ -147,6 +147,18 @@ class DataOptions:
 NO_DATA, NO_OPTIONS = Data(), DataOptions()
 DATA = chosen(options_of(DataOptions), "setup", "database")
 CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
+
+
+def strict_option() -> Any:
+    """Return the option of what can be rehearsed; only in its own command: studies have one of that name."""
+    return option(
+        switch,
+        False,
+        TRUST,
+        "Exit 3 if the statements of a transaction are suspicious.",
+        flag=True,
+        meaning="Whether a suspicion is to be seen in the exit code.",
+    )
 
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:

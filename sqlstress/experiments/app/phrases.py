@@ -11,10 +11,6 @@ PHRASES = {
         'not wait for a lock but returns "database is locked" at once. Use several seconds: timeout=5 or '
         "PRAGMA busy_timeout.}"
     ),
-    "deferred-upgrade": Phrase(
-        "Transactions begin DEFERRED, read, and then write. If another process wrote meanwhile, SQLite "
-        'returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'
-    ),
     "journal-mode": Phrase(
         "{on_disk?The database uses a rollback journal: readers block commits, and commits block readers. "
         "Run PRAGMA journal_mode=WAL once to let both proceed.|There is no journal on disk (journal_mode "

@@ -102,6 +102,7 @@ class Scripts:
         flag=True,
         meaning="Whether sqlstress adds a row to each transaction that writes.",
     )
+    strict: bool = options.strict_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,10 +336,10 @@ SQL = Experiment(
         *chosen(options_of(Where), "anyway"),
         *common("verify", "max-failed"),
         *options.CHECKS,
-        *chosen(options_of(Scripts), "per-statement", "ledger"),
+        *chosen(options_of(Scripts), "per-statement", "ledger", "strict"),
         *options.SEED,
     ),
-    by_itself={"ledger": None, "target": None},
+    by_itself={"ledger": None, "strict": None, "target": None},
     extra=Extra,
     behaviour=replace(options.BEHAVIOUR, begins_again=False, writes=_writes, guess_s=_guess_s),
     cases=cases,
