@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding
@@ -32,6 +33,9 @@ PINNED_S = 1.0
 CHECKPOINT_S = 0.1
 """A pin, a checkpoint with the write lock, that are worth a sentence."""
 TOGETHER = 0.8
+"""Of two locks that are held together, the share of the one's time that the other is held at least."""
+MOST_NAMED = 3
+"""So many processes are named for one thing; the table has more."""
 _FRAME_HEADER = 24
 _LONGEST_WORD, _LONGEST_CALL = 40, 60
 _NOBODY = Process(0)
@@ -135,7 +139,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding("ended-early", rounds=None, reason=watch.error.removesuffix("."))
     if watch.hot_journal:
         yield Finding("watch-hot-journal")
-    yield from _writers(watch)
+    yield from islice(_writers(watch), MOST_NAMED)
     yield from _pins(watch)
     yield from _waiting_for_readers(watch)
     yield from _gaps(watch)
@@ -201,7 +205,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
     readers = tuple(named(one) for one in watch.processes if read_share(watch, one) >= WORTH_TELLING)
-    yield Finding("watch-pending", share=share(waiting, watch.samples), readers=readers[:3])
+    yield Finding("watch-pending", share=share(waiting, watch.samples), readers=readers[:MOST_NAMED])
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
@@ -224,7 +228,7 @@ def _checkpoints(watch: Watch) -> Iterator[Finding]:
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING
     ]
     if own:
-        yield Finding("watch-checkpoints", by=tuple(own))
+        yield Finding("watch-checkpoints", by=tuple(own[:MOST_NAMED]))
 
 
 def _events(watch: Watch) -> Iterator[Finding]:
