@@ -31,7 +31,7 @@ IMPORT = Process(
     "2026-11-26T05:40:12+00:00",
     locks={
         WRITE: Holds(863, 4, 3.04, 3.06, 2.1, 1.2),
-        READ: Holds(44),
+        READ: Holds(880),
         CHECKPOINT: Holds(21, 3, 0.12, 0.14, 5.1),
     },
 )
@@ -48,7 +48,7 @@ READER = Process(
     "backup",
     "2026-11-26T05:41:00+00:00",
     gone=True,
-    locks={READ: Holds(50)},
+    locks={READ: Holds(1000)},
 )
 WATCH = Watch(
     "app.db",
@@ -56,7 +56,6 @@ WATCH = Watch(
     seconds=10.01,
     samples=1000,
     open_samples=1000,
-    lists=50,
     longest_gap_s=0.041,
     journal="wal",
     commits=812,
@@ -85,7 +84,6 @@ OLD = replace(
     WATCH,
     journal="rollback",
     open_samples=900,
-    lists=0,
     commits=40,
     write=Holds(300, 8, 0.9, 0.92),
     pins=(),
@@ -102,7 +100,6 @@ OLD = replace(
 ALONE = replace(
     WATCH,
     open_samples=0,
-    lists=0,
     commits=None,
     frames=0,
     pins=(),

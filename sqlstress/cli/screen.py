@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from sqlstress.cli.outputs import say
 from sqlstress.engine.study import Observer
@@ -13,9 +14,9 @@ _UP, _CLEAR = "\033[{lines}A", "\033[J"
 class Lines(Observer):
     """Prints a line for each moment, in time for whoever reads a pipe."""
 
-    def moment(self, page: str, line: str) -> None:
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Print the line."""
-        say(line)
+        say(line())
 
 
 class Page(Observer):
@@ -24,10 +25,11 @@ class Page(Observer):
     def __init__(self) -> None:
         self._drawn = 0
 
-    def moment(self, page: str, line: str) -> None:
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Draw the page."""
-        say((_UP.format(lines=self._drawn) + _CLEAR if self._drawn else "") + page)
-        self._drawn = page.count("\n") + 1
+        text = page()
+        say((_UP.format(lines=self._drawn) + _CLEAR if self._drawn else "") + text)
+        self._drawn = text.count("\n") + 1
 
 
 def screen(wanted: bool, plain: bool) -> Observer:

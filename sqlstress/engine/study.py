@@ -48,8 +48,8 @@ class Observer:
     def tick(self, operations: int) -> None:
         """So many operations have been done in this trial; called about ten times a second."""
 
-    def moment(self, page: str, line: str) -> None:
-        """A study that looks on sees this now, as a page and as a line; called about once a second."""
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
+        """A study that looks on sees something now, which a page or a line tells; about once a second."""
 
 
 NOBODY = Observer()

@@ -52,7 +52,7 @@ class Process:
     gone: bool = False
     """Whether it had ended before the watch did."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """By lock. Of read locks `samples` counts lists of all who shared them, where the system has lists."""
+    """By lock. Of several that share a read lock one is seen; only `samples` is known of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,6 @@ class Watch:
     """How often it was looked at."""
     open_samples: int = 0
     """In how many of these it could have locks: a rollback journal, or a WAL with its wal-index."""
-    lists: int = 0
-    """How often all processes with a read lock were listed; 0 where the system has no lists."""
     longest_gap_s: float = 0.0
     """The longest time between two samples."""
     journal: str = ""

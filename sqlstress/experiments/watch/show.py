@@ -7,7 +7,7 @@ from functools import partial
 
 from sqlstress.analysis.finding import Finding, Part
 from sqlstress.analysis.wording import percent, plural
-from sqlstress.experiments.watch.results import CHECKPOINT, EXCLUSIVE, WRITE, Holds, Process, Watch
+from sqlstress.experiments.watch.results import CHECKPOINT, EXCLUSIVE, READ, WRITE, Holds, Process, Watch
 from sqlstress.experiments.watch.watch_findings import (
     bytes_of,
     called,
@@ -17,7 +17,6 @@ from sqlstress.experiments.watch.watch_findings import (
     holds,
     length,
     process_at,
-    read_share,
     share,
 )
 from sqlstress.report import Report
@@ -122,6 +121,7 @@ def process_table(watch: Watch) -> Table:
             WRITE: ("write", "lock %"),
             CHECKPOINT: ("check-", "point %"),
             EXCLUSIVE: ("exclu-", "sive %"),
+            READ: ("", "read %"),
         }
         return Figure(
             Column(f"{lock} %", heading[lock]),
@@ -142,7 +142,7 @@ def process_table(watch: Watch) -> Table:
         percentage(WRITE),
         Figure(Column("longest", ("", "longest")), lambda row: _longest(watch, holds(row[1], WRITE))),
         percentage(EXCLUSIVE),
-        Figure(Column("read %", ("", "read %")), lambda row: _percent(read_share(watch, row[1]))),
+        percentage(READ),
         Figure(
             Column("pins the WAL s", ("pins the", "WAL s")),
             lambda row: f"{pins[row[0]]:.1f}" if row[0] in pins else None,
@@ -167,7 +167,7 @@ _MEANINGS = {
     "write %": "write lock: share of the samples in which nobody else could write",
     "longest": "longest: seen without a break and without a commit",
     "exclusive %": "exclusive: nobody else could read either",
-    "read %": "read: share of the looks in which a transaction was reading",
+    "read %": "read: share of the samples that saw it reading (of several with one snapshot, one is seen)",
     "pins the WAL s": "pins the WAL: the longest transaction that read an old state of a growing WAL",
     "since": "since: when the process began (UTC)",
 }

@@ -17,7 +17,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.watch.experiment import Shown, Watching
 from sqlstress.experiments.watch.live import now_line, now_page
 from sqlstress.experiments.watch.processes import Names
-from sqlstress.experiments.watch.results import READ, Watch
+from sqlstress.experiments.watch.results import Watch
 from sqlstress.experiments.watch.tally import Tally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system
@@ -31,8 +31,8 @@ USUAL_S = 10.0
 """How long is watched where nobody says."""
 STEP_S = 1.0
 """So often what was found is shown, and saved."""
-LIST_S = 0.2
-"""So often all who share a read lock are listed: that takes longer than a sample."""
+LIST_S = 10.0
+"""So often all who share a read lock are listed at most: Linux lets nobody lock a file meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +109,14 @@ class WatchStudy:
             time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
             at_s = time.perf_counter() - begun
             turn = max(turn + 1, int(at_s / interval_s))
-            look = self._database.look()
-            self._tally.add(at_s, look)
-            if at_s >= next_list_s and any(lock.name == READ for lock in look.locks):
+            self._tally.add(at_s, self._database.look())
+            if at_s >= next_list_s and self._tally.is_pinned:
                 self._tally.add_readers(self._database.readers())
-            next_list_s = at_s + LIST_S if at_s >= next_list_s else next_list_s
+                next_list_s = at_s + LIST_S
             over = self.until_s is not None and at_s >= self.until_s
             if over or self._is_held_too_long() or at_s >= next_step_s:
                 self._look_around()
-                bench.observer.moment(now_page(self.watch), now_line(self.watch))
+                bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
                 next_step_s = time.perf_counter() - begun + STEP_S
             if over or self._blank.held_too_long is not None:

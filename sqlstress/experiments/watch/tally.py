@@ -22,6 +22,8 @@ from sqlstress.experiments.watch.results import (
 from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look
 from sqlstress.targets.sqlite.walindex import WalIndex
 
+PINNED_S = 1.0
+"""So long a reader that is behind has to be seen until it is worth a word."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 FIRST_STEP_S = 0.1
 OTHERS = "others"
@@ -29,14 +31,21 @@ _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
 _WORD = 1 << 32
 
 
+@dataclass(slots=True)
 class Runs:
     """How one lock was held by one process, or by anybody: one hold after the other."""
 
-    def __init__(self) -> None:
-        self.holds = Holds()
-        self._begun_s = self._last_s = self._free_s = 0.0
-        self._changes: int | None = None
-        self._is_held = False
+    samples: int = 0
+    times: int = 0
+    longest_s: float = 0.0
+    most_s: float = 0.0
+    longest_at_s: float = 0.0
+    now_s: float = 0.0
+    is_held: bool = False
+    _begun_s: float = 0.0
+    _last_s: float = 0.0
+    _free_s: float = 0.0
+    _changes: int | None = None
 
     def seen(self, at_s: float, before_s: float, changes: int | None = None) -> None:
         """Take a sample in which it was held; `before_s` is when the sample before was taken.
@@ -44,28 +53,33 @@ class Runs:
         Where `changes` differ, a commit lies between: this is another hold.
         """
         known = changes is not None and self._changes is not None
-        if self._is_held and known and changes != self._changes:
+        if self.is_held and known and changes != self._changes:
             self.free(at_s)
-        if not self._is_held:
-            self._is_held, self._begun_s, self._free_s = True, at_s, before_s
-            self.holds = replace(self.holds, times=self.holds.times + 1)
-        self._changes = self._changes if changes is None else changes
+        if not self.is_held:
+            self.is_held, self._begun_s, self._free_s = True, at_s, before_s
+            self.times += 1
+        if changes is not None:
+            self._changes = changes
         self._last_s = at_s
-        self.holds = replace(self.holds, samples=self.holds.samples + 1, now_s=at_s - self._begun_s)
+        self.samples += 1
+        self.now_s = at_s - self._begun_s
         self._longest(at_s)
 
     def free(self, at_s: float) -> None:
         """Take a sample in which it was not held by this process."""
-        if self._is_held:
+        if self.is_held:
             self._longest(at_s)
-            self._is_held, self._changes = False, None
-            self.holds = replace(self.holds, now_s=0.0)
+            self.is_held, self._changes, self.now_s = False, None, 0.0
 
     def _longest(self, end_s: float) -> None:
         seen_s, most_s = self._last_s - self._begun_s, end_s - self._free_s
-        longest = self.holds
-        if (seen_s, most_s) >= (longest.longest_s, longest.most_s):
-            self.holds = replace(longest, longest_s=seen_s, most_s=most_s, longest_at_s=self._begun_s)
+        if (seen_s, most_s) >= (self.longest_s, self.most_s):
+            self.longest_s, self.most_s, self.longest_at_s = seen_s, most_s, self._begun_s
+
+    @property
+    def holds(self) -> Holds:
+        """What was seen by now."""
+        return Holds(self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s)
 
 
 @dataclass(slots=True)
@@ -89,7 +103,6 @@ class _Totals:
 
     samples: int = 0
     open_samples: int = 0
-    lists: int = 0
     longest_gap_s: float = 0.0
     journal: str = ""
     commits: int | None = None
@@ -134,7 +147,6 @@ class Tally:
         self._steps: list[_Step] = []
         self._step_s = FIRST_STEP_S
         self._reading: Counter[int] = Counter()
-        self._listed: Counter[int] = Counter()
         self._events: list[Event] = []
         self._totals = _Totals()
         self.last: Look | None = None
@@ -145,7 +157,7 @@ class Tally:
         """Who holds the write lock at the last sample, by place, and for how long."""
         for who, name in self._held:
             if name == WRITE:
-                return who, self._runs[who, name].holds.now_s
+                return who, self._runs[who, name].now_s
         return None
 
     def add(self, at_s: float, look: Look) -> None:
@@ -233,15 +245,17 @@ class Tally:
             step.frames = max(step.frames, look.wal.frames)
             step.checkpointed = look.wal.checkpointed
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether somebody pins the WAL for so long that it matters who else does."""
+        return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
+
     def add_readers(self, locks: Iterable[Lock]) -> None:
         """Take a list of all who share a read lock just now."""
-        self._totals.lists += 1
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
-            place = self._place_of(lock.pid)
-            self._listed[place] += 1
             if lock.slot in slots:
-                slots[lock.slot].who.setdefault(place)
+                slots[lock.slot].who.setdefault(self._place_of(lock.pid))
 
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
         """Take what lies beside the file just now."""
@@ -254,7 +268,7 @@ class Tally:
         for (who, name), runs in self._runs.items():
             if who >= 0:
                 locks.setdefault(who, {})[name] = runs.holds
-        for place, count in (self._listed if self._totals.lists else self._reading).items():
+        for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
         # First who was seen most with the write lock; what names them by their place follows.
         found = [replace(one, locks=locks.get(place, {})) for place, one in enumerate(processes)]

@@ -54,11 +54,6 @@ def share(samples: int, of: int) -> float:
     return samples / of if of > 0 else 0.0
 
 
-def read_share(watch: Watch, process: Process) -> float:
-    """Return the share of the time in which a process had a read lock."""
-    return share(holds(process, READ).samples, watch.lists if watch.lists else watch.samples)
-
-
 def error_of(watch: Watch) -> float:
     """Return by how much a share of a half may be wrong, with 95 %: others are less so.
 
@@ -204,7 +199,11 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
     waiting = sum(holds(process, PENDING).samples for process in watch.processes)
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
-    readers = tuple(named(one) for one in watch.processes if read_share(watch, one) >= WORTH_TELLING)
+    readers = tuple(
+        named(one)
+        for one in watch.processes
+        if share(holds(one, READ).samples, watch.samples) >= WORTH_TELLING
+    )
     yield Finding("watch-pending", share=share(waiting, watch.samples), readers=readers[:MOST_NAMED])
 
 

@@ -233,11 +233,11 @@ class Database:
         return tuple(Lock(name, pid) for name, pid in named.items() if pid is not None)
 
     def readers(self) -> tuple[Lock, ...]:
-        """Return everybody who shares a read lock now; nothing where the system lists no locks."""
-        if self._index.is_open:
-            spans = {slot: range(_READ_AT + slot, _READ_AT + slot + 1) for slot in range(_READERS)}
-            return tuple(listed(self._index.identity, spans))
-        return tuple(listed(self._file.identity, {0: range(_SHARED_AT, _SHARED_AT + 1)}))
+        """Return everybody who shares a read lock of the WAL now; nothing where the system lists no locks.
+
+        Linux keeps everybody from locking any file while it lists: ask seldom.
+        """
+        return tuple(listed(self._index.identity)) if self._index.is_open else ()
 
     def wal_bytes(self) -> int:
         """Return the size of the WAL."""
@@ -257,19 +257,17 @@ class Database:
         self._index.close()
 
 
-def listed(identity: tuple[int, int], spans: dict[int, range]) -> Iterable[Lock]:
-    """Yield who shares a lock on bytes of a file, by /proc/locks; nothing on a system without it."""
+def listed(identity: tuple[int, int]) -> Iterable[Lock]:
+    """Yield who shares a read lock on a wal-index, by /proc/locks; nothing on a system without it."""
     if sys.platform != "linux":
         return
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
     for line in _LIST.read_text(encoding="ascii", errors="replace").splitlines():
         words = line.split()
-        if len(words) != 8 or words[1] != "POSIX" or words[3] != "READ" or words[5] != file:
-            continue
-        last = sys.maxsize if words[7] == "EOF" else int(words[7])
-        for slot, span in spans.items():
-            if int(words[6]) <= span.start and span.stop - 1 <= last:
-                yield Lock(READ, int(words[4]), slot)
+        # 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
+        if len(words) == 8 and words[1:6:2] == ["POSIX", "READ", file] and words[7] != "EOF":
+            first, last = int(words[6]) - _READ_AT, int(words[7]) - _READ_AT
+            yield from (Lock(READ, int(words[4]), slot) for slot in range(_READERS) if first <= slot <= last)
 
 
 # What can be watched at all.

@@ -126,17 +126,6 @@ def test_readers_that_come_and_go_pin_nothing() -> None:
     assert found(made).pins == ()
 
 
-def test_readers_are_counted_by_lists_where_there_are_lists() -> None:
-    made = tally()
-    for at_s in (0.1, 0.2, 0.3):
-        made.add(at_s, reading(1, A, index(1, 0, 1)))
-    assert found(made).processes[0].locks[READ].samples == 3
-    made.add_readers([Lock(READ, 100, 1), Lock(READ, 101, 1)])
-    watch = found(made)
-    assert [process.locks[READ].samples for process in watch.processes] == [1, 1]
-    assert watch.lists == 1
-
-
 def test_what_happens_to_the_file_is_noted_once() -> None:
     made = tally()
     looks = (
