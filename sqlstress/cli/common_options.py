@@ -6,7 +6,6 @@ import copy
 import difflib
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -271,7 +270,7 @@ class Running(NamedTuple):
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
         shown = screen(self._shows_progress and saver.prints, asked.plain)
-        return measure(asked.study, asked.opens(command_line()), saver, nullcontext(shown))
+        return measure(asked.study, asked.opens(command_line()), saver, shown)
 
     @property
     def _shows_progress(self) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sqlstress.cli.outputs import say
 from sqlstress.engine.study import Observer
-
-_UP, _CLEAR = "\033[{lines}A", "\033[J"
 
 
 class Lines(Observer):
@@ -23,17 +22,30 @@ class Page(Observer):
     """Draws each moment in the place of the last one."""
 
     def __init__(self) -> None:
-        self._drawn = 0
+        self._clear = ""
+        """What takes away the page that is drawn."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Draw the page."""
         text = page()
-        say((_UP.format(lines=self._drawn) + _CLEAR if self._drawn else "") + text)
-        self._drawn = text.count("\n") + 1
+        say(self._clear + text)
+        self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
+
+    def remove(self) -> None:
+        """Take the page away: the report follows."""
+        say(self._clear, end="")
 
 
-def screen(wanted: bool, plain: bool) -> Observer:
-    """Return who shows the moments: on a terminal a page, unless it is to be plain; nobody if not wanted."""
+@contextmanager
+def screen(wanted: bool, plain: bool) -> Iterator[Observer]:
+    """Yield who shows the moments: on a terminal a page, unless it is to be plain; nobody if not wanted."""
     if not wanted:
-        return Observer()
-    return Page() if not plain and sys.stdout is not None and sys.stdout.isatty() else Lines()
+        yield Observer()
+    elif plain or sys.stdout is None or not sys.stdout.isatty():
+        yield Lines()
+    else:
+        page = Page()
+        try:
+            yield page
+        finally:
+            page.remove()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.cli.screen import screen
 from sqlstress.experiments.watch.results import WRITE
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
@@ -125,3 +126,16 @@ def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: 
     done = watch(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with screen(True, plain=False) as shown:
+        shown.moment(lambda: "one\ntwo", lambda: "a line")
+        shown.moment(lambda: "three", lambda: "a line")
+    assert capsys.readouterr().out == "one\ntwo\n\033[2A\033[Jthree\n\033[1A\033[J"
+    with screen(True, plain=True) as shown:
+        shown.moment(lambda: "page", lambda: "a line")
+    assert capsys.readouterr().out == "a line\n"
