@@ -3,8 +3,8 @@
     python -m benchmarks watched
 
 One process commits, or reads, in slices. A watch at its default rate runs beside it, and is stopped and
-continued (SIGSTOP, SIGCONT) by turns, ABBA: what is compared lies a tenth of a second apart. Target: at
-least 0.99 of the transactions.
+continued (SIGSTOP, SIGCONT) by turns, ABBA: what is compared lies a tenth of a second apart. Processor time
+is hardly touched by what else the machine does. Target: at most 1 % more for each transaction.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from benchmarks.bench import Bench
-from benchmarks.document import AT_LEAST, Comparison, Plan, Row, grid, measure, ratios
+from benchmarks.document import AT_MOST, Comparison, Plan, Row, grid, measure, ratios
 from benchmarks.loops import LoopFailure
 
 TITLE = "what a watch costs those whom it watches"
-TARGET = 0.99
+TARGET = 1.01
 LOADS = {
     "replace-only": "REPLACE INTO t VALUES (abs(random()) % 10000, random())",
     "get-only": "SELECT b FROM t WHERE a = abs(random()) % 10000",
@@ -44,7 +44,7 @@ PATIENCE_S = 120.0
 def plan(bench: Bench) -> Plan:
     """List the loads and levels of synchronous."""
     notes = (
-        "One process, WAL, 10,000 rows, Python's sqlite3, a transaction each. Transactions per second in "
+        "One process, WAL, 10,000 rows, Python's sqlite3, a transaction each. Processor time of each, in "
         f"slices of {SLICE_S * 1000:.0f} ms, watched over unwatched, pair by pair; and the share of one "
         "processor that the watch takes itself.",
     )
@@ -74,10 +74,10 @@ def _row(bench: Bench, labels: dict[str, str]) -> Row:
                 found = measure(arms, bench.options.repeats * SLICES_EACH)
                 watched_s = (time.perf_counter() - begun_s) / len(arms)
                 share = (sum(watch.cpu_times()[:2]) - used_s) / watched_s
-    kept = Comparison("watched/unwatched", ratios(found["watched"], found["unwatched"]), TARGET, AT_LEAST)
-    rates = {f"{name} TPS": values for name, values in found.items()}
-    figures = {name: median(values) for name, values in rates.items()}
-    return Row(labels, {**figures, "watch %": 100 * share}, (kept,), rates)
+    price = Comparison("watched/unwatched", ratios(found["watched"], found["unwatched"]), TARGET, AT_MOST)
+    times = {f"{name} ns": values for name, values in found.items()}
+    figures = {name: median(values) for name, values in times.items()}
+    return Row(labels, {**figures, "watch %": 100 * share}, (price,), times)
 
 
 @contextmanager
@@ -110,10 +110,10 @@ def _open(path: Path, statement: str, synchronous: str) -> None:
 
 
 def _slice() -> float:
-    """Return the transactions per second of a slice."""
+    """Return the processor time of one transaction, in ns."""
     (connection,), (statement,) = _connections, _statement
-    begun, done = time.perf_counter(), 0
-    while (passed := time.perf_counter() - begun) < SLICE_S:
+    until, used_ns, done = time.perf_counter() + SLICE_S, time.process_time_ns(), 0
+    while time.perf_counter() < until or not done:
         connection.execute(statement).fetchone()
         done += 1
-    return done / passed
+    return (time.process_time_ns() - used_ns) / done

@@ -82,6 +82,7 @@ WATCH = Experiment(
         example="sqlstress watch app.db",
     ),
     options=(*chosen(options_of(Shown)), *chosen(options_of(Watching))),
+    extra=Watching,
     words=Words(work_of=lambda case: "a watch", unit="sample"),
     study=StudyOf(
         asks="sqlstress.experiments.watch.study:study_of",
