@@ -18,6 +18,7 @@ from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.results import Hunt
+from sqlstress.experiments.watch.results import Watch
 from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, file_space, results, study_results
@@ -171,6 +172,7 @@ ab_tests = instances(
     verdict=st.sampled_from(sequential.VERDICTS),
 )
 hunts = instances(Hunt)
+watches = instances(Watch)
 kills = instances(Kills, case=cases_of(face("crash")))
 found = st.fixed_dictionaries(
     {}, optional={name: by_type(one.result_type()) for name, one in studies().items()}

@@ -148,6 +148,14 @@ Plans are shortened in the file.
 """
 ELSEWHERE = {
     "sqlstress doctor --hunt": "what it finds depends on the SQLite; a test of doctor hunts",
+    **dict.fromkeys(
+        (
+            "sqlstress watch app.db",
+            "sqlstress watch shop.sqlite3",
+            "sqlstress watch app.db --until-held 2s --quiet -o report.html",
+        ),
+        "it needs a database in use, as tests of watch make one",
+    ),
     "sqlstress hunt --max-time 20s app examples/app/bank_wrong.py": "it must fail, as a test of hunts sees",
     RIGHT.replace("right", "wrong"): "it must fail, as a test of sql sees",
     RIGHT.replace("sqlstress sql", "sqlstress ab sql --a").replace(

@@ -14,6 +14,7 @@ from sqlstress.cli.common_options import (
     GroupedCommand,
     Running,
     click_options,
+    looking_on_options,
     result_options,
     run_options,
     slice_options,
@@ -147,7 +148,10 @@ def _measuring(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
     asks = experiment.study.asks if experiment.study else ""
-    add_running = slice_options if asks else result_options if experiment.study else run_options
+    if experiment.study and experiment.study.looks_on:
+        add_running = looking_on_options
+    else:
+        add_running = slice_options if asks else result_options if experiment.study else run_options
 
     @with_options(options_of_command(name))
     @click.command(
@@ -168,9 +172,11 @@ def _measuring(name: str) -> click.Command:
 def _run_study(asks: str, running: Running, given: dict[str, Any]) -> int:
     """Measure the cases of other experiments, or only show something, as options ask for it."""
     # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.engine.study import StudyRequest
+    from sqlstress.engine.study import LookingOn, StudyRequest
 
     found = named(asks)(typed(given), given_in)
+    if isinstance(found, LookingOn):
+        return running.look_on(found)
     if isinstance(found, StudyRequest):
         from sqlstress.cli.measure import command_line
         from sqlstress.engine.session import Session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sqlstress.engine.study import B, Opening, Study
+    from sqlstress.engine.study import B, LookingOn, Opening, Study
     from sqlstress.plan import Planned
 
 
@@ -240,6 +241,13 @@ def result_options(function: F) -> F:
     return _decorated(function, {**_RUNNING, "outputs": outputs})
 
 
+def looking_on_options(function: F) -> F:
+    """Add those of them that a command needs which makes no databases."""
+    outputs = output_option("Save the report every second", DOCUMENTS)
+    kept = {name: option for name, option in _RUNNING.items() if name not in ("directory", "keep")}
+    return _decorated(function, {**kept, "outputs": outputs})
+
+
 def _decorated(function: F, options: dict[str, Callable[[Any], Any]]) -> F:
     for decorator in reversed(options.values()):
         function = decorator(function)
@@ -254,12 +262,12 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 class Running(NamedTuple):
     """Where files go and what is shown, as those options say it."""
 
-    directory: Path
     outputs: tuple[str, ...]
     github: bool
     details: bool
     quiet: bool
     no_progress: bool
+    directory: Path = Path()
     keep: bool = False
 
     @classmethod
@@ -271,12 +279,26 @@ class Running(NamedTuple):
         self, study: Study[B], opening: Opening[B], formats: Collection[str] = FORMATS, strict: bool = False
     ) -> int:
         """Carry a study out; return the exit code."""
-        from sqlstress.cli.measure import measure
+        from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, formats)
-        progress = not (self.quiet or self.no_progress)
-        return measure(study, opening, saver, progress=progress, strict=strict)
+        watching = watcher(self._shows_progress and sys.stderr.isatty())
+        return measure(study, opening, saver, watching, strict=strict)
+
+    def look_on(self, asked: LookingOn) -> int:
+        """Look at what others do, and show each moment of it; return the exit code."""
+        from sqlstress.cli.measure import command_line, measure
+        from sqlstress.cli.outputs import Saver
+        from sqlstress.cli.screen import screen
+
+        saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
+        shown = screen(self._shows_progress and saver.prints, asked.plain)
+        return measure(asked.study, asked.opens(command_line()), saver, shown)
+
+    @property
+    def _shows_progress(self) -> bool:
+        return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Planned) -> int:
         """Measure what is planned; return the exit code."""

@@ -130,11 +130,17 @@ def _disk(facts: Facts) -> Iterator[Warning]:
     if what:
         text = f"{what}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
         yield Warning("sync-does-nothing", text, True)
-    if mounted.kind.lower().startswith(_SHARED) or "remote" in options:
-        name = mounted.kind or mounted.device
-        harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
-        text = f"{name} is a shared or network file system: {harm}. Choose a --dir on a local disk."
-        yield Warning("shared-file-system", text, facts.wal)
+    harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
+    if shared := shared_file_system(mounted, f"{harm}. Choose a --dir on a local disk", serious=facts.wal):
+        yield shared
+
+
+def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) -> Warning | None:
+    """Return a warning of a file system that other systems share, and what that does; None of others."""
+    if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
+        return None
+    name = mounted.kind or mounted.device
+    return Warning("shared-file-system", f"{name} is a shared or network file system: {harm}.", serious)
 
 
 def _library(facts: Facts) -> Iterator[Warning]:

@@ -199,6 +199,10 @@ class ResultShown(Shown, Generic[R]):
         """Yield everything that it shows."""
         raise NotImplementedError
 
+    def result_plots(self, result: R) -> Iterator[Plot]:
+        """Yield the plots of it."""
+        return iter(())
+
     def tiles(self, result: R) -> Iterator[Tile]:
         """Yield the figures that are looked for first."""
         raise NotImplementedError

@@ -73,7 +73,7 @@ def test_a_passive_checkpoint_answers_what_the_index_says_then(other: Elsewhere,
     assert before.checkpointed == 0
     assert before.frames >= 30
     assert checkpoint(other, "PASSIVE") == [0, before.frames, before.frames]
-    assert seen(database) == before._replace(checkpointed=before.frames)
+    assert seen(database)[:4] == before._replace(checkpointed=before.frames)[:4]
 
 
 @pytest.mark.parametrize("page_size", [512, 4096, 65_536])
@@ -106,7 +106,7 @@ def test_a_truncate_checkpoint_leaves_no_frame_and_an_empty_file(other: Elsewher
     write(other, 30)
     before = seen(database)
     assert checkpoint(other, "TRUNCATE") == [0, 0, 0]
-    assert seen(database) == WalIndex(0, 0, (before.salt + 1) % 2**32, 4096)
+    assert seen(database)[:4] == (0, 0, (before.salt + 1) % 2**32, 4096)
     assert walindex.wal_bytes(database) == 0
 
 

@@ -13,7 +13,6 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib import resources
-from itertools import chain
 
 from sqlstress.analysis.ab import found_change
 from sqlstress.analysis.comparison import Compared, Comparison, compare
@@ -216,7 +215,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
     group = section.group
-    shown = face_of(group.case).show().plots(group) if group else chain(ab_plots(report), limit_plots(report))
+    shown = face_of(group.case).show().plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
@@ -224,6 +223,14 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", said((*begin, *saying)), placed, *tables_of(figures))
+
+
+def _study_plots(report: Report) -> Iterator[Plot]:
+    """Yield the plots of what is no group of cases."""
+    yield from ab_plots(report)
+    yield from limit_plots(report)
+    for experiment, result in results(report):
+        yield from experiment.show_result().result_plots(result)
 
 
 # A fleet: the map of its hosts, the spread of each case, and the tables.
