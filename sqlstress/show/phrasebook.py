@@ -32,6 +32,13 @@ PHRASES: dict[str, Phrase] = {
     "interrupted-cases": Phrase(
         "Interrupted: {cases} of {planned} planned cases are shown, with {trials:plural trial}.", rank=GRAVE
     ),
+    "stopped-at-wrong-data": Phrase(
+        "Stopped at the first wrong data, after {trials} of {planned} trials[; not measured: {left_out}]. "
+        "Use --keep-going to measure the rest.",
+        trials=2,
+        planned=12,
+        left_out="4 and 8 processes",
+    ),
     # What is best.
     "highest": Phrase(
         "Highest: {rate:rounded} {unit} per second with {where}. Too few trials to tell which is best: "

@@ -23,7 +23,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
-from sqlstress.report import Report, Run, SyncCost
+from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 
 # In which order cases are measured: in passes over all of them, so that drift meets all alike.
@@ -153,8 +153,9 @@ class Sweep:
 
     save_every_s = 0.0
 
-    def __init__(self, cases: Sequence[Case]) -> None:
-        self.cases = tuple(cases)
+    def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
+        """`keep_going`: measure the other cases too when the data of one is wrong."""
+        self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
         """By the place of their cases."""
         self._sync_after: SyncCost | None = None
@@ -166,7 +167,7 @@ class Sweep:
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure all cases. What stops the first one would stop the others, and is raised."""
+        """Measure all cases, or up to wrong data. What stops the first one would stop the others: raised."""
         order, runner = list(turns(self.cases)), bench.runner
         runner.observer = pace = Pace(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
@@ -181,11 +182,21 @@ class Sweep:
                 # Of what went wrong, the first thing explains the others.
                 run = _whole(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
+            wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
+            if wrong:
+                self._leave_out_the_others()
             before = bench.report.environment.sync
-            if number == len(order) - 1 and before and bench.report.environment.builds:  # somebody syncs
+            is_last = wrong or number == len(order) - 1
+            if is_last and before and bench.report.environment.builds:  # somebody syncs
                 with suppress(EnvironmentFailure):
                     self._sync_after = measure(runner.folder, (before.primitive,))
             yield
+            if is_last:
+                return
+
+    def _leave_out_the_others(self) -> None:
+        for index, case in enumerate(self.cases):
+            self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
         """Run a trial of a case, unless the case has ended by now, or need not be measured."""
@@ -218,11 +229,11 @@ def _whole(run: Run) -> Run:
 
 
 def study_of_plan(
-    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...]
+    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""
     own = plan.experiment and plan.experiment.study
-    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases)
+    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases, keep_going)
     return study, Session(plan.cases, directory, keep, command)
 
 
