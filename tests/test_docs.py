@@ -69,6 +69,14 @@ TICKETS = (
     'sqlite3 -cmd ".timeout 5000" {db} '
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
+NUMBERED = "--setup examples/tickets.sql --check examples/tickets_checks.sql"
+LONG_LIVED = tuple(
+    f"sqlstress exec -c 4 {option} {NUMBERED} -- {words}"
+    for option, words in (
+        ("--lines", "node examples/exec/next_ticket.js"),
+        ("--inner 20", "sh examples/exec/next_tickets.sh {inner}"),
+    )
+)
 RIGHT = (
     "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
     "--check examples/transfer/invariants.sql"
@@ -182,6 +190,7 @@ ELSEWHERE = {
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
+    **dict.fromkeys(LONG_LIVED, "it must fail; a test of the examples runs it with one process"),
     "sqlstress exec --target postgres -c 1,4 --setup examples/tickets.sql "
     "--check examples/tickets_checks.sql -- "
     'psql -q -c "INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"': (

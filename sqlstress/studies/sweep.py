@@ -99,7 +99,10 @@ class Pace(Observer):
             for turn in order
         ]
         self._width = max(map(len, self._labels))
-        self._operations_each = [face_of(cases[turn.case]).behaviour.operations_each for turn in order]
+        self._transactions_each = [
+            (behaviour := face_of(case).behaviour).transactions_each(case) / behaviour.operations_each
+            for case in (cases[turn.case] for turn in order)
+        ]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
         self._index, self._done, self._note = 0, 0.0, ""
@@ -125,7 +128,7 @@ class Pace(Observer):
         self._recent.append((now, operations))
         then, before = self._recent[0]
         if operations > before and now > then:
-            rate = (operations - before) / (now - then) / self._operations_each[self._index]
+            rate = (operations - before) / (now - then) * self._transactions_each[self._index]
             self._note = f"{rate:,.0f} TPS"
         self._report_progress()
         self._observer.tick(operations)
