@@ -435,7 +435,7 @@ LONG_LIVED = {
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("language", list(filter(shutil.which, LONG_LIVED)))
+@pytest.mark.parametrize("language", [name for name in LONG_LIVED if shutil.which(name)])
 def test_next_ticket_takes_a_number_for_each_line(language: str, tickets: Path) -> None:
     if language == "go":
         build = ("go", "build", "-o", "next_ticket", "examples/exec/next_ticket.go")

@@ -5,6 +5,7 @@ Its workers tell of what they met in sightings, whose topics these are.
 
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 THREAD = "thread that did not end"
+THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 SESSION, BEGINS = "session", "a session begins with"
 """A connection to a server; and what one begins with, where none was seen."""
 HERE = "this"

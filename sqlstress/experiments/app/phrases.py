@@ -47,6 +47,18 @@ PHRASES = {
         meaning=Finding("raised-busy"),
     ),
     "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions.", kinds=2),
+    "thread-raised": Phrase(
+        "Threads ended by {what}[ (as {of})], {count:plural time}[: {example}]. No transaction failed for "
+        "it.",
+        what="SQLITE_BUSY",
+        of="sqlite3.OperationalError",
+        example="database is locked",
+    ),
+    "logged-error": Phrase(
+        "Logged at ERROR by {of}, {count:plural time}[: {example}].",
+        of="app.store",
+        example="saving failed: database is locked",
+    ),
     "raised-busy": Phrase("a lock was not available, at once or after the timeout"),
     "raised-busy-snapshot": Phrase(
         "its snapshot was out of date when it wrote; no timeout helps: use BEGIN IMMEDIATE"

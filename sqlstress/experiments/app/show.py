@@ -10,7 +10,18 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput
 from sqlstress.analysis.wording import listing, plural, whole
-from sqlstress.experiments.app import BEGINS, CONNECTION, DECLARED, EXCEPTION, HERE, SESSION, THREAD, UNSEEN
+from sqlstress.experiments.app import (
+    BEGINS,
+    CONNECTION,
+    DECLARED,
+    EXCEPTION,
+    HERE,
+    LOGGED,
+    SESSION,
+    THREAD,
+    THREAD_RAISED,
+    UNSEEN,
+)
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
@@ -203,6 +214,22 @@ def raised(group: Group) -> Iterator[Finding]:
         yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
 
 
+def unraised(group: Group) -> Iterator[Finding]:
+    """Yield what ended threads, and what was logged as an error: no transaction has failed for it."""
+    for topic, code in ((THREAD_RAISED, "thread-raised"), (LOGGED, "logged-error")):
+        kinds = counted(group, topic, _unraised_kind)
+        examples = {_unraised_kind(one): one.example for one in reversed(list(sightings(group, topic)))}
+        for kind, count in list(kinds.items())[:MOST_LINES]:
+            what, of = kind
+            yield Finding(code, what=what, of=None if of == what else of, count=count, example=examples[kind])
+        if len(kinds) > MOST_LINES:
+            yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+
+
+def _unraised_kind(one: Sighting) -> tuple[str, str]:
+    return one.what, one.traits.get("raised", "") or one.traits.get("logger", "")
+
+
 def waits(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
     return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
@@ -221,6 +248,7 @@ class AppShown(UserShown):
 
     topics: ClassVar[tuple[Topic, ...]] = (
         raised,
+        unraised,
         unwise,
         unwise_sessions,
         too_weak,

@@ -15,6 +15,7 @@ from sqlstress.user_work.source import UserSource
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.server_watch import ServerWatch
+    from sqlstress.experiments.app.unraised import Unraised
     from sqlstress.experiments.app.watch import FileWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 class AppSource(UserSource):
     """Calls transactions. One that raises has failed, whatever it raises, and the next one is called."""
+
+    _unraised: Unraised
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -41,16 +44,18 @@ class AppSource(UserSource):
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
         from sqlstress.experiments.app.server_watch import ServerWatch
+        from sqlstress.experiments.app.unraised import Unraised
         from sqlstress.experiments.app.user_file import called, declared, prepare
         from sqlstress.experiments.app.watch import FileWatch
 
         spec, address = self.case.spec, directions.address
-        self._errors = Errors(directions.hidden)
+        self._errors, self._unraised = Errors(directions.hidden), Unraised(directions.hidden)
         prepare(directions, spec.data.database, seed)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address)
         found = declared(spec.file)
         if tuple(found.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
+        self._unraised.watch()
         given: Any = address
         try:
             if found.connect:
@@ -76,6 +81,7 @@ class AppSource(UserSource):
             self.seen.sightings = [
                 *self._watch.sightings(),
                 *self._errors.sightings(),
+                *self._unraised.sightings(),
                 *((THREAD, name, 1, "", {}) for name in lasting()),
             ]
             self.seen.effective = self._watch.effective()

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.messages import OTHERS, Ear, kind_of, line_of
+from sqlstress.experiments.exec.ear import Ear
 from sqlstress.experiments.exec.opened import Opened
 from sqlstress.experiments.exec.starter import Dialogue, Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.system.child import when_orphaned
 from sqlstress.user_work.loading import environment
+from sqlstress.user_work.messages import OTHERS, kind_of, line_of
 from sqlstress.user_work.source import Kinds, UserSource
 
 if TYPE_CHECKING:

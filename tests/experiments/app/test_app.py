@@ -248,6 +248,23 @@ def opened(path):
     assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
 
 
+def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
+    text = """
+import logging, threading
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+    logging.getLogger("shop").error("saving failed")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+"""
+    report = measured(tmp_path, text)
+    found = {one.code: one.facts["what"] for one in report.findings if "count" in one.facts}
+    assert (found["logged-error"], found["thread-raised"]) == ("saving failed", "ZeroDivisionError")
+    assert report.runs[0].verdict.status == "ok"
+
+
 @pytest.mark.thorough
 def test_threads_that_do_not_end_are_named_and_not_waited_for(tmp_path: Path) -> None:
     text = """
