@@ -120,6 +120,8 @@ class Behaviour:
     """Whether its workers open the database with the settings of the case; else nothing is known of that."""
     sets: bool = True
     """Whether its workers' connections have the settings of the case; else those of the user's code."""
+    own_folder: bool = False
+    """Whether its workers may make files beside the database: each trial has a folder of its own then."""
     starts_programs: bool = False
     """Whether its workers start programs all the time, which end soon."""
     begins_again: bool = True

@@ -150,7 +150,7 @@ APP = Experiment(
     without=options.ITS_OWN,
     cases=cases,
     alike=Alike(traits=_traits),
-    behaviour=replace(options.BEHAVIOUR, sets=False),
+    behaviour=replace(options.BEHAVIOUR, sets=False, own_folder=True),
     words=Words(
         work_of=lambda case: str(case.spec.file),
         in_label=frozenset(("file",)),

@@ -16,11 +16,13 @@ from sqlstress.experiments.app import (
     DECLARED,
     EXCEPTION,
     HERE,
+    INSIDE,
     LOGGED,
     SESSION,
     THREAD,
     THREAD_RAISED,
     UNSEEN,
+    belongs,
 )
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -84,7 +86,7 @@ def _settings(
         f"foreign keys {keys.partition(',')[0]}",
         python,
         f"writes begin {listing(begins)}" if begins else "no writes seen",
-        f"database {database}" if database != HERE else "",
+        f"database {database.removeprefix(INSIDE)}" if database != HERE else "",
     ]
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
@@ -102,7 +104,7 @@ def _time(text: str) -> str:
 def unwise(group: Group) -> Iterator[Finding]:
     """Yield what is unwise about the connections to files, each thing once."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
-    here = [traits for traits in kinds if traits.get("database") == HERE]
+    here = [traits for traits in kinds if belongs(traits.get("database", ""))]
     yield from _short_timeout(here)
     if any(one.get("upgrades") == "yes" for one in here):
         yield Finding("deferred-upgrade")
@@ -115,10 +117,14 @@ def unwise(group: Group) -> Iterator[Finding]:
         yield Finding("synchronous-off")
     if any(one.get("foreign_keys") == DECLARED for one in here):
         yield Finding("foreign-keys")
-    settings = {tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout"))) for one in here}
+    settings = {
+        tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout")))
+        for one in here
+        if one["database"] == HERE
+    }
     if len(settings) > 1:
         yield Finding("settings-differ", kinds=len(settings))
-    others = dict.fromkeys(name for one in kinds if (name := one.get("database", HERE)) != HERE)
+    others = dict.fromkeys(name for one in kinds if not belongs(name := one.get("database", HERE)))
     if others:
         yield Finding("other-database", names=[shortened(name, 80) for name in others][:3])
 

@@ -243,6 +243,7 @@ EXEC: Experiment = Experiment(
         options.BEHAVIOUR,
         connects=False,
         sets=False,
+        own_folder=True,
         starts_programs=True,
         guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
         timeout_s=lambda case: case.spec.timeout_s,

@@ -248,6 +248,43 @@ def opened(path):
     assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
 
 
+BESIDE = """
+from pathlib import Path
+@setup
+def made(path):
+    Path(path).with_name("queue").mkdir()
+    c = sqlite3.connect(Path(path).parent / "queue" / "data.db")
+    c.executescript("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+@connect
+def opened(path):
+    return sqlite3.connect(Path(path).parent / "queue" / "data.db", timeout=30)
+@transaction
+def add(c):
+    with c:
+        c.execute("UPDATE t SET x = x + 1")
+"""
+
+
+def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
+    report = measured(tmp_path, BESIDE)
+    checks = {check.name: (check.status, check.checked) for check in report.runs[0].verdict.checks}
+    assert checks["quick_check"] == ("ok", 2) and checks[NAME][0] == "ok"
+    assert "other-database" not in codes(report) and "busy-timeout" not in codes(report)
+    assert "writes begin DEFERRED, database queue/data.db (2 connections)" in " ".join(report.text().split())
+    assert left(tmp_path) == []
+
+
+def test_what_is_damaged_beside_the_database_fails(tmp_path: Path) -> None:
+    damage = """
+        if random.random() < 0.1:
+            other = Path(os.environ["SQLSTRESS_DATABASE"]).with_name("other.db")
+            other.write_bytes(b"SQLite format 3" + bytes(4000))
+"""
+    report = measured(tmp_path, BESIDE + damage)
+    assert report.exit_code == 1 and "other.db: " in report.problems[0]
+
+
 def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
     text = """
 import logging, threading
