@@ -20,7 +20,7 @@ from typing import IO
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock, reason, remove, told
 from sqlstress.targets import file_patterns
-from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
+from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
@@ -115,7 +115,8 @@ def remove_ours(path: Path) -> bool:
             remove(file)
     try:
         # What is in them was made by a server of ours, or in a trial.
-        whole = [path / SERVER_FOLDER, *(one / TRIAL_FOLDER for one in (path, *_further_in(path)))]
+        names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_further_in(path))
+        whole = [folder / name for folder in folders for name in names]
         for inner in filter(_is_folder, whole):
             shutil.rmtree(inner, ignore_errors=True)
         for inner in _further_in(path):

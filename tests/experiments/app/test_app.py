@@ -285,6 +285,51 @@ def test_what_is_damaged_beside_the_database_fails(tmp_path: Path) -> None:
     assert report.exit_code == 1 and "other.db: " in report.problems[0]
 
 
+NOTING = (
+    WRITES
+    + """
+    note("added")
+"""
+)
+
+
+def test_notes_and_the_end_of_each_process_are_given_to_checks_that_run_last(tmp_path: Path) -> None:
+    text = (
+        NOTING.replace("@transaction", "from sqlstress import counter, finish, note\n@transaction")
+        + """
+@finish
+def close(c):
+    c.close()
+    note("closed")
+@check
+def all_are_there(query, notes):
+    assert [own[-1] for own in notes] == ["made", "closed", "closed"]
+    counter(query("SELECT x FROM t")[0][0], notes.of("added"))
+@check
+def drained(database):
+    with sqlite3.connect(database) as c:
+        assert c.execute("DELETE FROM t").rowcount == 1
+@setup
+def made(path):
+    opened(path).executescript("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    note("made")
+"""
+    )
+    report = measured(tmp_path, text)
+    names = [check.name for check in report.runs[0].verdict.checks]
+    assert report.ok and AFTER in names and UNDER not in names
+    assert left(tmp_path) == []
+    report = measured(tmp_path, text.replace('"SELECT x FROM t"', '"SELECT x + 1 FROM t"'))
+    assert report.exit_code == 1 and "all_are_there: the counter holds" in report.problems[0]
+
+
+def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> None:
+    text = "from sqlstress import note\n" + NOTING.replace('note("added")', "note(lambda: 1)")
+    report = measured(tmp_path, text + "@check\ndef none(notes): assert False")
+    assert report.exit_code == 4 and "note() cannot keep what was given" in report.problems[0]
+    assert report.runs[0].verdict.status == "unknown"
+
+
 def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
     text = """
 import logging, threading
