@@ -16,7 +16,9 @@ _PLACES = {
     "sqlstress.errors": ("SqlstressError", "UsageError"),
     "sqlstress.report.case": ("Case",),
     "sqlstress.report.results": ("Run", "Trial"),
-    "sqlstress.user_work.loading": ("check", "connect", "setup", "transaction"),
+    "sqlstress.user_work.invariants": ("conserved", "counter", "exactly_once"),
+    "sqlstress.user_work.loading": ("check", "connect", "finish", "setup", "transaction"),
+    "sqlstress.user_work.notes": ("Notes", "note"),
 }
 """Module → the names that it has."""
 
@@ -27,11 +29,14 @@ if TYPE_CHECKING:
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.report.case import Case
     from sqlstress.report.results import Run, Trial
-    from sqlstress.user_work.loading import check, connect, setup, transaction
+    from sqlstress.user_work.invariants import conserved, counter, exactly_once
+    from sqlstress.user_work.loading import check, connect, finish, setup, transaction
+    from sqlstress.user_work.notes import Notes, note
 
 __all__ = [
-    "Case", "Figure", "Finding", "Progress", "Report", "Run", "SqlstressError", "Trial", "UsageError",
-    "__version__", "ab", "check", "connect", "hunt", "limit", "measure", "read", "setup", "transaction",
+    "Case", "Figure", "Finding", "Notes", "Progress", "Report", "Run", "SqlstressError", "Trial",
+    "UsageError", "__version__", "ab", "check", "connect", "conserved", "counter", "exactly_once", "finish",
+    "hunt", "limit", "measure", "note", "read", "setup", "transaction",
 ]  # fmt: skip
 
 

@@ -209,6 +209,7 @@ def measure(
     *,
     directory: str | Path = ".",
     keep: bool = False,
+    keep_going: bool = False,
     save: str | Path | None = None,
     progress: Watch | None = None,
     **options: Any,
@@ -218,7 +219,7 @@ def measure(
     `what` is an experiment's name (kv, sql, app, exec, methods, keys, cycles, crash), or the path of a TOML
     plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
     buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below
-    `directory`, and are removed unless `keep`.
+    `directory`, and are removed unless `keep`. The first case with wrong data stops it, unless `keep_going`.
     `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
     often. A duration is a text with its unit; a few seconds may be a number.
 
@@ -228,7 +229,8 @@ def measure(
     from sqlstress.studies.sweep import study_of_plan
 
     command = _command("measure", what, options)
-    study, session = study_of_plan(_planned(what, _given(options)), Path(directory), keep, command)
+    plan = _planned(what, _given(options))
+    study, session = study_of_plan(plan, Path(directory), keep, command, keep_going)
     return _carried_out(study, session, save, progress)
 
 

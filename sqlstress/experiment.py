@@ -121,12 +121,16 @@ class Behaviour:
     """Whether its workers open the database with the settings of the case; else nothing is known of that."""
     sets: bool = True
     """Whether its workers' connections have the settings of the case; else those of the user's code."""
+    own_folder: bool = False
+    """Whether its workers may make files beside the database: each trial has a folder of its own then."""
     starts_programs: bool = False
     """Whether its workers start programs all the time, which end soon."""
     begins_again: bool = True
     """Whether what a server refuses is begun again until the time-out; else its cases say how often."""
     operations_each: int = 1
     """Operations of one transaction."""
+    transactions_each: Callable[[Case], int] = lambda case: 1
+    """Transactions that such an operation of a case stands for."""
     writes: Callable[[Case], bool] = lambda case: True
     """Whether the workers of a case write at all."""
     loop_of: Callable[[Case], str] = lambda case: ""
@@ -204,6 +208,8 @@ class Experiment:
     """What decides which of its cases are measured; None: each is, as many times as asked for."""
     shown: str = "sqlstress.show.shown:Shown"
     """Import string of what shows it: a class without arguments."""
+    variant: Callable[[Case], Experiment] | None = None
+    """The face of a case, where some cases are called otherwise."""
 
     @property
     def tables(self) -> str:
@@ -259,7 +265,8 @@ def face(name: str) -> Experiment:
 
 def face_of(case: Case) -> Experiment:
     """Return the experiment of a case."""
-    return face(case.workload)
+    found = face(case.workload)
+    return found.variant(case) if found.variant else found
 
 
 def faces() -> tuple[Experiment, ...]:

@@ -69,6 +69,14 @@ TICKETS = (
     'sqlite3 -cmd ".timeout 5000" {db} '
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
+NUMBERED = "--setup examples/tickets.sql --check examples/tickets_checks.sql"
+LONG_LIVED = tuple(
+    f"sqlstress exec -c 4 {option} {NUMBERED} -- {words}"
+    for option, words in (
+        ("--lines", "node examples/exec/next_ticket.js"),
+        ("--inner 20", "sh examples/exec/next_tickets.sh {inner}"),
+    )
+)
 RIGHT = (
     "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
     "--check examples/transfer/invariants.sql"
@@ -80,6 +88,8 @@ TICKETS_BY_UTILS = (
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
 TRIED = "examples/tried"
+PASSES = "--duration 2s --keep-going"
+TRAC_APP = f"sqlstress app {TRIED}/tickets_trac.py --database trac/db/trac.db -c 1,4 --repeat 3 {PASSES}"
 TRAC_SQL = (
     f"sqlstress sql {TRIED}/comment.sql {TRIED}/changelog.sql@3 --database trac/db/trac.db "
     f"--setup {TRIED}/tickets.sql --check {TRIED}/comments.sql -c 1,4"
@@ -166,13 +176,10 @@ ELSEWHERE = {
     "trac-admin trac initenv Project sqlite:db/trac.db": "tests/test_tried.py makes such a project",
     "sqlstress --driver psycopg --dsn postgresql://me@localhost/mine -c 1-8": "it needs a server of yours",
     **{
-        f"sqlstress app {TRIED}/{name}.py -c 4 --repeat 10 --duration 2s": "a test of what was tried runs it"
+        f"sqlstress app {TRIED}/{name}.py -c 4 --repeat 10 {PASSES}": "a test of what was tried runs it"
         for name in ("queue_huey", "queue_lite", "queue_persist")
     },
-    f"sqlstress app {TRIED}/tickets_trac.py --database trac/db/trac.db -c 1,4 --repeat 3 --duration 2s": (
-        "as above"
-    ),
-    **dict.fromkeys((TRAC_SQL, TRAC_AB), "as above"),
+    **dict.fromkeys((TRAC_APP, TRAC_SQL, TRAC_AB), "as above"),
     "python -m pip install .": ".ci/run and the workflow install the project",
     "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",
@@ -191,6 +198,7 @@ ELSEWHERE = {
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
     "sqlstress exec -c 4 --setup examples/tickets.sql --check examples/tickets_checks.sql -- "
     "sh examples/next_ticket.sh": "it must fail, as the test of that example sees",
+    **dict.fromkeys(LONG_LIVED, "it must fail; a test of the examples runs it with one process"),
     "sqlstress exec --target postgres -c 1,4 --setup examples/tickets.sql "
     "--check examples/tickets_checks.sql -- "
     'psql -q -c "INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"': (

@@ -426,3 +426,33 @@ def test_next_ticket_gives_a_number_twice(tickets: Path) -> None:
     told = " ".join(failed.stdout.split())
     assert "no number twice: (" in told
     assert "did not exit with 0" not in told
+
+
+LONG_LIVED = {
+    "node": ("node", "examples/exec/next_ticket.js"),
+    "go": ("./next_ticket",),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("language", [name for name in LONG_LIVED if shutil.which(name)])
+def test_next_ticket_takes_a_number_for_each_line(language: str, tickets: Path) -> None:
+    if language == "go":
+        build = ("go", "build", "-o", "next_ticket", "examples/exec/next_ticket.go")
+        subprocess.run(build, cwd=tickets, check=True, timeout=TIMEOUT_S)
+    assert _taken(tickets, "--lines", "--ops", "5", "--", *LONG_LIVED[language]) == 5
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform == "win32", reason="it is a POSIX shell's")
+def test_next_tickets_takes_several_numbers_in_a_command(tickets: Path) -> None:
+    words = ("sh", "examples/exec/next_tickets.sh", "{inner}")
+    assert _taken(tickets, "--alone", "--inner", "5", "--ops", "2", "--", *words) == 10
+
+
+def _taken(tickets: Path, *words: str) -> int:
+    """Return how many operations one process did, for which the checks held."""
+    data = ["--setup", "examples/tickets.sql", "--check", "examples/tickets_checks.sql"]
+    run([*PROGRAM[1:], "exec", "-c", "1", "--repeat", "1", "-o", "report.json", *data, *words], tickets)
+    (case,) = json.loads((tickets / "report.json").read_text(encoding="utf-8"))["runs"]
+    return int(case["trials"][0]["transactions"])

@@ -14,9 +14,9 @@ from statistics import median
 from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.finding import Finding, interruption, parts
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.analysis.wording import finite
+from sqlstress.analysis.wording import finite, listing, places
 from sqlstress.experiment import face_of
-from sqlstress.report import Check, Report, Run
+from sqlstress.report import LEFT_OUT, Check, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.target import stores_nothing
@@ -100,13 +100,25 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return what an interruption has left out."""
+    """Return what an interruption, or wrong data, has left out."""
     if not report.interrupted:
-        return ()
+        is_sweep = not (report.results or report.ab or report.limit)
+        return tuple(_stopped(report.runs)) if is_sweep else ()
     if report.results:
         return (interruption(report),)
     trials = sum(len(run.trials) for run in report.runs)
     return (Finding("interrupted-cases", cases=len(report.runs), planned=report.planned, trials=trials),)
+
+
+def _stopped(runs: Sequence[Run]) -> Iterator[Finding]:
+    """Yield what a sweep has left out that stopped at wrong data."""
+    asked = [run for run in runs if not run.error and run.skipped in (None, LEFT_OUT)]
+    trials, planned = sum(len(run.trials) for run in asked), sum(run.case.repeat for run in asked)
+    if trials < planned and any(run.verdict.status == "failed" for run in asked):
+        cases = [run.case for run in asked if run.skipped]
+        is_one_work = len({face_of(case).words.work_of(case) for case in cases}) == 1
+        left_out = places(cases) if is_one_work else listing([case.label for case in cases])
+        yield Finding("stopped-at-wrong-data", trials=trials, planned=planned, left_out=left_out or None)
 
 
 UNSTEADY_OVER = 0.10

@@ -216,6 +216,9 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
         help="Folder for the databases. sqlstress makes a new folder in it.  [default: .]",
     ),
     "keep": click.option("--keep", is_flag=True, help="Keep the last databases of each layout."),
+    "keep_going": click.option(
+        "--keep-going", is_flag=True, help="Go on after wrong data. Default: the first failed check stops."
+    ),
     "outputs": output_option("Save the report after every case"),
     "github": github_option,
     "details": details_option,
@@ -223,6 +226,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
 """The options that say where files go and what is shown, by the names of their parameters."""
+_OF_SWEEPS = ("keep", "keep_going")
 
 
 def run_options(function: F) -> F:
@@ -232,13 +236,15 @@ def run_options(function: F) -> F:
 
 def slice_options(function: F) -> F:
     """Add the same options for a command whose databases nobody wants to keep: there are too many."""
-    return _decorated(function, {name: option for name, option in _RUNNING.items() if name != "keep"})
+    return _decorated(function, {name: option for name, option in _RUNNING.items() if name not in _OF_SWEEPS})
 
 
 def result_options(function: F) -> F:
     """Add the same options for a command that finds results, and measures no cases."""
     outputs = output_option("Save the report every few rounds", DOCUMENTS)
-    return _decorated(function, {**_RUNNING, "outputs": outputs})
+    options = {**_RUNNING, "outputs": outputs}
+    del options["keep_going"]
+    return _decorated(function, options)
 
 
 def looking_on_options(function: F) -> F:
@@ -269,6 +275,7 @@ class Running(NamedTuple):
     no_progress: bool
     directory: Path = Path()
     keep: bool = False
+    keep_going: bool = False
 
     @classmethod
     def taken(cls, given: dict[str, Any]) -> Running:
@@ -308,5 +315,5 @@ class Running(NamedTuple):
 
         # Without cases there are no figures of cases.
         formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
-        study, session = study_of_plan(plan, self.directory, self.keep, command_line())
+        study, session = study_of_plan(plan, self.directory, self.keep, command_line(), self.keep_going)
         return self.measure(study, session, formats)

@@ -113,7 +113,7 @@ def _measure(order: dict[str, str], plan: Path) -> None:
     plan.write_text(order["plan"], encoding="utf-8")
     sys.argv = [
         *("sqlstress", "run", str(plan), "--dir", order["directory"]),
-        *("--quiet", "--no-progress", "-o", "json:-"),
+        *("--quiet", "--no-progress", "--keep-going", "-o", "json:-"),  # in step with the other hosts
     ]
     if order.get("together"):
         os.environ[INVITATION] = order["together"]

@@ -20,7 +20,7 @@ from typing import IO
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock, reason, remove, told
 from sqlstress.targets import file_patterns
-from sqlstress.targets.place import SERVER_FOLDER
+from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
@@ -113,18 +113,30 @@ def remove_ours(path: Path) -> bool:
     for file in _ours_in(path):
         with suppress(OSError):
             remove(file)
-    if _is_folder(server := path / SERVER_FOLDER):
-        shutil.rmtree(server, ignore_errors=True)  # a server of ours made all that is in it
     try:
+        # What is in them was made by a server of ours, or in a trial.
+        names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_further_in(path))
+        whole = [folder / name for folder in folders for name in names]
+        for inner in filter(_is_folder, whole):
+            shutil.rmtree(inner, ignore_errors=True)
         for inner in _further_in(path):
             with suppress(OSError):
                 inner.rmdir()
-        if not _ours_in(path) and not server.exists():
+        if not _ours_in(path) and not any(inner.exists() for inner in whole):
             remove(path / MARKER)
         path.rmdir()
     except OSError:
         return False  # it holds something else, or another sqlstress was faster
     return True
+
+
+def trial_folder(path: Path) -> Path:
+    """Make a folder for the programs of a trial inside one of ours; what the last one left is removed."""
+    made = path / TRIAL_FOLDER
+    if _is_folder(made):
+        shutil.rmtree(made)
+    made.mkdir()
+    return made
 
 
 def further(path: Path) -> Path:

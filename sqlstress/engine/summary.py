@@ -85,19 +85,21 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
     if ended.done is None:
         return WorkerResult(ended.worker, 0, 0, seconds, error=ended.reason)
     totals = ended.done.totals
+    behaviour = face_of(case).behaviour
+    each = behaviour.transactions_each(case)
     if window.closes_ns == FOREVER_NS:
         seconds = max(totals.last_ns - totals.first_ns, 1) / NS_PER_S
     return WorkerResult(
         worker=ended.worker,
-        transactions=sum(totals.operations.values()) // face_of(case).behaviour.operations_each,
+        transactions=sum(totals.operations.values()) * each // behaviour.operations_each,
         rows=totals.rows,
         seconds=seconds,
         operations=dict(totals.operations),
         busy=totals.busy,
         busy_snapshot=totals.busy_snapshot,
-        failed=totals.failed,
+        failed=totals.failed * each,
         longest_wait_ns=totals.longest_wait_ns,
-        bins=tuple(totals.bins),
+        bins=tuple(count * each for count in totals.bins),
         harness_share=totals.harness_ns / NS_PER_S / seconds,
         proof_share=totals.proof_ns / NS_PER_S / seconds,
         peak_memory_bytes=totals.peak_memory_bytes,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.engine.failure import as_failure
-from sqlstress.engine.folder import further
+from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours
 from sqlstress.engine.protocols import Work
@@ -269,6 +269,8 @@ class TrialRunner:
             label = re.sub(r"\W+", "-", case.label).strip("-")
             folder = folder / f"case-{self.case_number}-{label}"
             folder.mkdir(exist_ok=True)
+        if face_of(case).behaviour.own_folder and not case.server:
+            folder = trial_folder(folder)
         place = open_place(case, folder)
         place.copies = self._copies
         work = face_of(case).open_work(case, place, self.salt, self._carry)

@@ -444,6 +444,10 @@ class Trial:
         return self.tps / len(self.workers) if self.workers else 0.0
 
 
+LEFT_OUT = "The data of another case was wrong."
+"""Why a case was skipped that would have come after wrong data."""
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """A Case and its Trials."""

@@ -55,7 +55,7 @@ from sqlstress.show.blocks import (
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.target import apart, bare_call
 
-FAILED = "failed"
+FAILED, SKIPPED = "failed", "skipped"
 _LONGEST_CASE = 30
 _PERCENTILE = re.compile(r"\bp[0-9.]+")
 _BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "pointer")}
@@ -106,7 +106,7 @@ def apart_columns(group: Group) -> tuple[Figure[Row], ...]:
 
 def _total_cell(row: Row) -> str | None:
     if row.trial is None:
-        return FAILED
+        return SKIPPED if row.run.skipped else FAILED
     return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
 
 
@@ -244,7 +244,7 @@ def compared_rate(compared: Compared, row: int, place: int) -> str | None:
         return "wrong"
     trial = run.typical()
     if trial is None or trial.error is not None:
-        return "skipped" if run.skipped else "failed"
+        return SKIPPED if run.skipped else FAILED
     return trial.outcome if trial.outcome in ("timeout", "limit") else "failed"
 
 

@@ -29,6 +29,10 @@ PHRASES: dict[str, Phrase] = {
     "interrupted-cases": Phrase(
         "Interrupted: {cases} of {planned} planned cases are shown, with {trials:plural trial}.", rank=GRAVE
     ),
+    "stopped-at-wrong-data": Phrase(
+        "Stopped at the first wrong data, after {trials} of {planned} trials[; not measured: {left_out}]. "
+        "Use --keep-going to measure the rest."
+    ),
     # What is best.
     "highest": Phrase(
         "Highest: {rate:rounded} {unit} per second with {where}. Too few trials to tell which is best: "

@@ -26,7 +26,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
-from sqlstress.report import Report, Run, SyncCost
+from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
@@ -104,7 +104,10 @@ class Pace(Observer):
             for turn in order
         ]
         self._width = max(map(len, self._labels))
-        self._operations_each = [face_of(cases[turn.case]).behaviour.operations_each for turn in order]
+        self._transactions_each = [
+            (behaviour := face_of(case).behaviour).transactions_each(case) / behaviour.operations_each
+            for case in (cases[turn.case] for turn in order)
+        ]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
@@ -134,7 +137,7 @@ class Pace(Observer):
         self._recent.append((now, operations))
         then, before = self._recent[0]
         if operations > before and now > then:
-            rate = (operations - before) / (now - then) / self._operations_each[self._index]
+            rate = (operations - before) / (now - then) * self._transactions_each[self._index]
             self._note = f"{rate:,.0f} TPS"
         self._report_progress()
         self._observer.tick(operations)
@@ -183,8 +186,9 @@ class Sweep:
 
     save_every_s = 0.0
 
-    def __init__(self, cases: Sequence[Case]) -> None:
-        self.cases = tuple(cases)
+    def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
+        """`keep_going`: measure the other cases too when the data of one is wrong."""
+        self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
         """By the place of their cases."""
         self._harness_ns: dict[Case, float | None] = {}
@@ -198,7 +202,7 @@ class Sweep:
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure all cases. What stops the first one would stop the others, and is raised."""
+        """Measure all cases, or up to wrong data. What stops the first one would stop the others: raised."""
         order, runner = list(turns(self.cases)), bench.runner
         runner.observer = pace = Pace(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
@@ -213,13 +217,23 @@ class Sweep:
                 # Of what went wrong, the first thing explains the others.
                 run = _whole(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
+            wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
+            if wrong:
+                self._leave_out_the_others()
             before = bench.report.environment.sync
-            if number == len(order) - 1 and before and bench.report.environment.builds:  # somebody syncs
+            is_last = wrong or number == len(order) - 1
+            if is_last and before and bench.report.environment.builds:  # somebody syncs
                 with suppress(EnvironmentFailure):
                     self._sync_after = measure(runner.folder, (before.primitive,))
             if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
                 pace.best(best_so_far([*self._runs.values()]))
             yield
+            if is_last:
+                return
+
+    def _leave_out_the_others(self) -> None:
+        for index, case in enumerate(self.cases):
+            self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
         """Run a trial of a case, unless the case has ended by now, or need not be measured."""
@@ -255,11 +269,11 @@ def _whole(run: Run) -> Run:
 
 
 def study_of_plan(
-    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...]
+    plan: Planned, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""
     own = plan.experiment and plan.experiment.study
-    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases)
+    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases, keep_going)
     return study, Session(plan.cases, directory, keep, command)
 
 

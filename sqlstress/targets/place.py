@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"
 """What a folder of ours calls the one that a server of ours fills: it is removed as a whole."""
+TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
+"""The same of those that programs of the user's may fill in a trial, and of what they note."""
 
 Definition = tuple[Any, ...]
 """What a schema defines: which thing, and how; or whatever else a target tells definitions apart by."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly, said
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.views import BUSY, INTERRUPTED
+from sqlstress.user_work import notes
 from sqlstress.user_work.loading import Unloadable, load, only_begins, prepare_process
 
 if TYPE_CHECKING:
@@ -55,32 +57,48 @@ class Checks:
 
     def __init__(self, invariants: Sequence[Invariant], timeout_s: float) -> None:
         self._invariants, self._timeout_s = invariants, timeout_s
-        self._functions = {one.where: _function_of(one.where) for one in invariants if not one.sql}
+        self._functions = {one.where: _function_of(one) for one in invariants if not one.sql}
 
     def broken(self, reader: Reader) -> Iterator[Broken]:
-        """Yield the checks that fail, all seen in one snapshot of a connection. Raises Unchecked."""
+        """Yield the checks that fail, all seen in one snapshot of a connection. Raises Unchecked.
+
+        Those that wait until all processes have ended are not among them.
+        """
         self._reader = reader
         self._reader.begin()
         try:
-            for one in self._invariants:
-                with self._guarded(one):
-                    broken = self._query(one) if one.sql else self._call(one)
-                if broken:
-                    yield broken
+            yield from self._failing(one for one in self._invariants if not one.at_end)
         finally:
             self._reader.end()
+
+    def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[Broken]:
+        """Yield those of the others that fail. They may change the data. Raises Unchecked.
+
+        `given` are what a function gets by the names of its parameters.
+        """
+        self._reader = reader
+        yield from self._failing((one for one in self._invariants if one.at_end), given)
+
+    def _failing(self, some: Iterable[Invariant], given: Mapping[str, Any] | None = None) -> Iterator[Broken]:
+        for one in some:
+            with self._guarded(one):
+                broken = self._query(one) if one.sql else self._call(one, given or {})
+            if broken:
+                yield broken
 
     def _query(self, one: Invariant) -> Broken | None:
         rows = self._reader.first(one.sql, MOST_ROWS)
         return Broken(one.name, len(rows), tuple(map(_shown, rows[:EXAMPLES]))) if rows else None
 
-    def _call(self, one: Invariant) -> Broken | None:
+    def _call(self, one: Invariant, given: Mapping[str, Any]) -> Broken | None:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
             return self._reader.rows(sql, params)
 
-        begun = time.monotonic()
+        function, begun = self._functions[one.where], time.monotonic()
+        named = at_end(function)
+        needs_query = not named or len(signature(function).parameters) > len(named)
         try:
-            self._functions[one.where](query)
+            function(*[query] * needs_query, **{name: given[name] for name in named})
         except SystemExit as error:
             raise Unchecked(
                 f"the check {one.name} ({one.where}) ends its process. Raise AssertionError instead."
@@ -123,8 +141,22 @@ class Checks:
             timer.cancel()
 
 
-def _function_of(where: str) -> Callable[[Query], object]:
+NOTES, DATABASE = "notes", "database"
+"""Parameters of functions that run when all processes have ended."""
+
+
+def at_end(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return which of these parameters a function has."""
+    try:
+        names = signature(function).parameters
+    except (TypeError, ValueError):  # one of C
+        return ()
+    return tuple(name for name in (NOTES, DATABASE) if name in names)
+
+
+def _function_of(one: Invariant) -> Callable[..., object]:
     """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
+    where = one.where
     file, _, name = where.rpartition(":")
     try:
         function: Any = getattr(load(file), name)
@@ -132,6 +164,11 @@ def _function_of(where: str) -> Callable[[Query], object]:
         raise Unchecked(f"cannot load the check {where}: {said(error).removesuffix('.')}.") from error
     if not callable(function) or only_begins(function):
         raise Unchecked(f"the check {where} checks nothing: it is async, or not a function.")
+    if at_end(function) and not one.at_end:
+        raise Unchecked(
+            f"the check {where} asks for notes or the database. Mark it with @check in the file of sqlstress "
+            "app."
+        )
     return function  # type: ignore[no-any-return]
 
 
@@ -201,6 +238,7 @@ class Checker:
         self._place, data = place, case.spec.data
         if not all(one.sql for one in data.checks):
             prepare_process(place.directions(), str(case.seed))
+            notes.remember_in(place.where)
         self._checks = Checks(data.checks, data.check_timeout_s)
         self._rounds = self._failed = self._unopened = 0
         self._broken: dict[str, Broken] = {}

@@ -101,7 +101,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__sqlstress__"
 """The attribute in which a function has its role."""
-SETUP, CONNECT, TRANSACTION, CHECK = "setup", "connect", "transaction", "check"
+SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", "check", "finish"
 
 
 class Role(NamedTuple):
@@ -139,9 +139,16 @@ def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[
 def check(function: F) -> F:
     """Mark what must hold before, during and after the load: it fails by raising.
 
-    It is given a function of SQL and parameters that returns rows, all as of one moment.
+    It is given a function of SQL and parameters that returns rows, all as of one moment. A parameter `notes`
+    is given what was noted, a list for each process; `database` is the path. A check with one of these runs
+    when all processes have ended, and may use your own library.
     """
     return _marked(function, Role(CHECK))
+
+
+def finish(function: F) -> F:
+    """Mark the function that each process calls at its end, with what `connect` returned."""
+    return _marked(function, Role(FINISH))
 
 
 def _marked(function: F, role: Role) -> F:

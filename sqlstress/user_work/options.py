@@ -93,6 +93,8 @@ class Invariant:
     """The file, and the line or the function."""
     sql: str = ""
     """The query; empty: it is a function."""
+    at_end: bool = False
+    """Whether it runs only when all processes have ended: a function that is given notes, or the database."""
 
 
 @dataclass(frozen=True, slots=True)

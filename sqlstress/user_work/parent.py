@@ -16,7 +16,7 @@ from sqlstress.report import Check
 from sqlstress.statistics.units import format_duration
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place, run_watched
-from sqlstress.user_work import AFTER, UNDER, checks, database
+from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.loading import prepare_process
 from sqlstress.user_work.rehearsal import rehearsed
@@ -52,7 +52,8 @@ class UserWork(ProvenWork):
         self._carry = carry
         self.data = case.spec.data
         self._is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
-        self.companions = (CHECKER,) if self._is_checked else ()
+        is_watched = self._is_checked and not all(one.at_end for one in self.data.checks)
+        self.companions = (CHECKER,) if is_watched else ()
         self._board = checks.shared_words()
         self.shared: tuple[Any, ...] = (self._board,)
         """The checker's board comes first; a workload adds its own behind it."""
@@ -74,6 +75,7 @@ class UserWork(ProvenWork):
 
     def create(self, pulse: Pulse) -> None:
         """Make the database, and see that all checks hold before anybody works."""
+        notes.begin(self.place.where)
         self.build(pulse)
         self.ready(pulse)
         if self._is_checked and (broken := _broken_checks(self.place, pulse)):
@@ -85,12 +87,21 @@ class UserWork(ProvenWork):
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         yield from self.sound(pulse)
         yield from self.proofs(outcomes, pulse)
-        if self._is_checked:
+        if self.companions:
             yield _during(checks.Board(self._board).read())
-            yield examined(AFTER, lambda: self._after(pulse))
+        if self._is_checked:
+            yield examined(AFTER, lambda: self._after(outcomes, pulse))
 
-    def _after(self, pulse: Pulse) -> Check:
-        broken = _broken_checks(self.place, pulse)
+    def discard(self) -> None:
+        super().discard()
+        notes.end(self.place.where)
+
+    def _after(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
+        broken = _broken_checks(self.place, pulse, at_end=True)
+        late = {one.name for one in self.data.checks if one.at_end}
+        if broken and late.issuperset(one.name for one in broken) and any(one.died for one in outcomes):
+            why = f"a process ended early, so notes may be missing; {'; '.join(_lines(broken))}"
+            return Check(AFTER, "unknown", len(self.data.checks), note=why)
         status = "failed" if broken else "ok"
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
@@ -142,8 +153,11 @@ STARTING_S = 30.0
 """How long a process may take until it runs the first check."""
 
 
-def _broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
-    """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long."""
+def _broken_checks(place: SqlPlace, pulse: Pulse, *, at_end: bool = False) -> list[Broken]:
+    """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long.
+
+    `at_end`: with those that wait until all processes have ended.
+    """
     data = place.case.spec.data
     if all(one.sql for one in data.checks):
         with place.reading(pulse) as reader:
@@ -159,15 +173,25 @@ def _broken_checks(place: SqlPlace, pulse: Pulse) -> list[Broken]:
                 f"the checks took longer than {limit_s:g} s. Make them faster, or raise --check-timeout."
             )
 
-    return call_apart(hurried, broken_apart, plain(place.case), place.where)
+    return call_apart(hurried, broken_apart, plain(place.case), place.where, at_end)
 
 
-def broken_apart(case: Case, where: Path) -> list[Broken]:
+def broken_apart(case: Case, where: Path, at_end: bool) -> list[Broken]:
     """Do the same in a process of its own: whoever waits ends it."""
     place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
-    prepare_process(place.directions(), str(case.seed))
+    directions = place.directions()
+    prepare_process(directions, str(case.seed))
+    notes.remember_in(where)
     with place.reading(lambda: None) as reader:
-        return _broken(case, reader)
+        found = _broken(case, reader)
+        late = [one for one in case.spec.data.checks if one.at_end]
+        if at_end and late:
+            data = case.spec.data
+            known = Checks(late, data.check_timeout_s)  # loads the user's file, whose classes notes may have
+            noted = notes.read(where, case.concurrency)
+            given = {checks.NOTES: noted, checks.DATABASE: directions.address}
+            found += known.broken_at_end(reader, given)
+        return found
 
 
 def _broken(case: Case, reader: Reader) -> list[Broken]:

@@ -324,8 +324,11 @@ class UserShown(LoadShown):
         said = list(dict.fromkeys(self.work(run.case) for run in group.runs))
         if made := list(filter(None, (data.database and f"a copy of {data.database}", data.setup))):
             said.append(f"database: {' and '.join(made)}")
-        if data.checks:
-            said.append(f"{plural(len(data.checks), 'check')} before, during and after")
+        late = sum(one.at_end for one in data.checks)
+        if always := len(data.checks) - late:
+            said.append(f"{plural(always, 'check')} before, during and after")
+        if late:
+            said.append(f"{plural(late, 'check')} at the end")
         return "; ".join(said)
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:

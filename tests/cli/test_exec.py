@@ -83,7 +83,7 @@ def test_commands_work_on_a_copy_each_with_a_number_of_its_own(cli: Cli) -> None
     assert {run.verdict.status for run in (command, nothing)} == {"ok"}
     assert [run.trials[0].transactions for run in (command, nothing)] == [10, 10]
     assert nothing.case.spec.command == ()
-    (kept,) = Path().glob("sqlstress-*/case-1-*/kv.db")
+    (kept,) = Path().glob("sqlstress-*/case-1-*/trial/kv.db")
     with closing(sqlite3.connect(kept)) as connection:
         numbers = connection.execute("SELECT number, worker FROM log ORDER BY number").fetchall()
     assert numbers == [(number, 2 - number % 2) for number in range(1, 11)]

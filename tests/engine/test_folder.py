@@ -155,6 +155,23 @@ def test_a_strangers_folder_of_the_same_name_is_never_touched(folders_in: Path, 
     assert sorted(path.iterdir()) == before
 
 
+def test_what_programs_left_in_a_trials_folder_is_removed_with_it(folders_in: Path) -> None:
+    path = abandoned(folders_in)
+    (path / "trial" / "cache").mkdir(parents=True)
+    (path / "trial" / "cache" / "cache.db").write_bytes(b"x")
+    assert remove_abandoned(folders_in) == [path] and not path.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="who may make a link there is a setting")
+def test_a_link_of_that_name_leads_nowhere(folders_in: Path) -> None:
+    path, strangers = abandoned(folders_in), folders_in / "strangers"
+    strangers.mkdir()
+    (strangers / "data").write_bytes(b"x")
+    (path / "trial").symlink_to(strangers)
+    remove_abandoned(folders_in)
+    assert (strangers / "data").exists()
+
+
 def test_what_is_no_folder_of_our_name_is_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in, name="databases")
     assert remove_abandoned(folders_in) == []

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.analysis.advice import missing
 from sqlstress.engine.failure import HUNG
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
-from sqlstress.report import Report, Trial, WorkerResult
+from sqlstress.report import LEFT_OUT, Check, Report, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.studies import sweep
 from sqlstress.studies.sweep import Sweep, follow, turns
@@ -40,12 +41,14 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
     def cost(case: Case, pulse: Pulse) -> float:
         return 100.0 * case.concurrency
 
-    def measure(script: Script, *cases: Case, harness: Any = cost) -> tuple[Report, list[Report]]:
+    def measure(
+        script: Script, *cases: Case, harness: Any = cost, keep_going: bool = False
+    ) -> tuple[Report, list[Report]]:
         monkeypatch.setattr(TrialRunner, "run", lambda runner, case, index: script(case, index))
         monkeypatch.setattr(sweep, "harness_ns", harness)
         saved: list[Report] = []
         with StopSignals() as signals:
-            report = follow(Sweep(cases), bench(tmp_path, signals=signals), saved.append)
+            report = follow(Sweep(cases, keep_going), bench(tmp_path, signals=signals), saved.append)
         return report, saved
 
     return measure
@@ -169,6 +172,34 @@ def test_what_hangs_is_not_tried_in_a_second_pass(scripted: Measure) -> None:
     report, _ = scripted(script, replace(ONE, repeat=3), replace(TWO, repeat=3))
     assert sorted(asked) == [(1, 0), (1, 1), (1, 2), (2, 0)]
     assert [run.error for run in report.runs] == [None, error]
+
+
+WRONG = replace(TRIAL, verdict=Verdict((Check("checks after the load", "failed", 1, 1, ("9930 instead",)),)))
+
+
+def wrong_at_two(case: Case, _index: int) -> Trial:
+    return WRONG if case.concurrency == 2 else TRIAL
+
+
+def test_wrong_data_ends_the_sweep_which_says_what_it_has_left_out(scripted: Measure) -> None:
+    report, saved = scripted(wrong_at_two, *(replace(case, repeat=2) for case in (ONE, TWO, FOUR)))
+    assert [(len(run.trials), run.skipped) for run in report.runs] == [(1, None), (1, None), (0, LEFT_OUT)]
+    assert saved[-1] == report and not report.interrupted
+    assert [(one.code, one.facts) for one in missing(report)] == [
+        ("stopped-at-wrong-data", {"trials": 2, "planned": 6, "left_out": "4 processes on 1 file"})
+    ]
+
+
+def test_wrong_data_of_the_last_case_leaves_out_the_later_passes(scripted: Measure) -> None:
+    report, _ = scripted(wrong_at_two, ONE, replace(TWO, repeat=3))
+    (finding,) = missing(report)
+    assert (finding.facts["trials"], finding.facts["planned"], finding.facts["left_out"]) == (2, 4, None)
+
+
+def test_a_sweep_that_keeps_going_measures_all_of_it_and_says_nothing(scripted: Measure) -> None:
+    report, _ = scripted(wrong_at_two, ONE, TWO, FOUR, keep_going=True)
+    assert [len(run.trials) for run in report.runs] == [1, 1, 1]
+    assert missing(report) == ()
 
 
 # The order of the trials: every case in every pass, and drift meets all alike.

@@ -5,9 +5,17 @@ Its workers tell of what they met in sightings, whose topics these are.
 
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 THREAD = "thread that did not end"
+THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 SESSION, BEGINS = "session", "a session begins with"
 """A connection to a server; and what one begins with, where none was seen."""
 HERE = "this"
 """Instead of a path, or a schema: the database of the trial."""
+INSIDE = "inside: "
+"""How the name of another database begins that lies in the trial's folder."""
 DECLARED = "off, declared"
 """Foreign keys are off, and tables declare some."""
+
+
+def belongs(database: str) -> bool:
+    """Return whether a database that was used is the trial's: the one that was given, or one beside it."""
+    return database == HERE or database.startswith(INSIDE)

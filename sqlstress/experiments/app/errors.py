@@ -33,12 +33,8 @@ class Errors:
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
         self.busy_snapshot += is_snapshot
         self.busy += (codes.is_busy(code) or state in server.BUSY) and not is_snapshot
-        try:
-            text = said(error)
-        except Exception:  # its own __str__ may raise
-            text = "(it can't be written)"
-        kind = (transaction, name_of(error), _class(error))
-        self._kinds.add(kind, " ".join(self._hidden(text).split())[:_WIDEST])
+        kind = (transaction, name_of(error), class_of(error))
+        self._kinds.add(kind, line(lambda: said(error), self._hidden))
 
     def sightings(self) -> list[Plain]:
         """Return each kind once, with how often it was raised, and what the first one said."""
@@ -47,6 +43,15 @@ class Errors:
             (EXCEPTION, kind[1], count, examples[kind], {"transaction": kind[0], "raised": kind[2]})
             for kind, count in self._kinds.counts.items()
         ]
+
+
+def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
+    """Return a text that may not be there to be had, in a line without what may not be shown."""
+    try:
+        found = text()
+    except Exception:  # its own __str__ may raise
+        found = "(it can't be written)"
+    return " ".join(hidden(found).split())[:_WIDEST]
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
@@ -76,11 +81,12 @@ def name_of(error: BaseException) -> str:
     code = code_of(error)
     if code is None:
         state = _sqlstate_of(error)
-        return f"SQLSTATE {state}" if state else _class(error)
+        return f"SQLSTATE {state}" if state else class_of(error)
     names = _values(error, "sqlite_errorname")
     return next((name for name in names if isinstance(name, str)), codes.name(code))
 
 
-def _class(error: BaseException) -> str:
+def class_of(error: BaseException) -> str:
+    """Return the name of an exception's class."""
     own = type(error)
     return own.__qualname__ if own.__module__ == "builtins" else f"{own.__module__}.{own.__qualname__}"

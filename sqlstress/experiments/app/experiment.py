@@ -101,7 +101,10 @@ def _first(request: AppRequest, driver: str) -> Case:
         options.journal_mode_apart(data.database)  # which says what is no database
     seen = user_file.look(file, driver)
     # The checks of the file come before the others.
-    checks = (*(Invariant(name, f"{file}:{name}") for name in seen.checks), *data.checks)
+    checks = (
+        *(Invariant(name, f"{file}:{name}", at_end=last) for name, last in seen.checks.items()),
+        *data.checks,
+    )
     if len(checks) > options.MOST_INVARIANTS:
         raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
     data = replace(data, checks=checks)
@@ -153,7 +156,7 @@ APP = Experiment(
     by_itself={"strict": None},
     cases=cases,
     alike=Alike(traits=_traits),
-    behaviour=replace(options.BEHAVIOUR, sets=False),
+    behaviour=replace(options.BEHAVIOUR, sets=False, own_folder=True),
     words=Words(
         work_of=lambda case: str(case.spec.file),
         in_label=frozenset(("file",)),

@@ -30,6 +30,10 @@ PHRASES = {
         "[ ({meaning})]."
     ),
     "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions."),
+    "thread-raised": Phrase(
+        "Threads ended by {what}[ (as {of})], {count:plural time}[: {example}]. No transaction failed for it."
+    ),
+    "logged-error": Phrase("Logged at ERROR by {of}, {count:plural time}[: {example}]."),
     "raised-busy": Phrase("a lock was not available, at once or after the timeout"),
     "raised-busy-snapshot": Phrase(
         "its snapshot was out of date when it wrote; no timeout helps: use BEGIN IMMEDIATE"

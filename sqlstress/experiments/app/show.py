@@ -10,7 +10,20 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput
 from sqlstress.analysis.wording import listing, plural, whole
-from sqlstress.experiments.app import BEGINS, CONNECTION, DECLARED, EXCEPTION, HERE, SESSION, THREAD, UNSEEN
+from sqlstress.experiments.app import (
+    BEGINS,
+    CONNECTION,
+    DECLARED,
+    EXCEPTION,
+    HERE,
+    INSIDE,
+    LOGGED,
+    SESSION,
+    THREAD,
+    THREAD_RAISED,
+    UNSEEN,
+    belongs,
+)
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
@@ -75,7 +88,7 @@ def _settings(
         f"foreign keys {keys.partition(',')[0]}",
         python,
         f"writes begin {listing(begins)}" if begins else "no writes seen",
-        f"database {database}" if database != HERE else "",
+        f"database {database.removeprefix(INSIDE)}" if database != HERE else "",
     ]
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
@@ -93,7 +106,7 @@ def _time(text: str) -> str:
 def unwise(group: Group) -> Iterator[Finding]:
     """Yield what is unwise about the connections to files, each thing once."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
-    here = [traits for traits in kinds if traits.get("database") == HERE]
+    here = [traits for traits in kinds if belongs(traits.get("database", ""))]
     yield from _short_timeout(here)
     traced = any(one.what == DEFERRED for one in sighted(group).values())
     if not traced and any(one.get("upgrades") == "yes" for one in here):
@@ -107,10 +120,14 @@ def unwise(group: Group) -> Iterator[Finding]:
         yield Finding("synchronous-off")
     if any(one.get("foreign_keys") == DECLARED for one in here):
         yield Finding("foreign-keys")
-    settings = {tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout"))) for one in here}
+    settings = {
+        tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout")))
+        for one in here
+        if one["database"] == HERE
+    }
     if len(settings) > 1:
         yield Finding("settings-differ", kinds=len(settings))
-    others = dict.fromkeys(name for one in kinds if (name := one.get("database", HERE)) != HERE)
+    others = dict.fromkeys(name for one in kinds if not belongs(name := one.get("database", HERE)))
     if others:
         yield Finding("other-database", names=[shortened(name, 80) for name in others][:3])
 
@@ -206,6 +223,22 @@ def raised(group: Group) -> Iterator[Finding]:
         yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
 
 
+def unraised(group: Group) -> Iterator[Finding]:
+    """Yield what ended threads, and what was logged as an error: no transaction has failed for it."""
+    for topic, code in ((THREAD_RAISED, "thread-raised"), (LOGGED, "logged-error")):
+        kinds = counted(group, topic, _unraised_kind)
+        examples = {_unraised_kind(one): one.example for one in reversed(list(sightings(group, topic)))}
+        for kind, count in list(kinds.items())[:MOST_LINES]:
+            what, of = kind
+            yield Finding(code, what=what, of=None if of == what else of, count=count, example=examples[kind])
+        if len(kinds) > MOST_LINES:
+            yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+
+
+def _unraised_kind(one: Sighting) -> tuple[str, str]:
+    return one.what, one.traits.get("raised", "") or one.traits.get("logger", "")
+
+
 def waits(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
     return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
@@ -225,6 +258,7 @@ class AppShown(UserShown):
     topics: ClassVar[tuple[Topic, ...]] = (
         suspected,
         raised,
+        unraised,
         unwise,
         unwise_sessions,
         too_weak,

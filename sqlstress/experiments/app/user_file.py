@@ -20,7 +20,8 @@ from sqlstress.system.child import end_with_parent
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import Died, call_apart
 from sqlstress.targets import target_of
-from sqlstress.user_work import MOST_WEIGHT, loading
+from sqlstress.user_work import MOST_WEIGHT, loading, notes
+from sqlstress.user_work.checks import at_end
 
 if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
@@ -40,9 +41,11 @@ class Declared(NamedTuple):
 
     setup: Function | None
     connect: Function | None
+    finish: Function | None
     transactions: dict[str, Function]
     weights: dict[str, int]
-    checks: tuple[str, ...]
+    checks: dict[str, bool]
+    """By name, and whether each runs only when all processes have ended."""
 
 
 def declared(file: str) -> Declared:
@@ -73,16 +76,17 @@ def declared(file: str) -> Declared:
         )
     if len(transactions) > MOST_KINDS:
         raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
-    for what in (loading.SETUP, loading.CONNECT):
+    for what in (loading.SETUP, loading.CONNECT, loading.FINISH):
         if len(marked[what]) > 1:
             first, second, *_ = marked[what]
             raise UsageError(f"{file} declares two functions with @{what}: {first} and {second}. Keep one.")
     return Declared(
         next(iter(marked[loading.SETUP].values()), None),
         next(iter(marked[loading.CONNECT].values()), None),
+        next(iter(marked[loading.FINISH].values()), None),
         transactions,
         {name: weights[name] for name in transactions},
-        tuple(marked[loading.CHECK]),
+        {name: bool(at_end(function)) for name, function in marked[loading.CHECK].items()},
     )
 
 
@@ -102,7 +106,7 @@ class Seen(NamedTuple):
     """What a file declares, as it can be sent."""
 
     weights: dict[str, int]
-    checks: tuple[str, ...]
+    checks: dict[str, bool]
 
 
 def look(file: str, driver: str) -> Seen:
@@ -129,7 +133,7 @@ def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
     """Let the file of a place's case make its database. Raises UsageError."""
     file, original = place.case.spec.file, place.case.spec.data.database
     pulse = _limited(f"the setup of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
-    given = (file, place.directions(), original, seed)
+    given = (file, place.directions(), original, seed, place.where)
     try:
         has_setup, connects = call_apart(pulse, call_role, loading.SETUP, *given)
         if connects:
@@ -146,14 +150,21 @@ def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
     place.settle(pulse)
 
 
-def call_role(what: str, file: str, directions: Directions, original: str, seed: str) -> tuple[bool, bool]:
+def call_role(
+    what: str, file: str, directions: Directions, original: str, seed: str, where: Path
+) -> tuple[bool, bool]:
     """Call the setup of a file, or its connect, in this process; return whether it has each."""
     prepare(directions, original, seed)
     found = declared(file)
-    function = found.setup if what == loading.SETUP else found.connect
     try:
-        if function:
-            called(function, directions.address)()
+        if what == loading.SETUP and found.setup:
+            book = notes.take(where, 0, 1)
+            called(found.setup, directions.address)()
+            book.check()
+        elif what == loading.CONNECT and found.connect:
+            given = called(found.connect, directions.address)()
+            if found.finish:
+                called(found.finish, given)()
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {what} failed: {directions.hidden(plainly(error))[:300]}.") from error
     return bool(found.setup), bool(found.connect)

@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app import CONNECTION, DECLARED, HERE, UNSEEN
+from sqlstress.experiments.app import CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
 from sqlstress.user_work.source import MOST_KINDS, Plain
 
 MOST_CONNECTIONS = 50
@@ -165,7 +165,8 @@ class FileWatch:
 
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the file; where they differ, all answers."""
-        here = [traits for traits in self._traits() if traits["database"] == HERE]
+        traits_of = [traits for traits in self._traits() if belongs(traits["database"])]
+        here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # A commit is a writer's: what those run with that only read says nothing of it.
         here = [traits for traits in here if traits["writes_begin"]] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
@@ -229,9 +230,12 @@ def database_of(name: str, file: str) -> str:
     if not name:
         return ":memory:"
     try:
-        return HERE if Path(name).samefile(file) else name
+        if Path(name).samefile(file):
+            return HERE
+        own, folder = Path(name).resolve(), Path(file).resolve().parent
     except OSError:
         return name
+    return f"{INSIDE}{own.relative_to(folder).as_posix()}" if own.is_relative_to(folder) else name
 
 
 def _declares_keys(file: str) -> bool:

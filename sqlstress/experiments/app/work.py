@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.app import CONNECTION, HERE, SESSION, user_file
+from sqlstress.experiments.app import CONNECTION, SESSION, belongs, user_file
 from sqlstress.report import Check
 from sqlstress.user_work import database
 from sqlstress.user_work.parent import UserWork
@@ -51,7 +51,7 @@ class AppWork(UserWork):
         ]
         # Nobody counts the rows of a file.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
-        elsewhere = bool(used) and HERE not in used
+        elsewhere = bool(used) and not any(map(belongs, used))
         if rows > 0 and elsewhere:
             note = f"rows were written, but what was seen at the end used {used[0]}"
             yield Check(NAME, "unknown", rows, note=note)

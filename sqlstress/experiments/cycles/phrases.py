@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-
-_FAST = Finding("settings-took", settings=("wal-tx",), total_ns=2e9, in_all=True, closing_ns=3e6)
 
 PHRASES = {
     "timeout": Phrase("TIMEOUT at {where}[ after {limit_ns:duration}]: {reason}."),

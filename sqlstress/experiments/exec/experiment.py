@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
-from sqlstress.experiments.exec.template import parsed
+from sqlstress.experiments.exec.template import has_number, parsed
 from sqlstress.options.option import LOAD, REST, SWEEP, chosen, option, options_of
-from sqlstress.options.parsing import choice, duration, either, shown, switch
+from sqlstress.options.parsing import choice, duration, either, shown, switch, whole
 from sqlstress.plan import AT_A_RATE, Request, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
@@ -48,8 +48,8 @@ class Command:
         words,
         (),
         LOAD,
-        "The program and its arguments, after --. {n}, {worker}, {db} and {random:1:1000} are replaced by "
-        "values. Write {{ for a brace.",
+        "The program and its arguments, after --. {n}, {worker}, {db}, {inner} and {random:1:1000} are "
+        "replaced by values. Write {{ for a brace.",
         metavar="COMMAND...",
         argument=REST,
         meaning="The program and its arguments, with placeholders; empty: a command that does nothing.",
@@ -71,6 +71,24 @@ class Command:
         name="timeout",
         metavar="TIME",
         meaning="Time limit of a command, in seconds.",
+    )
+
+    lines: bool = option(
+        switch,
+        False,
+        LOAD,
+        "Start the program once per process. It reads a line, works, and answers with the line ok or "
+        "error MESSAGE.",
+        flag=True,
+        meaning="Whether the program is started once, and answers a line for each operation.",
+    )
+    inner: int = option(
+        whole(1, 10**6),
+        1,
+        LOAD,
+        "Operations that one command does; TPS counts each. {inner} is replaced by N.",
+        metavar="N",
+        meaning="Operations that one command does.",
     )
 
     @property
@@ -108,6 +126,8 @@ def cases(request: ExecRequest) -> Iterator[Case]:
     Raises UsageError.
     """
     _check(request.spec)
+    if request.spec.inner > 1 and "rate" in request.given:
+        raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
     drivers = options.drivers(request, request.extra.where.target, for_programs())
     firsts = [_first(request, driver) for driver in drivers]
     for concurrency in request.some("concurrency"):
@@ -115,7 +135,7 @@ def cases(request: ExecRequest) -> Iterator[Case]:
             for case in at_rates(request, replace(first, concurrency=concurrency)):
                 yield case
                 # It comes near no database: once is enough.
-                if first is firsts[0] and not request.extra.alone:
+                if first is firsts[0] and not (request.extra.alone or first.spec.lines):
                     yield replace(case, spec=replace(first.spec, command=(), stdin=None))
 
 
@@ -140,6 +160,10 @@ def _check(spec: Command) -> None:
         raise UsageError(f"the program {program!r:.200} must not contain placeholders.{hint}")
     if not shutil.which(program):
         raise UsageError(f"no such program: {program!r:.200}.{hint}")
+    if spec.lines and spec.stdin is not None:
+        raise UsageError("--lines writes the program's standard input itself. Leave out --stdin.")
+    if spec.lines and has_number(spec.command):
+        raise UsageError("with --lines, {n} is the line that the program reads. Leave it out of the command.")
     if spec.stdin is not None and not Path(spec.stdin).is_file():
         raise UsageError(f"--stdin: no such file: {spec.stdin!r:.200}.")
 
@@ -153,6 +177,8 @@ def _traits(case: Case) -> dict[str, str]:
         "driver": case.driver,
         **there,
         "command": spec.called,
+        "lines": str(spec.lines),
+        "inner": str(spec.inner),
         "timeout": format_duration(spec.timeout_s),
         "setup": f"{spec.data.setup} {spec.data.setup_digest}",
         "database": spec.data.database,
@@ -160,7 +186,12 @@ def _traits(case: Case) -> dict[str, str]:
     }
 
 
-EXEC = Experiment(
+def _variant(case: Case) -> Experiment:
+    is_command = not isinstance(case.spec, Command) or (case.spec.inner == 1 and not case.spec.lines)
+    return EXEC if is_command else replace(EXEC, words=Words(unit="operation"))
+
+
+EXEC: Experiment = Experiment(
     name="exec",
     spec=Command,
     key="exec",
@@ -173,7 +204,7 @@ EXEC = Experiment(
             "variable SQLSTRESS_DATABASE hold its path. --check tests the data before, during and after "
             "the load. An empty command is measured in turns with yours."
         ),
-        main_options=("setup", "check", "database", "concurrency", "ops", "timeout", "output"),
+        main_options=("setup", "check", "database", "concurrency", "lines", "inner", "timeout", "output"),
         example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     ),
     options=(
@@ -185,7 +216,7 @@ EXEC = Experiment(
         *chosen(options_of(Extra), "alone"),
         *options.WHERE,
         *options.DATA,
-        *chosen(options_of(Command), "command", "stdin", "timeout"),
+        *chosen(options_of(Command), "command", "lines", "inner", "stdin", "timeout"),
         otherwise(
             "journal-mode",
             parse=choice(*_KEPT_MODES),
@@ -212,12 +243,15 @@ EXEC = Experiment(
         options.BEHAVIOUR,
         connects=False,
         sets=False,
+        own_folder=True,
         starts_programs=True,
         guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
         timeout_s=lambda case: case.spec.timeout_s,
+        transactions_each=lambda case: case.spec.inner if case.spec.command else 1,
     ),
     work="sqlstress.experiments.exec.work:ExecWork",
-    worker="sqlstress.experiments.exec.worker:ExecSource",
+    worker="sqlstress.experiments.exec.worker:open_source",
     shown="sqlstress.experiments.exec.show:ExecShown",
     companions=options.COMPANIONS,
+    variant=_variant,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.show.phrases import Phrase
+from sqlstress.show.phrases import GRAVE, Phrase
 
 PHRASES = {
     "exit-codes": Phrase(
@@ -13,9 +13,28 @@ PHRASES = {
         "On standard error, the first of each kind with its count: {messages:quoted}[; the JSON report "
         "has {more} more kinds]."
     ),
+    "answers": Phrase(
+        "Answers other than ok, the first of each kind with its count: {messages:quoted}[; the JSON report "
+        "has {more} more kinds]."
+    ),
+    "program-ended": Phrase(
+        "The program ended {count:plural time} before its input did, and was started again. Exit codes, with "
+        "their counts: {codes:counts}."
+    ),
+    "program-stayed": Phrase(
+        "The program was ended {count:plural time}: it still ran 2 s after the end of its input or its "
+        "output. Let it exit when its input ends."
+    ),
+    "starting-hides-races": Phrase(
+        "Commands start and end for {share:percent} of their time and hardly meet on the database, so races "
+        "stay hidden. {inner?Raise --inner.|Let the program read lines and use --lines; if it cannot, repeat "
+        "the work within a command and use --inner N.}",
+        rank=GRAVE,
+    ),
     "timed-out": Phrase(
-        "{count} commands at {where} took longer than {limit_s} s; they were ended and count as failed. "
-        "They may be waiting for input or a lock; raise --timeout."
+        "{count} {flush?lines|commands} at {where} took longer than {limit_s} s; {flush?the program was "
+        "started again, and they|they were ended and} count as failed. {flush?The program may not flush its "
+        "output, or wait for a lock|They may be waiting for input or a lock}; raise --timeout."
     ),
     "left-behind": Phrase(
         "At {where}, {escaped?|processes that }{count} {escaped?processes that no worker could reach any "

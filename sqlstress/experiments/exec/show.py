@@ -13,7 +13,18 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import places
-from sqlstress.experiments.exec import ENDED, ESCAPED, EXIT_CODE, LEFT_BEHIND, STDERR, TOO_LATE
+from sqlstress.experiments.exec import (
+    ANSWER,
+    CLOSED,
+    ENDED,
+    ESCAPED,
+    EXIT_CODE,
+    LEFT_BEHIND,
+    MOMENTS,
+    STAYED,
+    STDERR,
+    TOO_LATE,
+)
 from sqlstress.experiments.exec.experiment import NOTHING
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -32,15 +43,13 @@ _LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
 _FAILED = "failed: percentage of commands that did not exit with 0, or took too long"
 _MEANINGS = {
     "commands/s": "commands per s: commands that exited with 0, all processes together",
+    "operations/s": "operations per s: those of commands that ended well, all processes together",
     "p99 ms": "",
     "failed %": _FAILED,
     "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
     "longest wait ms": "longest: the slowest command, including one that failed or still ran at the end",
 }
 _FIGURES: tuple[Figure[case_table.Row], ...] = (
-    case_table.PROCESSES,
-    case_table.TIME,
-    replace(case_table.TOTAL, column=Column("commands/s", ("commands", "per s"))),
     Figure(Column("p50 ms", ("p50", "ms")), case_table.of_latency("command", attrgetter("p50_ns"))),
     Figure(Column("p90 ms", ("p90", "ms")), case_table.of_latency("command", attrgetter("p90_ns"))),
     Figure(Column("p99 ms", ("p99", "ms")), case_table.of_latency("command", attrgetter("p99_ns"))),
@@ -51,12 +60,21 @@ _FIGURES: tuple[Figure[case_table.Row], ...] = (
 )
 
 
+def _figures(group: Group) -> tuple[Figure[case_table.Row], ...]:
+    rate = Column(f"{group.unit}/s", (group.unit, "per s"))
+    first = (case_table.PROCESSES, case_table.TIME, replace(case_table.TOTAL, column=rate))
+    return (*case_table.apart_columns(group), *first, *_FIGURES)
+
+
 def _legend(group: Group, table: Table) -> Iterator[str]:
+    took = (
+        "the lines took at most this long, from when one was written until it was answered"
+        if group.case.spec.lines
+        else "the commands took at most this long, from start to exit"
+    )
     for name, text in _MEANINGS.items():
         if name == "p99 ms":
-            yield from case_table.percentiles(
-                table, "the commands took at most this long, from start to exit"
-            )
+            yield from case_table.percentiles(table, took)
         elif name in table.headers:
             yield text
     yield from case_table.spread_legend(group, "rate")
@@ -70,27 +88,63 @@ def scaling(group: Group) -> Iterator[Finding]:
         yield from at_a_rate(group)
 
 
+MOST_STARTING = 0.9
+"""Share of a command's time in which it may start and end, so that commands still meet on the database."""
+MOMENTS_ENOUGH = 50
+
+
+def starting(group: Group) -> Iterator[Finding]:
+    """Yield that commands which mostly start hardly meet, where all seemed right."""
+    several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
+    wrong = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
+    share = _share_of_starting(group)
+    if several and not wrong and share is not None and share > MOST_STARTING:
+        yield Finding("starting-hides-races", share=share, inner=group.case.spec.inner > 1)
+
+
+def _share_of_starting(group: Group) -> float | None:
+    """Return the share of their time in which commands start and end; None where it is not known.
+
+    Seen from outside, or at least what a command takes that does nothing.
+    """
+    moments = counted(group, MOMENTS, attrgetter("what"))
+    if sum(moments.values()) >= MOMENTS_ENOUGH:
+        return moments.get(CLOSED, 0) / sum(moments.values())
+    p50 = {
+        bool(run.case.spec.command): latency.p50_ns
+        for run in group.runs
+        if (latency := run.latency("command")) and latency.p50_ns
+    }
+    return p50[False] / p50[True] if len(p50) == 2 else None
+
+
 def ended(group: Group) -> Iterator[Finding]:
     """Yield with which codes commands exited, if not all of them with 0."""
     codes = counted(group, EXIT_CODE, attrgetter("what"))
     total = sum(codes.values())
+    if group.case.spec.lines:
+        if total:
+            yield Finding("program-ended", count=total, codes=codes)
+        return
     codes.pop("0", None)
     if codes:
         yield Finding("exit-codes", failed=sum(codes.values()), commands=total, codes=codes)
 
 
-def stderr_output(group: Group) -> Iterator[Finding]:
-    """Yield what they wrote on standard error, the commonest first."""
-    counts = list(counted(group, STDERR, attrgetter("what")).items())
-    if counts:
-        examples = {one.what: one.example for one in sightings(group, STDERR)}
-        messages = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
-        yield Finding("stderr", messages=messages, more=max(0, len(counts) - MOST_KINDS) or None)
+def messages(group: Group) -> Iterator[Finding]:
+    """Yield what they wrote on standard error, or answered instead of ok, the commonest first."""
+    for topic, code in ((STDERR, "stderr"), (ANSWER, "answers")):
+        counts = list(counted(group, topic, attrgetter("what")).items())
+        if counts:
+            examples = {one.what: one.example for one in sightings(group, topic)}
+            told = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
+            yield Finding(code, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
 
 
 def locked(group: Group) -> Iterator[Finding]:
     """Yield what helps commands that did not get a lock."""
-    count = sum(one.count for one in sightings(group, STDERR) if LOCKED in one.example)
+    met = (one for topic in (STDERR, ANSWER) for one in sightings(group, topic))
+    count = sum(one.count for one in met if LOCKED in one.example)
     if count:
         yield Finding("commands-locked", count=count)
 
@@ -101,7 +155,10 @@ def cut_short(group: Group) -> Iterator[Finding]:
         met = (run.case for run in group.runs if any(kind == one.what for one in _met(run)))
         if kind == TOO_LATE:
             limit_s = f"{group.case.spec.timeout_s:g}"
-            yield Finding("timed-out", count=count, limit_s=limit_s, where=places(met))
+            flush = group.case.spec.lines
+            yield Finding("timed-out", count=count, limit_s=limit_s, where=places(met), flush=flush)
+        elif kind == STAYED:
+            yield Finding("program-stayed", count=count)
         elif kind in (LEFT_BEHIND, ESCAPED):
             yield Finding("left-behind", count=count, escaped=kind == ESCAPED, where=places(met))
 
@@ -122,18 +179,19 @@ def looked(group: Group) -> Iterator[Finding]:
 class ExecShown(UserShown):
     """How they are shown."""
 
-    topics = (scaling, ended, stderr_output, locked, cut_short, looked, partial_proofs, trust)
+    topics = (starting, scaling, ended, messages, locked, cut_short, looked, partial_proofs, trust)
     meanings: ClassVar[Mapping[str, str]] = {"failed %": _FAILED}
 
     def why_failed(self, run: Run) -> str:
-        return "the commands did not exit with 0, or took longer than --timeout"
+        how = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
+        return f"the {'lines' if run.case.spec.lines else 'commands'} {how}, or took longer than --timeout"
 
     def work(self, case: Case) -> str:
         called: str = case.spec.called
         return called
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        table = table_of(case_table.rows_of(group), (*case_table.apart_columns(group), *_FIGURES), _LEAVING)
+        table = table_of(case_table.rows_of(group), _figures(group), _LEAVING)
         yield table
         yield Legend(table, partial(_legend, group))
 

@@ -1,4 +1,4 @@
-"""The words of a command, in which some stand for values: {n}, {worker}, {db}, {random:1:1000}."""
+"""The words of a command, in which some stand for values: {n}, {worker}, {db}, {inner}, {random:1:1000}."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\{")
 _RANDOM = re.compile(r"random:(-?\d{1,18}):(-?\d{1,18})")
-_KNOWN = "{n}, {worker}, {db} and {random:LEAST:MOST}"
+_KNOWN = "{n}, {worker}, {db}, {inner} and {random:LEAST:MOST}"
 
 
 class Given(NamedTuple):
@@ -26,6 +26,8 @@ class Given(NamedTuple):
     """1 to the concurrency."""
     db: str
     """Where the database is."""
+    inner: int
+    """How many operations it is to do."""
     random: Random
 
 
@@ -35,6 +37,7 @@ _VALUES: dict[str, Callable[[Given], str]] = {
     "n": lambda given: str(given.n),
     "worker": lambda given: str(given.worker),
     "db": lambda given: given.db,
+    "inner": lambda given: str(given.inner),
 }
 
 
@@ -46,6 +49,11 @@ def parsed(words: Sequence[str]) -> tuple[Word, ...]:
 def filled(words: Sequence[Word], given: Given) -> list[str]:
     """Return the words of one command."""
     return ["".join(part if isinstance(part, str) else part(given) for part in word) for word in words]
+
+
+def has_number(words: Sequence[str]) -> bool:
+    """Return whether a command is given its number."""
+    return any(part is _VALUES["n"] for word in parsed(words) for part in word)
 
 
 def _parts(word: str) -> Word:

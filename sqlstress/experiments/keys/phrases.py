@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-from sqlstress.statistics.compare import Ratio
-
-_TIME = Finding("type-time", ratio=Ratio(0.8, 0.75, 0.85, 5))
-_COST = Finding("type-cost", time=_TIME, file=0.76)
 
 PHRASES = {
     "made-inside": Phrase("Ids generated inside SQLite, by a Python function: {took}."),

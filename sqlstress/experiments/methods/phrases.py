@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-from sqlstress.statistics.compare import Ratio
-
-_TWICE = Ratio(2.0, 1.9, 2.1, 5)
-_LEAD = Finding(
-    "methods-lead", methods=("JSON",), about=False, rate=400_000.0, beside=None, equal=False, unclear=False
-)
-_MADE = Finding(
-    "made",
-    faster=(Finding("made-faster", doing="inserting", ratio=_TWICE),),
-    both=True,
-    unclear=("allocating",),
-)
 
 PHRASES = {
     "methods-highest": Phrase("Highest with {driver}: {phases:semicolons}."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.errors import said
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import Place, Seal
+from sqlstress.targets.place import TRIAL_FOLDER, Place, Seal
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.connections import Client, SqliteStore, native_store
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
@@ -132,7 +132,13 @@ class SqlitePlace(Place):
     def integrity(self, level: str, pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import integrity_check
 
-        return integrity_check(self.case, self.paths, level, pulse)
+        return integrity_check(self.case, (*self.paths, *self._beside()), level, pulse)
+
+    def _beside(self) -> list[Path]:
+        """Return the other databases of a trial whose folder is its own."""
+        from sqlstress.targets.sqlite.own_folder import databases_in
+
+        return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import schema_check
@@ -146,7 +152,11 @@ class SqlitePlace(Place):
         return measure_space(self.case, self.paths[0], pulse)
 
     def discard(self) -> None:
-        if not self.stays:
+        if self.where.name == TRIAL_FOLDER:
+            from sqlstress.targets.sqlite.own_folder import empty
+
+            empty(self.where)
+        elif not self.stays:
             files.remove(self.case, self.where)
 
     # For SQL of the user's.
@@ -161,7 +171,7 @@ class SqlitePlace(Place):
         self.discard()
 
     def is_filled(self) -> bool:
-        return self.paths[0].is_file() and self.paths[0].stat().st_size > 0
+        return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._beside())
 
     def settle(self, pulse: Pulse) -> None:
         """Leave it as it was made: its settings are the application's."""

@@ -248,6 +248,105 @@ def opened(path):
     assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
 
 
+BESIDE = """
+from pathlib import Path
+@setup
+def made(path):
+    Path(path).with_name("queue").mkdir()
+    c = sqlite3.connect(Path(path).parent / "queue" / "data.db")
+    c.executescript("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    c.close()
+@connect
+def opened(path):
+    return sqlite3.connect(Path(path).parent / "queue" / "data.db", timeout=30)
+@transaction
+def add(c):
+    with c:
+        c.execute("UPDATE t SET x = x + 1")
+"""
+
+
+def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
+    report = measured(tmp_path, BESIDE)
+    checks = {check.name: (check.status, check.checked) for check in report.runs[0].verdict.checks}
+    assert checks["quick_check"] == ("ok", 2) and checks[NAME][0] == "ok"
+    assert "other-database" not in codes(report) and "busy-timeout" not in codes(report)
+    assert "writes begin DEFERRED, database queue/data.db (2 connections)" in " ".join(report.text().split())
+    assert left(tmp_path) == []
+
+
+def test_what_is_damaged_beside_the_database_fails(tmp_path: Path) -> None:
+    damage = """
+        if random.random() < 0.1:
+            other = Path(os.environ["SQLSTRESS_DATABASE"]).with_name("other.db")
+            other.write_bytes(b"SQLite format 3" + bytes(4000))
+"""
+    report = measured(tmp_path, BESIDE + damage)
+    assert report.exit_code == 1 and "other.db: " in report.problems[0]
+
+
+NOTING = (
+    WRITES
+    + """
+    note("added")
+"""
+)
+
+
+def test_notes_and_the_end_of_each_process_are_given_to_checks_that_run_last(tmp_path: Path) -> None:
+    text = (
+        NOTING.replace("@transaction", "from sqlstress import counter, finish, note\n@transaction")
+        + """
+@finish
+def close(c):
+    c.close()
+    note("closed")
+@check
+def all_are_there(query, notes):
+    assert [own[-1] for own in notes] == ["made", "closed", "closed"]
+    counter(query("SELECT x FROM t")[0][0], notes.of("added"))
+@check
+def drained(database):
+    with sqlite3.connect(database) as c:
+        assert c.execute("DELETE FROM t").rowcount == 1
+@setup
+def made(path):
+    opened(path).executescript("CREATE TABLE t (x); INSERT INTO t VALUES (0)")
+    note("made")
+"""
+    )
+    report = measured(tmp_path, text)
+    names = [check.name for check in report.runs[0].verdict.checks]
+    assert report.ok and AFTER in names and UNDER not in names
+    assert left(tmp_path) == []
+    report = measured(tmp_path, text.replace('"SELECT x FROM t"', '"SELECT x + 1 FROM t"'))
+    assert report.exit_code == 1 and "all_are_there: the counter holds" in report.problems[0]
+
+
+def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> None:
+    text = "from sqlstress import note\n" + NOTING.replace('note("added")', "note(lambda: 1)")
+    report = measured(tmp_path, text + "@check\ndef none(notes): assert False")
+    assert report.exit_code == 4 and "note() cannot keep what was given" in report.problems[0]
+    assert report.runs[0].verdict.status == "unknown"
+
+
+def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
+    text = """
+import logging, threading
+@transaction
+def add(c):
+    c.execute("UPDATE t SET x = x + 1")
+    logging.getLogger("shop").error("saving failed")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+"""
+    report = measured(tmp_path, text)
+    found = {one.code: one.facts["what"] for one in report.findings if "count" in one.facts}
+    assert (found["logged-error"], found["thread-raised"]) == ("saving failed", "ZeroDivisionError")
+    assert report.runs[0].verdict.status == "ok"
+
+
 @pytest.mark.thorough
 def test_threads_that_do_not_end_are_named_and_not_waited_for(tmp_path: Path) -> None:
     text = """

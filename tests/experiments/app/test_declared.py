@@ -36,9 +36,12 @@ def make(path): pass
 def transfer(c): pass
 @check
 def sum_holds(query): pass
+@check
+def none_lost(query, notes): pass
 """
     before = set(sys.modules)
-    assert user_file.look(written(tmp_path, text), DEFAULT) == ({"audit": 1, "transfer": 3}, ("sum_holds",))
+    seen = user_file.look(written(tmp_path, text), DEFAULT)
+    assert seen == ({"audit": 1, "transfer": 3}, {"sum_holds": False, "none_lost": True})
     assert not {"bank", "shared"} & (set(sys.modules) - before)
 
 

@@ -93,7 +93,7 @@ class Own(sqlite3.Connection):
         super().__init__(*given, **named)
         self.execute("PRAGMA foreign_keys=ON")
 def apart():
-    c = sqlite3.connect("other.db", isolation_level=None)
+    c = sqlite3.connect("../other.db", isolation_level=None)
     c.execute("BEGIN IMMEDIATE")
     c.execute("CREATE TABLE t (x)")
     c.execute("INSERT INTO t VALUES (1)")
@@ -106,13 +106,15 @@ own = sqlite3.connect("app.db", factory=Own)
 own.execute("SELECT 1").fetchall()
 memory = sqlite3.connect(":memory:")
 memory.execute("SELECT 1").fetchall()
+beside = sqlite3.connect("beside.db")
+beside.execute("SELECT 1").fetchall()
 idle = sqlite3.connect("app.db")
 """
     found = seen(code, tmp_path)
     told = {one[4]["database"]: one[4] for one in found if one[0] == "connection"}
-    assert set(told) == {"this", ":memory:", str(tmp_path / "other.db")}
+    assert set(told) == {"this", ":memory:", str(tmp_path.parent / "other.db"), "inside: beside.db"}
     assert told["this"]["foreign_keys"] == "on"
-    assert told[str(tmp_path / "other.db")]["writes_begin"] == "IMMEDIATE"
+    assert told[str(tmp_path.parent / "other.db")]["writes_begin"] == "IMMEDIATE"
     assert [one[:3] for one in found if one[0] != "connection"] == [
         ["connections not looked at", "sqlite3", 1]
     ]

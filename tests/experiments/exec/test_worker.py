@@ -17,20 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.exec.ear import KEPT, Ear
+from sqlstress.experiments.exec.starter import Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
-from sqlstress.experiments.exec.worker import (
-    KEPT,
-    LONGEST,
-    OTHERS,
-    Ear,
-    Ended,
-    ExecSource,
-    Starter,
-    kind_of,
-    line_of,
-)
+from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
+from sqlstress.user_work.messages import LONGEST, OTHERS, kind_of, line_of
 from sqlstress.user_work.source import MOST_KINDS, Kinds
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
@@ -137,7 +130,7 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
 
 
 def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlstress.experiments.exec.worker._PIECE", 1)
+    monkeypatch.setattr("sqlstress.experiments.exec.ear._PIECE", 1)
     assert heard([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
 
 
@@ -151,11 +144,55 @@ sqlite3.OperationalError: database is locked
 """
 
 
+NODE = """/app/tool.js:2
+function f(){ throw new SqliteError("database is locked") }
+              ^
+
+SqliteError: database is locked
+    at f (/app/tool.js:2:21)
+    at node:internal/main/run_main_module:28:49 {
+  code: 'SQLITE_BUSY'
+}
+
+Node.js v20.20.2
+"""
+JAVA = """SLF4J: no providers
+Exception in thread "main" java.lang.RuntimeException: save failed
+\tat A.main(A.java:1)
+Caused by: org.sqlite.SQLiteException: [SQLITE_BUSY] database is locked
+\tat A.g(A.java:2)
+\t... 1 more
+"""
+RUBY = """tool.rb:1: warning: old
+tool.rb:3:in `execute': database is locked (SQLite3::BusyException)
+\tfrom tool.rb:3:in `<main>'
+"""
+PHP = """PHP Warning:  Undefined variable $x in /tmp/x.php on line 2
+PHP Fatal error:  Uncaught PDOException: General error: 5 database is locked in /tmp/x.php:3
+Stack trace:
+#0 /tmp/x.php(3): PDO->exec()
+  thrown in /tmp/x.php on line 3
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
         ("Error: stepping, database is locked (5)\n", "Error: stepping, database is locked (5)"),
         ("\n  usage: tool\nmore\n", "usage: tool"),
+        (NODE, "SqliteError: database is locked"),
+        (NODE.replace("^\n\n", "^\n").replace("SqliteError: database is locked", "a text"), "a text"),
+        (NODE.replace("              ^", ""), "SqliteError: database is locked"),
+        (NODE.replace("{\n", "{\n  [cause]: Error: disk I/O error\n"), "Error: disk I/O error"),
+        (JAVA, "org.sqlite.SQLiteException: [SQLITE_BUSY] database is locked"),
+        (JAVA.partition("Caused")[0], "java.lang.RuntimeException: save failed"),
+        (
+            "2026/11/26 begin\npanic: database is locked\n\ngoroutine 1 [running]:\n",
+            "panic: database is locked",
+        ),
+        ("2026/11/26 begin\n2026/11/26 save: database is locked\n", "2026/11/26 save: database is locked"),
+        (RUBY, "database is locked (SQLite3::BusyException)"),
+        (PHP, "Uncaught PDOException: General error: 5 database is locked in /tmp/x.php:3"),
         (f"{TRACEBACK}DETAIL: more\nHINT: again\n", "sqlite3.OperationalError: database is locked"),
         (
             f"{TRACEBACK}\nDuring handling:\n\n{TRACEBACK.replace('locked', 'gone')}",
@@ -205,7 +242,7 @@ def test_every_message_is_counted_the_first_is_kept_and_memory_is_bounded(texts:
 # What stands for values in the words of a command is filled in, everything else stays to the letter.
 
 
-GIVEN = Given(7, 3, "/data/kv.db", Random(1))
+GIVEN = Given(7, 3, "/data/kv.db", 20, Random(1))
 
 
 def words(*templates: str, values: Given = GIVEN) -> list[str]:
@@ -213,7 +250,9 @@ def words(*templates: str, values: Given = GIVEN) -> list[str]:
 
 
 def test_what_stands_for_values_is_filled_in() -> None:
-    assert words("add", "{n}:{worker}", "--db={db}", "") == ["add", "7:3", "--db=/data/kv.db", ""]
+    assert words("add", "{n}:{worker}", "--db={db}", "{inner}", "") == [
+        *("add", "7:3", "--db=/data/kv.db", "20", ""),
+    ]
 
 
 @given(st.text())
@@ -252,7 +291,7 @@ def test_numbers_of_commands_that_were_not_run_are_given_to_the_next_ones() -> N
     case = cases_of(given, "exec")[0]
     numbers: list[int] = []
     for worker in (1, 2, 3):
-        source = ExecSource(case, DryPlace(case, Path()), worker, 1, (None, [0], "trial"))
+        source = CommandSource(case, DryPlace(case, Path()), worker, 1, (None, [0], "trial"))
         for run in (2, 0, 1):
             chunk = source.next_chunk(4)
             numbers += [int(words[1]) for words in list(chunk.params)[:run]]

@@ -1,0 +1,70 @@
+"""Exceptions of threads and records at ERROR are counted by kind."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sqlstress.experiments.app.unraised import Unraised
+
+
+@pytest.fixture
+def unraised() -> Iterator[Unraised]:
+    before, make = threading.excepthook, logging.getLogRecordFactory()
+    one = Unraised(lambda text: text.replace("secret", "..."))
+    one.watch()
+    yield one
+    threading.excepthook = before
+    logging.setLogRecordFactory(make)
+
+
+def raises(error: BaseException) -> None:
+    def run() -> None:
+        raise error
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_what_ends_a_thread_is_counted_unless_it_is_an_exit(unraised: Unraised) -> None:
+    for error in (KeyError("secret"), KeyError("b"), SystemExit(3)):
+        raises(error)
+    with sqlite3.connect(":memory:") as connection, pytest.raises(sqlite3.OperationalError) as caught:
+        connection.execute("nonsense")
+    raises(caught.value)
+    assert unraised.sightings() == [
+        ("exception of a thread", "KeyError", 2, "'...'", {"raised": "KeyError"}),
+        (
+            "exception of a thread",
+            "SQLITE_ERROR",
+            1,
+            'near "nonsense": syntax error',
+            {"raised": "sqlite3.OperationalError"},
+        ),
+    ]
+
+
+def test_records_at_error_are_counted_by_logger_and_kind(
+    unraised: Unraised, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("app.store")
+    for number in (1, 2):
+        log.error("saving %d failed: secret", number)
+    log.warning("slow")
+    logging.getLogger("app.store.silent").propagate = False
+    logging.getLogger("app.store.silent").critical("gone")
+    # Its own mistake is no reason to fail here.
+    logging.getLogRecordFactory()("app.store", logging.ERROR, "", 1, "%d", ("no number",), None)
+    found = {(one[1], one[2], one[3], one[4]["logger"]) for one in unraised.sightings()}
+    assert found == {
+        ("saving N failed: ...", 2, "saving 1 failed: ...", "app.store"),
+        ("gone", 1, "gone", "app.store.silent"),
+        ("(it can't be written)", 1, "(it can't be written)", "app.store"),
+    }
+    assert "slow" in caplog.text

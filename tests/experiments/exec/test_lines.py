@@ -1,0 +1,96 @@
+"""Programs that answer lines: what they answer is counted, whatever it is, and none of them stays."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from sqlstress.experiments.exec.starter import LONGEST_ANSWER, Dialogue, Ended
+from tests.experiments.exec.test_worker import PYTHON, has_ended
+
+ECHO = "import sys\nfor line in sys.stdin: print('ok', line.strip(), flush=True)"
+
+
+@contextmanager
+def dialogue(code: str, timeout_s: float = 30.0) -> Iterator[Dialogue]:
+    one = Dialogue(os.environ, [*PYTHON, code], 2, timeout_s)
+    try:
+        yield one
+    finally:
+        pid = one.pid
+        if pid is not None:
+            one.leave()
+            assert has_ended(pid)
+        one.close()
+
+
+def test_a_program_is_started_once_and_answers_each_line() -> None:
+    with dialogue(ECHO) as one:
+        assert [one.ask(b"%d\n" % number) for number in (1, 2)] == ["ok 1", "ok 2"]
+        pid = one.pid
+        assert one.ask(b"3\n") == "ok 3" and one.pid == pid
+        assert one.leave() == Ended(0, False, False)
+
+
+def test_a_program_that_has_ended_is_started_again() -> None:
+    code = "import sys; print('ok', sys.stdin.readline().strip(), flush=True); sys.exit(3)"
+    with dialogue(code) as one:
+        assert one.ask(b"1\n") == "ok 1"
+        assert one.ask(b"2\n") == Ended(3, False, False)
+        assert one.ask(b"3\n") == "ok 3"
+
+
+@pytest.mark.parametrize(
+    ("code", "too_late"),
+    [
+        ("import time; time.sleep(1000)", True),
+        ("import os, time; os.close(1); time.sleep(1000)", False),
+        (f"import time; print('x' * {2 * LONGEST_ANSWER}, end='', flush=True); time.sleep(1000)", None),
+    ],
+)
+def test_a_program_that_gives_no_answer_is_ended(code: str, too_late: bool | None) -> None:
+    with dialogue(code, timeout_s=0.3 if too_late else 30.0) as one:
+        answer = one.ask(b"1\n")
+        if too_late is None:  # as much of it as is looked at
+            assert isinstance(answer, str) and len(answer) == LONGEST_ANSWER
+        else:
+            assert isinstance(answer, Ended) and (answer.too_late, answer.stayed) == (too_late, not too_late)
+            assert one.pid is None
+
+
+def test_an_answer_of_several_lines_is_seen_as_one_text() -> None:
+    with dialogue("input(); print('ok\\nok', flush=True); input()") as one:
+        assert one.ask(b"1\n") == "ok\nok"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
+def test_in_the_last_moment_the_program_is_ended() -> None:
+    one = Dialogue(os.environ, [*PYTHON, ECHO], 2, 30.0)
+    one.ask(b"1\n")
+    pid = one.pid
+    assert pid is not None and psutil.pid_exists(pid)
+    one.end()
+    assert has_ended(pid)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the files of a process")
+def test_what_a_program_and_its_children_have_open_is_seen(tmp_path: object) -> None:
+    from sqlstress.experiments.exec.opened import family, has_open
+
+    path = f"{tmp_path}/kv.db"
+    code = f"import subprocess, sys; subprocess.run([{PYTHON[0]!r}, '-c', {_HOLDS.format(path)!r}])"
+    with dialogue(code) as one:
+        assert one.ask(b"1\n") == "ok"
+        assert one.pid is not None
+        time.sleep(0.05)
+        found = [has_open(pid, path) for pid in family(one.pid)]
+        assert found == [False, True]
+
+
+_HOLDS = "file = open({!r}, 'w'); input(); print('ok', flush=True); input()"

@@ -1,0 +1,140 @@
+"""Notes: what was noted is read back whole, also after a kill, and what can't be noted is told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.user_work import notes
+from sqlstress.user_work.invariants import conserved, counter, exactly_once
+from sqlstress.user_work.notes import Notes, NotTaken, note
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Path]:
+    notes.begin(tmp_path)
+    yield tmp_path
+    notes._open.clear()
+    notes._memory.clear()
+    notes.end(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_process_has_a_list_and_setup_the_first(trial: Path) -> None:
+    notes.take(trial, 0, 1)
+    note("put", 1)
+    notes.take(trial, 2, 2)
+    note("put", {"id": 2})
+    note("taken", 1, "late")
+    note("hit")
+    found = notes.read(trial, 2)
+    assert found == [[("put", 1)], [], [("put", {"id": 2}), ("taken", 1, "late"), "hit"]]
+    assert (found.of("put"), found.of("hit"), found.of("nothing")) == ([1, {"id": 2}], [None], [])
+
+
+def test_without_a_measurement_a_note_is_nothing() -> None:
+    note("put", lambda: 1)
+
+
+NOTING = """
+import os, sys
+from pathlib import Path
+from sqlstress.user_work import notes
+notes.take(Path(sys.argv[1]), 1, 1)
+for number in range(1000):
+    notes.note(number)
+os.write(1, b"x")
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+def test_what_was_noted_stays_when_the_process_is_killed_and_half_a_note_is_none(trial: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", NOTING, str(trial)], stdout=subprocess.PIPE)
+    assert ended.returncode == -9
+    file = notes.folder_of(trial) / "1"
+    with file.open("ab") as stream:
+        stream.write(b"\x10\0\0\0cut")
+    assert notes.read(trial, 1) == [[], list(range(1000))]
+
+
+@pytest.mark.parametrize(
+    ("most", "room", "value", "said"),
+    [
+        (2, 1000, 7, r"^note\(\) was called too often: at most 2 notes and 0 MB fit in a trial\. Note less"),
+        (99, 20, "x" * 30, "was called too often"),
+        (99, 1000, lambda: 1, r"^note\(\) cannot keep what was given: "),
+    ],
+)
+def test_a_note_that_is_not_taken_ends_the_worker_whatever_the_users_code_does(
+    trial: Path, monkeypatch: pytest.MonkeyPatch, most: int, room: int, value: object, said: str
+) -> None:
+    monkeypatch.setattr(notes, "MOST", most)
+    monkeypatch.setattr(notes, "MOST_BYTES", room)
+    book = notes.take(trial, 1, 1)
+    book.check()
+    with pytest.raises(NotTaken, match=said):
+        for _ in range(3):
+            note(value)
+    with pytest.raises(EnvironmentFailure, match=said.rstrip(".")):
+        book.check()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has such a device")
+def test_a_full_disk_is_told(trial: Path) -> None:
+    (notes.folder_of(trial) / "1").symlink_to("/dev/full")
+    notes.take(trial, 1, 1)
+    with pytest.raises(NotTaken, match="cannot write: No space left on device"):
+        note(1)
+
+
+# The ready-made checks: each has something that it accepts, and something that it rejects.
+
+
+@given(st.lists(st.integers(0, 9), unique=True), st.data())
+def test_what_is_taken_once_in_any_order_holds(put: list[int], data: st.DataObject) -> None:
+    taken = data.draw(st.permutations(put))
+    exactly_once(put, taken)
+    exactly_once([[one] for one in put], [[one] for one in taken])  # of what can't be hashed, too
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        ([1], r"^2 never taken: 2, 3$"),
+        ([1, 2, 2, 3], r"^1 taken more than once: 2$"),
+        ([1, 2, 3, 4], r"^1 taken and never put: 4$"),
+        ([2, 2, 3, "x"], r"^1 never taken: 1; 1 taken more than once: 2; 1 taken and never put: 'x'$"),
+    ],
+)
+def test_what_is_lost_doubled_or_made_up_is_named(taken: list[object], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        exactly_once([1, 2, 3], taken)
+
+
+def test_a_counter_holds_as_many_as_were_noted() -> None:
+    counter(3, Notes([[], ["hit", "hit"], ["hit"]]))
+    counter(2, [None, None])
+    with pytest.raises(AssertionError, match="the counter holds 1, and 2 were counted"):
+        counter(1, [None, None])
+
+
+def test_what_a_query_returned_first_in_a_trial_it_must_return_later(trial: Path) -> None:
+    money, others = conserved("SELECT sum(balance)"), conserved("SELECT 1")
+    notes.remember_in(trial)
+    for _ in range(2):
+        money(lambda _: [(10,)])
+        others(lambda _: [(1, 2)])
+    with pytest.raises(AssertionError, match=r"^it was 10 and is 9$"):
+        money(lambda _: [(9,)])
+    notes.begin(trial)
+    money(lambda _: [(9,)])
+    assert os.listdir(notes.folder_of(trial))  # noqa: PTH208
