@@ -36,7 +36,7 @@ PHRASES = {
     "watch-elsewhere": Phrase("a process of another container"),
     "watch-readers": Phrase("{first}[ and {others} more]", first=_PROCESS, others=2),
     "watch-for": Phrase("{ns:duration}", ns=304_000_000),
-    "watch-below": Phrase("less than {ns:duration}", ns=20_000_000),
+    "watch-below": Phrase("{ns:duration}", ns=20_000_000),
     "watch-held": Phrase(
         "^{process} held the write lock {share:percent} of the time, at most {longest} without a break.",
         process=_PROCESS,
