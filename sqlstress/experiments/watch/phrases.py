@@ -140,7 +140,7 @@ PHRASES = {
     "watch-rest": Phrase("{count:processes} more held locks, for less time.", rank=ASIDE, count=12),
     # While it goes on, a line a second.
     "watch-line": Phrase(
-        "{at:fixed 1}s  {state}[  {wal}][  {pin}]",
+        "{at:fixed 1}s: {state}[; {wal}][, {pin}]",
         at=12.0,
         state=Finding("watch-line-held", process=_PROCESS, now_ns=1_200_000_000),
         wal=Finding("watch-line-wal", frames=8231, checkpointed=4),
