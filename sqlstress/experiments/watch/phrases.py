@@ -17,7 +17,7 @@ PHRASES = {
     "watch-elsewhere": Phrase("a process of another container"),
     "watch-readers": Phrase("{first}[ and {others} more]"),
     "watch-for": Phrase("{ns:duration}"),
-    "watch-below": Phrase("less than {ns:duration}"),
+    "watch-below": Phrase("{ns:duration}"),
     "watch-held": Phrase(
         "^{process} held the write lock {share:percent} of the time, at most {longest} without a break."
     ),
@@ -81,7 +81,7 @@ PHRASES = {
     "watch-partly": Phrase("{share:percent} of the time nobody had the database open.", rank=ASIDE),
     "watch-rest": Phrase("{count:processes} more held locks, for less time.", rank=ASIDE),
     # While it goes on, a line a second.
-    "watch-line": Phrase("{at:fixed 1}s  {state}[  {wal}][  {pin}]"),
+    "watch-line": Phrase("{at:fixed 1}s: {state}[; {wal}][, {pin}]"),
     "watch-line-held": Phrase("{process} holds the write lock for {now_ns:duration}"),
     "watch-line-free": Phrase("write lock free"),
     "watch-line-closed": Phrase("nobody has {database} open; waiting"),
