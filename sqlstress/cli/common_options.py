@@ -200,7 +200,7 @@ def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callabl
 
 
 details_option = click.option(
-    "--details", is_flag=True, help="Print all findings, and what each column means."
+    "--details", is_flag=True, help="Print all findings and settings, and what each column means."
 )
 github_option = click.option(
     "--github", is_flag=True, help="In GitHub Actions, write the step summary and annotations."

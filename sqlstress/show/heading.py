@@ -43,11 +43,17 @@ def when(report: Report) -> str:
 
 def describe(what: str, group: Group, report: Report) -> str:
     """Return what the runs of a group did: `what`, then window, drivers and libraries, seed."""
-    seeds = {run.case.seed for run in group.runs}
-    seed = f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
-    if report.published is not None:
-        seed = "seed unknown"
-    return f"{what}; {'; '.join((*_method(group), *_libraries(group, report.environment), seed))}."
+    return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
+
+
+def describe_at_first(what: str, group: Group, report: Report) -> tuple[str, str]:
+    """Return the same without what is so unless another is asked for, and that as a sentence of its own."""
+    conditions = list(_conditions(group, report))
+    usual = "; ".join(text for text, usual in conditions if usual)
+    return (
+        f"{'; '.join([what, *(text for text, usual in conditions if not usual)])}.",
+        f"{usual[:1].upper()}{usual[1:]}.",
+    )
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -107,8 +113,25 @@ def _minute(created: str) -> str:
         return created
 
 
-def _method(group: Group) -> Iterator[str]:
-    """Yield how much is measured, how locks are waited for, which settings all runs share, and the loop."""
+def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
+    """Yield each condition that the runs of a group share, and whether it is the usual one."""
+    yield from ((text, False) for text in _window(group))
+    case = group.case
+    if face_of(case).behaviour.sets and case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
+        yield from _waits(group)
+        yield from ((text, False) for text in _settings(group))
+    words = {"native": "native loop", "python": "Python loop"}
+    loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
+    if drove := [words.get(loop, loop) for loop in loops if loop]:
+        yield listing(drove, "or"), drove == ["native loop"]
+    yield from ((text, False) for text in _libraries(group, report.environment))
+    seeds = {run.case.seed for run in group.runs}
+    seed = f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
+    yield ("seed unknown" if report.published is not None else seed), True
+
+
+def _window(group: Group) -> Iterator[str]:
+    """Yield how much is measured, how operations arrive, and how often."""
     case, behaviour = group.case, face_of(group.case).behaviour
     if behaviour.windowed:
         yield amount(case)
@@ -120,21 +143,25 @@ def _method(group: Group) -> Iterator[str]:
     passes = min(case.repeat, max(len(run.trials) for run in group.runs))
     if passes > 1:
         yield f"median of {format_count(passes)} passes"
-    if behaviour.sets and case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
-        # Of several targets, by whom locks are waited for.
-        for whose, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
-            policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
-            if policies:
-                yield f"{whose}{listing(list(dict.fromkeys(policies)), 'or')}"
-        chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
-        named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
-        named += [f"{name}={value}" for name, value in case.settings.pragmas if group.setting != "pragma"]
-        if named:
-            yield " ".join(named)
-    words = {"native": "native loop", "python": "Python loop"}
-    loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
-    if drove := [words.get(loop, loop) for loop in loops if loop]:
-        yield listing(drove, "or")
+
+
+def _waits(group: Group) -> Iterator[tuple[str, bool]]:
+    """Yield how locks are waited for; of several targets, by whom."""
+    usual = busy_policy(Case())
+    for whose, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
+        policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
+        if policies:
+            said = listing(list(dict.fromkeys(policies)), "or")
+            yield f"{whose}{said}", said == usual and not whose
+
+
+def _settings(group: Group) -> Iterator[str]:
+    """Yield the settings that all runs share, of those that are given."""
+    chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
+    named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
+    named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
+    if named:
+        yield " ".join(named)
 
 
 def _libraries(group: Group, environment: Environment) -> Iterator[str]:

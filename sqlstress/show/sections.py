@@ -16,7 +16,7 @@ from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.show import heading
-from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Paragraph, Verdict, clean, conclusions
+from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
 from sqlstress.show.fleet_view import fleet_blocks
 from sqlstress.show.phrases import phrase
@@ -98,8 +98,9 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
     warned.update(warnings)
-    described = heading.describe(shown.what(group), group, report)
+    described, usual = heading.describe_at_first(shown.what(group), group, report)
     yield Lines((described, *heading.durability(group, environment), *warnings))
+    yield Note(usual)
     yield from shown.blocks(group)
     if findings:
         yield conclusions(findings)

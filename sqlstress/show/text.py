@@ -89,7 +89,8 @@ def _left_out(blocks: Sequence[Block]) -> str:
     """Return how to see what `drawn_at_first` leaves out of blocks."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     found = [plural(more, "more finding")] * bool(more)
-    found += ["what each column means"] * any(isinstance(block, Legend | Note) for block in blocks)
+    found += ["all settings"] * any(isinstance(block, Note) for block in blocks)
+    found += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
     return _paragraph(f"Add --details for {listing(found)}.") if found else ""
 
 
