@@ -117,3 +117,17 @@ def test_a_wal_that_others_have_open_is_left_to_them(tmp_path: Path) -> None:
     with place.opened(0) as connection:
         assert connection.rows("SELECT value FROM kv WHERE key = 1") == [(1,)]
     table.release()
+
+
+def test_the_oldest_copy_makes_room_for_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[Any, Any] = {}
+    for journal in ("wal", "delete"):
+        case = Case(buckets=2, spec=CASE.spec, settings=Settings(journal_mode=journal, synchronous="off"))
+        place, table = begun(case, tmp_path, kept)
+        table.release()
+        place.discard()
+        (copy,) = kept.values()
+        monkeypatch.setattr(copies, "MOST", copy.size + 1)
+    assert [layout.settings.journal_mode for layout in kept] == ["delete"]
+    # Files of the earlier layout were written over.
+    assert all(b"SQLite" in path.read_bytes()[:16] for path in place.paths)

@@ -35,6 +35,7 @@ class Copy:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.databases = [path.read_bytes() for path in paths]
+        self.size = sum(map(len, self.databases))
         self.wals = [_size(_beside(path, "-wal")) for path in paths]
         """Bytes of each WAL; 0: there is none."""
         self.seal = Seal(paths)
@@ -63,15 +64,17 @@ class Copy:
 
 
 def layout_of(case: Case) -> Case:
-    """Return what cases have in common whose files are prepared alike."""
-    return replace(case, concurrency=1)
+    """Return what cases have in common whose files are alike, whoever works on them and for how long."""
+    return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
     """Keep the files of a case, whose WALs hold nothing, and return them; None where there is no room."""
-    kept = sum(len(data) for copy in copies.values() for data in copy.databases)
-    if kept + sum(path.stat().st_size for path in paths) > MOST:
+    size = sum(path.stat().st_size for path in paths)
+    if size > MOST:
         return None
+    while copies and size + sum(copy.size for copy in copies.values()) > MOST:
+        copies.pop(next(iter(copies)))  # the oldest
     copy = copies[layout_of(case)] = Copy(paths)
     return copy
 
