@@ -25,7 +25,19 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from benchmarks import climit_build, endurance, fair, harness, limit, memory, pgbench, published, sql, stages
+from benchmarks import (
+    climit_build,
+    endurance,
+    fair,
+    harness,
+    limit,
+    memory,
+    pgbench,
+    published,
+    sql,
+    stages,
+    watched,
+)
 from benchmarks import where as price_of_where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Tool, ToolFailure
 from benchmarks.document import Document, Plan, Row, Section, number, revision, write
@@ -73,6 +85,7 @@ STUDIES = {
     "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
     "profile": Study(stages.plan, stages.TITLE, "driver load"),
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
+    "watched": Study(watched.plan, watched.TITLE, "repeats load synchronous", ("sqlite3",)),
     "endurance": Study(endurance.plan, endurance.TITLE, "duration workers buckets keys"),
 }
 APART = ("endurance", "pgbench")

@@ -46,7 +46,7 @@ def claims(report: Report) -> Claims:
     first = leaders(tested, runs).runs
     found: Claims = {"best": [[run.case.buckets, run.case.concurrency] for run in first]}
     by_layout = by_files(runs, lambda run: run.case.buckets)
-    layouts = {layout: Curve(tested, own) for layout, own in by_layout.items()}
+    layouts = {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
     for layout, curve in layouts.items():
         if len(curve.runs) > 1:
             most = curve.runs[-1]
@@ -57,7 +57,7 @@ def claims(report: Report) -> Claims:
             }
     (_, base), *others = layouts.items()
     for layout, curve in others:
-        ratio = tested.ratio(base.runs[-1], curve.runs[-1])
+        ratio = tested.beside(base.runs[-1], curve.runs[-1])
         if ratio:
             found[f"{layout} files beside 1"] = [ratio.low, ratio.high]
     return found

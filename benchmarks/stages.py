@@ -66,7 +66,7 @@ def call_ns(case: Case, folder: Path) -> float:
     work = face_of(case).open_work(case, place, 1, {})
     work.prepare(lambda: None)
     store = place.keyvalue(1, case.spec.begin, None)
-    work.connected()
+    work.ended()
     try:
         keys = [number * 7919 % case.spec.key_space for number in range(CALLS)]
         ratio: float = case.spec.read_ratio

@@ -86,14 +86,9 @@ def simulated(setting: str, noise: float, seed: int) -> Found:
     draw, taken = Random(f"{setting}:{seed}"), 0
     true = surface(draw)
     search = Search(SIZES, seed, lambda: taken / SLICES)
-    asked = search.slices()
-    wanted = next(asked, None)
-    while wanted is not None:
+    for wanted in search.slices():
         taken += 1
-        try:
-            wanted = asked.send(1000 * math.exp(true(wanted.row) + draw.gauss(0, noise)))
-        except StopIteration:
-            wanted = None
+        search.enter(wanted, 1000 * math.exp(true(wanted.row) + draw.gauss(0, noise)))
     best, gain = max(map(true, product(*map(range, SIZES)))), search.gain()
     answer = search.chosen if search.chosen and gain and gain.is_above else search.default
     return Found(setting, best - true(answer), best - true(search.default), taken)

@@ -164,7 +164,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what was measured, the tables, and the first conclusions."""
-        from sqlstress.show.page.document import report_fragment
+        from sqlstress.show.page.html_file import report_fragment
 
         return report_fragment(self.document)
 

@@ -38,6 +38,7 @@ EXPERIMENTS: dict[str, str] = {
     "presets": "sqlstress.experiments.tune.experiment:PRESETS",
     "tune": "sqlstress.experiments.tune.experiment:TUNE",
     "races": "sqlstress.experiments.hunt.experiment:HUNT",
+    "watch": "sqlstress.experiments.watch.experiment:WATCH",
 }
 """Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
 
@@ -152,6 +153,8 @@ class StudyOf:
     """What such a measurement is called, with its article."""
     opens: str = ""
     """Import string of (cases, extra) → the study."""
+    looks_on: bool = False
+    """Whether it only looks at what others do: it makes no databases, and shows each moment."""
     asks: str = ""
     """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
     experiment that measures the cases of others; "": its options say the cases."""

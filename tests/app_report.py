@@ -10,6 +10,7 @@ from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import KEPT, Case, Settings
 from sqlstress.report.results import Sighting
 from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.user_work import SUSPICION
 from sqlstress.user_work.options import Data, Invariant
 from tests.example_report import example_report
 
@@ -50,6 +51,21 @@ SIGHTINGS = (
         71,
         "(sqlite3.OperationalError) database is locked",
         {"transaction": "transfer", "raised": "sqlalchemy.exc.OperationalError"},
+    ),
+    Sighting(
+        SUSPICION,
+        "read-outside",
+        30,
+        "",
+        {
+            "transaction": "transfer",
+            "calls": "30",
+            "table": "account",
+            "first": "SELECT balance FROM account WHERE id = 5",
+            "first_at": "bank.py:27",
+            "then": "UPDATE account SET balance = 990 WHERE id = 5",
+            "then_at": "bank.py:28",
+        },
     ),
     Sighting(EXCEPTION, "KeyError", 2, "'name'", {"transaction": "balance", "raised": "KeyError"}),
 )

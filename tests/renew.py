@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MODULES = ("sqlstress.report.schema", "tests.test_docs", "benchmarks.publications")
+MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "benchmarks.publications")
 """Those that write something anew when they are run."""
 
 

@@ -18,9 +18,10 @@ from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.results import Hunt
+from sqlstress.experiments.watch.results import Watch
 from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
-from sqlstress.report import case, document, environment, results, space, study_results
+from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -152,8 +153,8 @@ _BY_TYPE[results.Latency] = latencies
 worker_results = instances(results.WorkerResult, harness_share=shares, proof_share=shares)
 checks = instances(results.Check, status=st.sampled_from(results.CHECK_STATUSES))
 verdicts = instances(results.Verdict)
-tree_spaces = instances(space.TreeSpace)
-spaces = instances(space.Space)
+tree_spaces = instances(file_space.TreeSpace)
+spaces = instances(file_space.Space)
 trials = instances(
     results.Trial,
     fairness=st.none() | shares,
@@ -171,6 +172,7 @@ ab_tests = instances(
     verdict=st.sampled_from(sequential.VERDICTS),
 )
 hunts = instances(Hunt)
+watches = instances(Watch)
 kills = instances(Kills, case=cases_of(face("crash")))
 found = st.fixed_dictionaries(
     {}, optional={name: by_type(one.result_type()) for name, one in studies().items()}
@@ -178,24 +180,4 @@ found = st.fixed_dictionaries(
 """What studies have found, by experiment."""
 reports = instances(
     document.Report, format_version=st.just(document.FORMAT_VERSION), results=st.just({}) | found
-)
-
-cycles_runs = st.builds(
-    results.Run,
-    st.builds(
-        case.Case,
-        workload=st.just("cycles"),
-        concurrency=st.integers(1, 3),
-        settings=settings,
-        spec=cyclings,
-    ),
-    st.lists(trials, max_size=2).map(tuple),
-    error=st.none() | texts,
-)
-cycles_reports = st.builds(
-    document.Report,
-    created=texts,
-    command=st.just(()),
-    environment=environments,
-    runs=st.lists(cycles_runs, max_size=3).map(tuple),
 )

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
+from sqlstress.cli.commands import cli, summaries
 from sqlstress.cli.common_options import RUNNING
-from sqlstress.cli.group import cli, summaries
 from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
@@ -158,6 +158,14 @@ Plans are shortened in the file.
 """
 ELSEWHERE = {
     "sqlstress doctor --hunt": "what it finds depends on the SQLite; a test of doctor hunts",
+    **dict.fromkeys(
+        (
+            "sqlstress watch app.db",
+            "sqlstress watch shop.sqlite3",
+            "sqlstress watch app.db --until-held 2s --quiet -o report.html",
+        ),
+        "it needs a database in use, as tests of watch make one",
+    ),
     "sqlstress hunt --max-time 20s app examples/app/bank_wrong.py": "it must fail, as a test of hunts sees",
     RIGHT.replace("right", "wrong"): "it must fail, as a test of sql sees",
     RIGHT.replace("sqlstress sql", "sqlstress ab sql --a").replace(

@@ -18,7 +18,7 @@ import click
 import pytest
 import yaml
 
-from sqlstress.cli.group import cli, summaries
+from sqlstress.cli.commands import cli, summaries
 from sqlstress.plan import from_toml
 from sqlstress.report import from_json, to_json
 from tests.example_report import example_report

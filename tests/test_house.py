@@ -13,7 +13,7 @@ from sqlstress.experiment import EXPERIMENTS
 PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
 """Lines."""
-SAME_NAMES = 50
+SAME_NAMES = 24
 """Modules that share their name with another one, as those of targets do, which are read alike."""
 ALIKE = {"experiment.py", "phrases.py", "show.py", "work.py", "worker.py", "spec.py", "study.py"}
 """Names that mean the same in every experiment."""

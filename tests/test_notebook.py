@@ -13,7 +13,7 @@ from sqlstress import Report
 from sqlstress.report import Report as Document
 from sqlstress.show.blocks import AT_FIRST
 from sqlstress.show.csv_file import case_rows
-from sqlstress.show.page.document import report_fragment
+from sqlstress.show.page.html_file import report_fragment
 from tests.ab_report import ab_report
 from tests.crash_report import crash_report
 from tests.cycles_report import cycles_report
@@ -22,7 +22,7 @@ from tests.example_methods import methods_report
 from tests.example_report import example_report, failed_report
 from tests.limit_report import limit_report
 from tests.rate_report import rate_report
-from tests.render.variants import EXAMPLE, each_trial, troubled_report, with_one
+from tests.show.variants import EXAMPLE, each_trial, troubled_report, with_one
 from tests.unknown_report import unknown_report
 
 REPORTS: dict[str, Callable[[], Document]] = {

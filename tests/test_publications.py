@@ -15,7 +15,7 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.comparison import compare
 from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.report import Report, from_json, read, to_json
-from sqlstress.report.schema import schema_text
+from sqlstress.report.json_schema import schema_text
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.formats import FORMATS

@@ -18,6 +18,7 @@ from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, 
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
+from sqlstress.targets.sqlite.connections import lacks
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)
 """Small pages, so that a few rows take several of them."""
@@ -211,6 +212,10 @@ def _all() -> Iterator[Workload]:
     yield _kv("kv, 3 files", elsewhere, buckets=3, key_type="text", value_size=100)
     yield _kv("kv, batches", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob")
     yield _kv("kv, updates", COUNTERS, update_ratio=0.6)
+    if lacks("sqlite3") is None:  # then C looks at the rows first
+        yield _kv("kv in C, 1 file", KV, loop="native")
+        yield _kv("kv in C, 3 files", elsewhere, buckets=3, key_type="text", value_size=100, loop="native")
+        yield _kv("kv in C, batches", {**KV, "tear": rows.kv_tear}, batch=5, key_type="blob", loop="native")
     yield _classic(1)
     yield _classic(3)
     yield _methods("insert", INSERTS, 40, SAMPLES)

@@ -147,7 +147,7 @@ def work_on(
         pool.start(nothing)
         if failed := pool.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
-        work.connected()
+        work.ended()
         pool.go(plan_window(case, time.perf_counter_ns(), ANSWER_S))
         during(pool)
         ended = pool.gather(READY_S, nothing)

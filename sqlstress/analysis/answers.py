@@ -56,22 +56,31 @@ class Leaders:
         return [cell for cell in cells if id(cell.run) in leading]
 
 
-def leaders(tested: Tested, runs: Sequence[Run]) -> Leaders:
-    """Return the highest of one or more runs, with all that none of the highest leads beyond doubt."""
+def leaders(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
+    """Return the highest of one or more runs, with all that may be the best.
+
+    `families`: in how many sets of the tested runs the best, or the last, are looked for.
+    """
     heads = sorted(runs, key=tested.middle)[-HEADS:]
-    near = tuple(run for run in runs if not any(tested.is_less(run, head) for head in heads))
-    return Leaders(heads[-1], near, _are_equal(tested, heads[-1], near))
+    near = tuple(
+        run
+        for run in runs
+        if not any(tested.is_behind(run, head, families) for head in heads if head is not run)
+    )
+    equal = all(tested.is_near(run, head, families) for run in near for head in heads if head is not run)
+    return Leaders(heads[-1], near, len(near) > 1 and equal)
 
 
-def laggards(tested: Tested, runs: Sequence[Run]) -> Leaders:
-    """Return the lowest of one or more runs, with all that lead none of the lowest beyond doubt."""
+def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
+    """Return the lowest of one or more runs, with all that may be the last."""
     tails = sorted(runs, key=tested.middle)[:HEADS]
-    near = tuple(run for run in runs if not any(tested.is_less(tail, run) for tail in tails))
-    return Leaders(tails[0], near, _are_equal(tested, tails[0], near))
-
-
-def _are_equal(tested: Tested, best: Run, runs: Sequence[Run]) -> bool:
-    return len(runs) > 1 and all(tested.are_equal(best, run) for run in runs)
+    near = tuple(
+        run
+        for run in runs
+        if not any(tested.is_behind(tail, run, families) for tail in tails if tail is not run)
+    )
+    equal = all(tested.is_near(tail, run, families) for run in near for tail in tails if tail is not run)
+    return Leaders(tails[0], near, len(near) > 1 and equal)
 
 
 def is_told(ratio: Ratio | None) -> bool:
@@ -294,7 +303,7 @@ def answer(group: Group) -> Iterator[Finding]:
     first = next(part for part in group.parts if group.value(part.case) == base)
     cases = {at(run.case): run.case for run in first.runs}
     error = ERROR / group.groups / 2
-    passes = Passes({value: _mean(own) for value, own in rates.items()}, error)
+    passes = Passes({value: _mean(own) for value, own in rates.items()}, error, len(others))
     ratios = {value: passes.ratio(base, value) for value in others}
     clear = None in ratios.values() or all(map(is_told, ratios.values()))
     yield Finding(

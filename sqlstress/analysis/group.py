@@ -21,6 +21,8 @@ LONGEST_VALUE = 24
 
 ERROR = 0.05
 """With this probability at most, anything that is concluded from the noise of a report is wrong."""
+BEST, TREND = 0.4, 0.4
+"""Shares of this probability: of which are the best, and of where a layout stops rising."""
 EQUAL = 0.10
 """Figures that differ by less are called about equal."""
 
@@ -145,7 +147,9 @@ class Tested:
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
         # By identity: a run is no key.
-        self._passes = Passes(dict(zip(map(id, runs), figures, strict=True)), error)
+        self._passes = Passes(dict(zip(map(id, runs), figures, strict=True)), error * (1 - BEST))
+        self._error, self._count = error, len(runs)
+        self._best = error * BEST / max(1, len(runs) - 1)
 
     @property
     def passes(self) -> int:
@@ -163,6 +167,40 @@ class Tested:
     def ratio(self, base: Run, other: Run) -> Ratio | None:
         """Return the other's figure over the base's."""
         return self._passes.ratio(id(base), id(other))
+
+    # Which are the best: each is set against every other, and it is no pair of two more. Hsu (1984): whatever
+    # the best one is, what the others are said to be behind holds of it if it holds of as many comparisons as
+    # there are others.
+
+    def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
+        """Say whether a run is not the best of those of which another one is, beyond doubt.
+
+        `families`: in how many sets of runs the best are looked for.
+        """
+        return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
+
+    def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
+        """Say in the same way whether another run reaches less than EQUAL more than a run, if it does."""
+        return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - EQUAL)
+
+    # Where a layout stops rising, of so many layouts; and what is then said of a run beside another one.
+
+    def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
+        """Say whether any of others, in ascending order, reaches more than a run, beyond doubt.
+
+        They are looked at together too, the first of them, the first two, ...: a trend needs fewer passes.
+        """
+        error = self._error * TREND / 2 / layouts / max(1, len(others))
+        ends = range(1, len(others) + 1)
+        return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
+
+    def gain(self, run: Run, other: Run, asked: int) -> float:
+        """Return by which factor another run exceeds a run at most, beyond doubt; `asked`: of how many."""
+        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / asked)
+
+    def beside(self, base: Run, other: Run) -> Ratio | None:
+        """Return the other's figure over the base's, if no other run is asked for twice."""
+        return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
         """Say whether a run reaches less than another one, beyond doubt."""
@@ -182,7 +220,7 @@ class Tested:
     @cached_property
     def needed(self) -> int:
         """About how many passes would tell a difference of EQUAL."""
-        return self._passes.needed(EQUAL)
+        return self._passes.needed(EQUAL, self._error * TREND)
 
 
 MOST_PASSES = 1000

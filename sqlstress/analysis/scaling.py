@@ -31,7 +31,7 @@ from sqlstress.analysis.wording import (
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import FEWEST, quantile
+from sqlstress.statistics.compare import DIFFERENT, FEWEST, quantile, verdict
 from sqlstress.statistics.units import NS_PER_S, format_ms
 
 WORTH_SAYING = 1.0
@@ -60,7 +60,7 @@ def throughput(group: Group) -> Iterator[Finding]:
         return
     yield _best(group, tested, runs)
     by_layout = by_files(runs, lambda run: run.case.buckets)
-    curves = {layout: Curve(tested, own) for layout, own in by_layout.items()}
+    curves = {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
     (base_files, base), *others = curves.items()
     if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
         yield Finding("layouts", base=base.laid_out(base_files), others=tuple(compared))
@@ -90,8 +90,8 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
 class Curve:
     """The runs of one layout."""
 
-    def __init__(self, tested: Tested, measured: Sequence[Run]) -> None:
-        self.tested = tested
+    def __init__(self, tested: Tested, measured: Sequence[Run], layouts: int) -> None:
+        self.tested, self.layouts = tested, layouts
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
         """In ascending order of processes, one of each."""
 
@@ -101,51 +101,62 @@ class Curve:
 
     @property
     def less(self) -> list[Run]:
-        """Those at the beginning of which a larger number reaches more, beyond doubt."""
+        """Those at the beginning of which a larger number reaches more, beyond doubt.
+
+        One is asked after the other, up to the first that it is not so of: each may err as if it were alone.
+        """
         found = []
-        for place, run in enumerate(self.runs):
-            if not any(self.tested.is_less(run, other) for other in self.runs[place + 1 :]):
+        for place, run in enumerate(self.runs[:-1], 1):
+            if not self.tested.rises(run, self.runs[place:], self.layouts):
                 break
             found.append(run)
         return found
 
     @property
     def enough(self) -> Run:
-        """The fewest processes to which more of them add less than EQUAL, beyond doubt."""
-        return next(
-            run
-            for place, run in enumerate(self.runs)
-            if all(self.tested.adds_little(run, other) for other in self.runs[place + 1 :])
-        )
+        """The fewest processes to whose best more of them add less than EQUAL, beyond doubt.
+
+        They are asked from the most to the fewest, in the same way: what is so of some is so of more.
+        """
+        found = self.runs[-1]
+        for place in range(len(self.runs) - 1, 0, -1):
+            upto, later = self.runs[:place], self.runs[place:]
+            if min(self._gain(run, later, len(upto)) for run in upto) >= 1 / (1 - EQUAL):
+                break
+            found = upto[-1]
+        return found
+
+    def _gain(self, run: Run, later: Sequence[Run], asked: int = 1) -> float:
+        """Return by which factor any of later runs exceeds one at most, if this is asked of so many."""
+        return max(self.tested.gain(run, other, self.layouts * asked) for other in later)
 
     def scaling(self) -> Finding:
         """Return at how many processes the total of a layout stops rising."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding("still-rising", most=_count(runs[-1]))
-        enough, (first, *others) = self.enough, runs[len(less) :]
+        enough, first = self.enough, runs[len(less)]
         if enough is runs[-1]:
-            return self._unclear(less, first, others)
+            return self._unclear(less, first)
         best = tested.best(runs)
+        after = ((run, tested.beside(run, best)) for run in runs if _count(run) > _count(best))
         fallen = [
-            run
-            for run in runs
-            if _count(run) > _count(best) and tested.is_less(run, best) and not tested.are_equal(run, best)
+            run for run, ratio in after if verdict(ratio, EQUAL) == DIFFERENT and ratio and ratio.is_above
         ]
         return Finding(
             "plateau",
             enough=_count(enough),
             share=EQUAL,
             most=_count(fallen[-1]) if fallen else None,
-            fall=tested.ratio(best, fallen[-1]) if fallen else None,
+            fall=tested.beside(best, fallen[-1]) if fallen else None,
             unclear=None if enough is first else _count(first),
         )
 
-    def _unclear(self, less: Sequence[Run], first: Run, others: Sequence[Run]) -> Finding:
+    def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
         """Return how much more processes gain at most, where that may be EQUAL or more."""
-        ratios = [self.tested.ratio(first, other) for other in others]
-        most = max((ratio.high - 1 for ratio in ratios if ratio), default=None)
-        anything = most is None or most > WORTH_SAYING
+        later = self.runs[self.runs.index(first) + 1 :]
+        most = max(self._gain(first, later) - 1, EQUAL)
+        anything = most > WORTH_SAYING
         return Finding(
             "scaling-unclear",
             less=_count(less[-1]) if less else None,
@@ -178,7 +189,8 @@ def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
     """Return how a layout compares at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]
-    ratio = curve.tested.ratio(of_base[_count(common[-1])], common[-1]) if common else None
+    base_run = of_base[_count(common[-1])] if common else None
+    ratio = curve.tested.beside(base_run, common[-1]) if base_run else None
     if ratio is None:
         return None
     return Finding(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import difflib
+import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -12,12 +14,13 @@ import click
 
 from sqlstress.experiment import commands
 from sqlstress.options.option import ONE, REST, Option
+from sqlstress.options.parsing import constraint
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sqlstress.engine.study import B, Opening, Study
+    from sqlstress.engine.study import B, LookingOn, Opening, Study
     from sqlstress.plan import Planned
 
 
@@ -25,7 +28,41 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=click.Command)
 
 
-class HeadedOption(click.Option):
+class _Ours(click.Parameter):
+    """What stands for an option of ours: it knows the values that a shell may complete."""
+
+    option: Option
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the values that an option may have; of a list those that its last part may become."""
+        from click.shell_completion import CompletionItem
+
+        option = self.option
+        names = constraint(option.parse).get("enum") or ["on", "off"] * (option.metavar == "on|off")
+        if not names:
+            return _paths(option.metavar, incomplete)
+        before, comma, last = incomplete.rpartition(",") if option.metavar == "LIST" else ("", "", incomplete)
+        taken = before.split(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}")
+            for name in map(str, names)
+            if name.startswith(last.lower()) and name not in taken
+        ]
+
+
+_FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
+"""Metavars of what is a file; of "FOLDER" it is a folder."""
+
+
+def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
+    """Return what tells a shell to complete the name of a file or of a folder, where it is one."""
+    from click.shell_completion import CompletionItem
+
+    kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
+    return [CompletionItem(incomplete, type=kind)] if kind else []
+
+
+class HeadedOption(_Ours, click.Option):
     """An option of ours, which `--help` shows under a heading. Its value stays as it was typed.
 
     `--help` leaves its old spellings out.
@@ -42,18 +79,13 @@ class HeadedOption(click.Option):
             )
         self.heading, self.option, self._aliases = option.group, option, option.aliases
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from sqlstress.cli.completion import values
-
-        return values(self.option, incomplete)
-
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         without = copy.copy(self)
         without.opts = [name for name in self.opts if name not in self._aliases]
         return super(HeadedOption, without).get_help_record(ctx)
 
 
-class HeadedArgument(click.Argument):
+class HeadedArgument(_Ours, click.Argument):
     """What stands without a name. Of all the rest nothing is an option of ours from its first word on."""
 
     def __init__(self, option: Option) -> None:
@@ -62,11 +94,6 @@ class HeadedArgument(click.Argument):
             [option.name], required=False, nargs=count, type=click.UNPROCESSED, metavar=option.metavar
         )
         self.heading, self.text, self.option = option.group, option.help, option
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from sqlstress.cli.completion import values
-
-        return values(self.option, incomplete)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         return self.metavar or "", self.text
@@ -152,9 +179,7 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from sqlstress.cli.completion import paths
-
-    return paths("FILE", incomplete)
+    return _paths("FILE", incomplete)
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
@@ -222,6 +247,13 @@ def result_options(function: F) -> F:
     return _decorated(function, options)
 
 
+def looking_on_options(function: F) -> F:
+    """Add those of them that a command needs which makes no databases."""
+    outputs = output_option("Save the report every second", DOCUMENTS)
+    kept = {name: option for name, option in _RUNNING.items() if name not in ("directory", "keep")}
+    return _decorated(function, {**kept, "outputs": outputs})
+
+
 def _decorated(function: F, options: dict[str, Callable[[Any], Any]]) -> F:
     for decorator in reversed(options.values()):
         function = decorator(function)
@@ -236,12 +268,12 @@ def typed(given: Mapping[str, Any]) -> dict[str, Any]:
 class Running(NamedTuple):
     """Where files go and what is shown, as those options say it."""
 
-    directory: Path
     outputs: tuple[str, ...]
     github: bool
     details: bool
     quiet: bool
     no_progress: bool
+    directory: Path = Path()
     keep: bool = False
     keep_going: bool = False
 
@@ -254,12 +286,26 @@ class Running(NamedTuple):
         self, study: Study[B], opening: Opening[B], formats: Collection[str] = FORMATS, strict: bool = False
     ) -> int:
         """Carry a study out; return the exit code."""
-        from sqlstress.cli.measure import measure
+        from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, formats)
-        progress = not (self.quiet or self.no_progress)
-        return measure(study, opening, saver, progress=progress, strict=strict)
+        watching = watcher(self._shows_progress and sys.stderr.isatty())
+        return measure(study, opening, saver, watching, strict=strict)
+
+    def look_on(self, asked: LookingOn) -> int:
+        """Look at what others do, and show each moment of it; return the exit code."""
+        from sqlstress.cli.measure import command_line, measure
+        from sqlstress.cli.outputs import Saver
+        from sqlstress.cli.screen import screen
+
+        saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
+        shown = screen(self._shows_progress and saver.prints, asked.plain)
+        return measure(asked.study, asked.opens(command_line()), saver, shown)
+
+    @property
+    def _shows_progress(self) -> bool:
+        return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Planned) -> int:
         """Measure what is planned; return the exit code."""

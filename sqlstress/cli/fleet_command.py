@@ -9,8 +9,8 @@ import click
 
 from sqlstress.analysis.fleet import Fleet, LeftOut, gathered
 from sqlstress.analysis.fleet_hosts import Host, host_of
+from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import GroupedCommand, details_option, output_option
-from sqlstress.cli.group import short_names
 from sqlstress.cli.outputs import complain, parse_outputs, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
@@ -32,8 +32,7 @@ _PEM = click.Path(dir_okay=False, path_type=Path)
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Folder of the reports, a JSON file for each host; subfolders are read too. With --scheduler, "
-    "reports "
-    "are saved there, and the folder must be new or empty. Default: the plan's name with -fleet.",
+    "reports are saved there, and the folder must be new or empty. Default: the plan's name with -fleet.",
 )
 @click.option(
     "--scheduler",
@@ -134,7 +133,7 @@ _OWN = '"fleet_version"'
 BAD, FAILURE = 1, 4
 
 
-def read_folder(folder: Path, left_out: Sequence[LeftOut] = (), remarks: Sequence[str] = ()) -> Fleet:
+def read_folder(folder: Path, left_out: Sequence[LeftOut], remarks: Sequence[str]) -> Fleet:
     """Return the fleet whose reports lie in a folder or below. Raises UsageError where there is none.
 
     One report at a time is in memory; of each the figures of its cases stay.

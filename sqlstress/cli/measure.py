@@ -5,10 +5,9 @@ show it, and the exit code.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import RLock
 from typing import Any
 
@@ -27,11 +26,16 @@ def command_line() -> tuple[str, ...]:
 
 
 def measure(
-    study: Study[B], opening: Opening[B], saver: Saver, *, progress: bool, strict: bool = False
+    study: Study[B],
+    opening: Opening[B],
+    saver: Saver,
+    watching: AbstractContextManager[Observer],
+    *,
+    strict: bool = False,
 ) -> int:
     """Carry a study out, and say what is not as it should be; return the exit code."""
     with saver.interruption_explained():
-        with watcher(progress and sys.stderr.isatty()) as observer:
+        with watching as observer:
             report = carry_out(study, opening, saver.after_step, observer)
         saver.at_end(report, opening.kept_folder)
     if stayed := opening.stayed:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import details_option, github_option, output_option
-from sqlstress.cli.group import short_names
 from sqlstress.cli.outputs import Step, beside, parse_outputs, say, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
@@ -46,7 +46,7 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
 @click.command(epilog="Example: sqlstress schema > report.schema.json")
 def schema() -> None:
     """Print the JSON Schema of the reports that `-o report.json` saves."""
-    from sqlstress.report.schema import schema_text
+    from sqlstress.report.json_schema import schema_text
 
     say(schema_text(), end="")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from sqlstress.cli.group import cli
+from sqlstress.cli.commands import cli
 from sqlstress.cli.outputs import complain
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.show.blocks import shortened

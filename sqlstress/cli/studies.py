@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sqlstress.cli.commands import experiment_command, given_in, others
 from sqlstress.cli.common_options import (
     Running,
     details_option,
@@ -17,7 +18,6 @@ from sqlstress.cli.common_options import (
     typed,
     with_options,
 )
-from sqlstress.cli.group import experiment_command, given_in, others
 from sqlstress.cli.measure import command_line
 from sqlstress.cli.outputs import Step, beside, complain, parse_outputs, say_page, take_stdout
 from sqlstress.engine.session import Session

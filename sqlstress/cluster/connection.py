@@ -132,18 +132,24 @@ class SchedulerLost(EnvironmentFailure):
     """The scheduler does not answer any more."""
 
 
+@contextmanager
+def _lost_where_silent() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise SchedulerLost("the scheduler no longer responds") from error
+
+
 class Connection:
     """A client of Dask's. Functions go as text: no two versions of Python pickle code alike."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, dask: Any) -> None:
+        self._client, self._dask = client, dask
 
     def workers(self) -> set[str]:
         """Return the addresses of the workers that are there. Raises SchedulerLost."""
-        try:
+        with _lost_where_silent():
             return set(self._client.nthreads(callback_timeout=ANSWER_S))
-        except Exception as error:
-            raise SchedulerLost("the scheduler no longer responds") from error
 
     def submit(self, expression: str, worker: str, key: str) -> Any:
         """Have an expression evaluated by one worker and no other, once; return its future."""
@@ -158,27 +164,19 @@ class Connection:
 
     def put_ticket(self, name: str, order: str) -> None:
         """Lay out a ticket that one task can take, once, and on it what is to be done."""
-        from distributed import Queue
-
-        Queue(name, client=self._client).put(order, timeout=ANSWER_S)
+        self._dask.Queue(name, client=self._client).put(order, timeout=ANSWER_S)
 
     def pulse(self, name: str, value: int) -> None:
         """Tell all tasks that we are here, or to stop. Raises SchedulerLost."""
-        from distributed import Variable
-
-        try:
-            Variable(name, client=self._client).set(value, timeout=ANSWER_S)
-        except Exception as error:
-            raise SchedulerLost("the scheduler no longer responds") from error
+        with _lost_where_silent():
+            self._dask.Variable(name, client=self._client).set(value, timeout=ANSWER_S)
 
     def forget(self, pulse: str, tickets: list[str]) -> None:
         """Remove from the scheduler what we have laid out there."""
-        from distributed import Queue, Variable
-
         with suppress(Exception):
-            Variable(pulse, client=self._client).delete()
+            self._dask.Variable(pulse, client=self._client).delete()
             for ticket in tickets:
-                Queue(ticket, client=self._client).close()
+                self._dask.Queue(ticket, client=self._client).close()
 
 
 @contextmanager
@@ -215,7 +213,7 @@ def connected(cluster: Cluster) -> Iterator[Connection]:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise EnvironmentFailure(_no_scheduler(cluster, reason, f"{type(error).__name__}: ")) from error
         try:
-            yield Connection(client)
+            yield Connection(client, distributed)
         finally:
             with suppress(Exception):
                 client.close(timeout=CONNECT_S)

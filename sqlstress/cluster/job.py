@@ -20,11 +20,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import IO, Any
 
 import psutil
@@ -41,15 +40,12 @@ from sqlstress.targets.meeting import INVITATION
 
 
 class Turn:
-    """Waits for its turn; over when it is left."""
+    """Waits for its turn; over when it is closed."""
 
     def __init__(self, machine: str, folder: Path | None = None) -> None:
         digest = sha256(machine.encode()).hexdigest()[:16]
         self.path = (folder or Path(tempfile.gettempdir())) / f"sqlstress-fleet-{digest}.lock"
         self._held: IO[bytes] | None = None
-
-    def __enter__(self) -> Turn:
-        return self
 
     def is_ours(self) -> bool:
         """Try to take the turn; say whether it is ours. Never waits."""
@@ -69,19 +65,14 @@ class Turn:
         file.close()
         return False
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         if self._held is None:
             return
         # Removed while it is held, or another one's would be removed; Windows removes no open file.
-        if sys.platform != "win32":
+        acts = (self.path.unlink, self._held.close)
+        for act in acts if sys.platform != "win32" else reversed(acts):
             with suppress(OSError):
-                self.path.unlink()
-        self._held.close()
-        if sys.platform == "win32":
-            with suppress(OSError):
-                self.path.unlink()
+                act()
         self._held = None
 
 
@@ -107,7 +98,10 @@ def main() -> None:
     order = json.loads(line)
     end = _End()
     threading.Thread(target=end.wait, daemon=True).start()
-    with TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as own, Turn(order["machine"]) as turn:
+    with (
+        TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as own,
+        closing(Turn(order["machine"])) as turn,
+    ):
         while not (turn.is_ours() or end.is_here.is_set()):
             end.is_here.wait(TURN_S)
         with suppress(KeyboardInterrupt):

@@ -7,7 +7,7 @@ import time
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
@@ -122,22 +122,16 @@ STOPPED_S = GRACE_S + 3 * job.POLL_S
 Tell = Callable[[str], None]
 
 
-@dataclass
 class Rounds:
     """Goes round the hosts until all are done."""
 
-    connection: Connection
-    request: FleetRequest
-    tell: Tell
-    clock: Callable[[], float] = time.monotonic
-    pause: Callable[[float], None] = time.sleep
-    saved: dict[str, str] = field(default_factory=dict)
-    """Hosts by their names → the file of the report."""
-    left_out: list[LeftOut] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    run: str = field(default_factory=lambda: f"sqlstress-{token_hex(8)}")
-
-    def __post_init__(self) -> None:
+    def __init__(self, connection: Connection, request: FleetRequest, tell: Tell) -> None:
+        self.connection, self.request, self.tell = connection, request, tell
+        self.saved: dict[str, str] = {}
+        """Hosts by their names → the file of the report."""
+        self.left_out: list[LeftOut] = []
+        self.remarks: list[str] = []
+        self.run = f"sqlstress-{token_hex(8)}"
         self._known: set[str] = set()
         self._machines: dict[str, str] = {}
         self._members: list[Member] = []
@@ -148,12 +142,12 @@ class Rounds:
 
     def go(self, check: Callable[[], None]) -> None:
         """Go on until every host that has joined is done. `check` raises when it is time to stop."""
-        begun = self.clock()
-        while not self._is_over(self.clock() - begun):
+        begun = time.monotonic()
+        while not self._is_over(time.monotonic() - begun):
             check()
             try:
-                if self.clock() - self._beaten >= PULSE_S:  # let the hosts know that we are still here
-                    self._beats, self._beaten = self._beats + 1, self.clock()
+                if time.monotonic() - self._beaten >= PULSE_S:  # let the hosts know that we are still here
+                    self._beats, self._beaten = self._beats + 1, time.monotonic()
                     self.connection.pulse(self.run, self._beats)
                 present = self.connection.workers()
             except SchedulerLost as error:
@@ -167,11 +161,11 @@ class Rounds:
                 key = f"{self.run}-who-{len(self._known)}"
                 who = "__import__('sqlstress.cluster.job', fromlist=['who']).who()"
                 future = self.connection.submit(who, address, key)
-                self._members.append(Member(address, future, self.clock(), address))
+                self._members.append(Member(address, future, time.monotonic(), address))
             for member in self._members[:]:
                 self._look_at(member, member.address in present)
-            self._begin(present, self.clock() - begun)
-            self.pause(TICK_S)
+            self._begin(present, time.monotonic() - begun)
+            time.sleep(TICK_S)
 
     def _is_over(self, waited_s: float) -> bool:
         if self._members or self._introduced:
@@ -182,14 +176,14 @@ class Rounds:
 
     def stop(self) -> list[str]:
         """Tell all hosts to stop, and wait until they have; return those that have not answered."""
-        until = self.clock() + STOPPED_S
+        until = time.monotonic() + STOPPED_S
         pending = [member for member in self._members if member.measuring]
         try:
             self.connection.pulse(self.run, job.STOP)
-            while pending and self.clock() < until:
+            while pending and time.monotonic() < until:
                 present = self.connection.workers()
                 pending = [each for each in pending if not each.future.done() and each.address in present]
-                self.pause(TICK_S)
+                time.sleep(TICK_S)
         except (SchedulerLost, KeyboardInterrupt):
             pass
         return [member.name for member in pending]
@@ -223,7 +217,7 @@ class Rounds:
         limit_s = self.request.limit_s + LATE_S if member.measuring else WHO_S
         if not is_there:
             why = "it disappeared while it was measuring" if member.measuring else "it disappeared"
-        elif self.clock() - member.since > limit_s:
+        elif time.monotonic() - member.since > limit_s:
             why = f"it did not answer within {limit_s:.0f} s"
         else:
             return
@@ -282,7 +276,7 @@ class Rounds:
         self._tickets.append(ticket)
         expression = f"__import__('sqlstress.cluster.job', fromlist=['measure']).measure({ticket!r})"
         member.future = self.connection.submit(expression, member.address, f"{ticket}-measure")
-        member.since, member.measuring = self.clock(), True
+        member.since, member.measuring = time.monotonic(), True
         self._members.append(member)
 
     def _keep(self, member: Member, answer: object) -> None:

@@ -74,7 +74,7 @@ class ProvenWork(Work):
             self.create(pulse)
             self._created = () if self.redefines else self.place.schema()
 
-    def connected(self) -> None:
+    def ended(self) -> None:
         pass
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:

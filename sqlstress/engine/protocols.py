@@ -159,8 +159,8 @@ class Work(Protocol):
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
 
-    def connected(self) -> None:
-        """All workers are connected."""
+    def ended(self) -> None:
+        """No worker is connected any more, or will be: what was kept open for them can be closed."""
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""

@@ -48,6 +48,9 @@ class Observer:
     def tick(self, operations: int) -> None:
         """So many operations have been done in this trial; called about ten times a second."""
 
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
+        """A study that looks on sees something now, which a page or a line tells; about once a second."""
+
 
 NOBODY = Observer()
 
@@ -114,3 +117,13 @@ class Opening(Protocol[B_co]):
 
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
         """Return what opens a bench: it is closed, and its files are removed, at the end of `with`."""
+
+
+class LookingOn(NamedTuple):
+    """A study that looks at what others do."""
+
+    study: Study[Any]
+    opens: Callable[[tuple[str, ...]], Opening[Any]]
+    """Where it is carried out, by a command of these words."""
+    plain: bool
+    """Whether each moment is shown as a line also where a page could be drawn."""

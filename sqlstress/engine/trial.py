@@ -122,7 +122,7 @@ class Standstill:
 # When a trial's window opens and closes, and whether all workers were there in time.
 
 
-LEAD_S = 0.02
+LEAD_S = 0.005
 """How long before the common start the window is announced, where everybody hears of it at once."""
 ANSWERS = 2.0
 """By how many times as long as all processes took to answer a call it is announced earlier."""
@@ -218,6 +218,7 @@ class TrialRunner:
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
         self._carry: dict[Any, Any] = {}
+        self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
 
     def run(self, case: Case, index: int) -> Trial:
@@ -271,6 +272,7 @@ class TrialRunner:
         if face_of(case).behaviour.own_folder and not case.server:
             folder = trial_folder(folder)
         place = open_place(case, folder)
+        place.copies = self._copies
         work = face_of(case).open_work(case, place, self.salt, self._carry)
         try:
             self.observer.phase("preparing")
@@ -282,7 +284,7 @@ class TrialRunner:
             self.observer.phase("verifying")
             return self._examined(case, work, guard, trial, ended), flaw
         finally:
-            work.connected()
+            work.ended()
             self.discard(work.discard)
 
     def discard(self, discard: Callable[[], None]) -> None:
@@ -308,6 +310,8 @@ class TrialRunner:
             disturbance = guard.disturbance(ended)
             if disturbance:
                 self._carry.clear()  # no further trial begins with these files
+                if self._copies:
+                    self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
                 if verdict := unread(disturbance):
                     return replace(trial, verdict=verdict)
@@ -335,7 +339,6 @@ class TrialRunner:
                 window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
                 pool.go(window)
             self._wait_ready(case, pool)
-            work.connected()
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
             if not whole_script:
                 window = self._window(case, pool, extra_s)
@@ -354,6 +357,7 @@ class TrialRunner:
             series, problem = pool.dismiss(STALL_S, self._wait)
             pool.join(STALL_S, self._wait)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
+        work.ended()
         trial = summarise(case, index, window, ended, whole_s, start_s)
         if self.meeting:
             try:

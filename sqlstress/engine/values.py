@@ -1,10 +1,11 @@
 """Values that say who wrote them.
 
 A value's first eight bytes are one positive integer: 15 bits of salt (one salt a trial, its highest
-bit set, so SQLite always stores eight bytes), 12 bits of worker (0 is the preload) and 36 bits of
-sequence number. With a value size of 8 the value is that integer; longer values are blobs, padded
-with bytes derived from the same three numbers. No two writes write the same value, so no REPLACE
-can be optimised away, and any value that is read names its write.
+bit set), 12 bits of worker (0 is the preload) and 36 bits of sequence number. With a value size of 8 the
+value is that integer; longer values are blobs, padded with bytes derived from the same three numbers. No two
+writes write the same value, so no REPLACE can be optimised away, and any value that is read names its write.
+
+The preload has one salt for all trials, so that they can begin with copies of the same files.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ SEQUENCE_BITS = 36
 WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
+PRELOAD_SALT = 1
+"""No trial has it. SQLite stores eight bytes with it, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -40,7 +43,7 @@ class Values:
 
     def base(self, worker: int) -> int:
         """Return the integer to which a worker's sequence numbers are added."""
-        return self.salt << SALT_SHIFT | worker << SEQUENCE_BITS
+        return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
         """Return the function that makes a worker's value from a sequence number."""
@@ -70,14 +73,16 @@ class Values:
     def padding(self, worker: int) -> bytes:
         """Return the bytes of which a worker's values are padded, each with a stretch of its own."""
         if worker not in self._pads:
-            self._pads[worker] = Random(f"{self.salt}:{worker}").randbytes(self.size + _STRETCH)
+            salt = self.salt if worker else PRELOAD_SALT
+            self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
         """Return whom the first eight bytes of a value name; None when nobody of this trial."""
-        if number < 0 or number >> SALT_SHIFT != self.salt:
+        worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
+        if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
-        return Stamp(number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1, number & (1 << SEQUENCE_BITS) - 1)
+        return Stamp(worker, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
         """Return who wrote a value in this trial; None when nobody can have."""

@@ -7,8 +7,9 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import count, cycle
 from math import ceil
 from pathlib import Path
 
@@ -75,9 +76,9 @@ def measure(
         descriptor = os.open(path, flags, 0o600)
         try:
             name, sync = _working(descriptor, names, call_of)
-            written = _Blocks(descriptor)
-            appended = _samples(written.append, lambda: sync(descriptor), clock)
-            overwritten = _samples(written.overwrite, lambda: sync(descriptor), clock)
+            write = _writer(descriptor, sync)
+            appended = _samples(write, count(), clock)
+            overwritten = _samples(write, cycle(range(len(appended))), clock)
         finally:
             os.close(descriptor)
             with suppress(PermissionError):
@@ -101,41 +102,32 @@ def nearest_rank(values: Sequence[int], percent: int) -> int:
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
-class _Blocks:
-    """A file that grows by blocks, and whose blocks are written again in turn."""
+def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
+    """Return what writes a block of the file by its number, and syncs it."""
+    # Neither compressible nor ever the same: some file systems write such a block faster, or not at all.
+    padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._blocks = 0
-        self._writes = 0
-        # Neither compressible nor ever the same: some file systems write such a block faster, or not at all.
-        self._padding = secrets.token_bytes(BLOCK - 8)
-
-    def append(self) -> None:
-        self._write(self._blocks)
-        self._blocks += 1
-
-    def overwrite(self) -> None:
-        self._write(self._writes % self._blocks)
-
-    def _write(self, block: int) -> None:
-        self._writes += 1
-        os.lseek(self._descriptor, block * BLOCK, os.SEEK_SET)
-        left = self._writes.to_bytes(8, "little") + self._padding
+    def write(block: int) -> None:
+        os.lseek(descriptor, block * BLOCK, os.SEEK_SET)
+        left = next(serial).to_bytes(8, "little") + padding
         while left:  # of a full disk only the write after the last that fits says so
-            left = left[os.write(self._descriptor, left) :]
+            left = left[os.write(descriptor, left) :]
+        sync(descriptor)
+
+    return write
 
 
-def _samples(write: Callable[[], None], sync: Callable[[], None], clock: Callable[[], int]) -> list[int]:
+def _samples(write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int]) -> list[int]:
     """Return the lengths of "write and sync", in nanoseconds: LEAST to MOST of them, within the budget."""
     taken: list[int] = []
     spent = 0
-    while len(taken) < MOST and spent < BUDGET_NS:
+    for block in blocks:
         begun = clock()
-        write()
-        sync()
+        write(block)
         taken.append(clock() - begun)
         spent += taken[-1] if len(taken) > LEAST else 0
+        if len(taken) == MOST or spent >= BUDGET_NS:
+            break
     return taken
 
 

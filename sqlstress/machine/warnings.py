@@ -21,31 +21,19 @@ _LEVELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DurabilitySettings:
-    """The settings that decide what a commit waits for."""
-
-    journal_mode: str
-    """Lower case."""
-    synchronous: str | None
-    """off, normal, full or extra; None leaves it to the library."""
-    fullfsync: bool
-    """Whether it is asked for."""
-
-
-def durability_settings(settings: Settings) -> DurabilitySettings:
-    """Return what is asked for; a PRAGMA given by name counts, and the last one wins."""
+def durability_settings(settings: Settings) -> Settings:
+    """Return what decides what a commit waits for; a PRAGMA given by name counts, and the last one wins."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
-    return DurabilitySettings(
-        pragmas.get("journal_mode", settings.journal_mode),
-        None if synchronous is None else _LEVELS.get(synchronous, synchronous),
-        bool(settings.fullfsync) if fullfsync is None else fullfsync in _ON,
+    return Settings(
+        journal_mode=pragmas.get("journal_mode", settings.journal_mode),
+        synchronous=None if synchronous is None else _LEVELS.get(synchronous, synchronous),
+        fullfsync=bool(settings.fullfsync) if fullfsync is None else fullfsync in _ON,
     )
 
 
-def level(wish: DurabilitySettings, build: SqliteBuild) -> str:
+def level(wish: Settings, build: SqliteBuild) -> str:
     """Return the synchronous level that a wish comes to with a library: what is asked, or its default.
 
     Source: SQLite's sqliteInt.h, where DEFAULT_WAL_SYNCHRONOUS follows DEFAULT_SYNCHRONOUS, and that is 2.
@@ -76,7 +64,7 @@ class Facts:
     """Why the loop in Python drives a load although one in C could."""
 
     @property
-    def wishes(self) -> tuple[DurabilitySettings, ...]:
+    def wishes(self) -> tuple[Settings, ...]:
         """What the cases ask for, each once."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
@@ -142,11 +130,17 @@ def _disk(facts: Facts) -> Iterator[Warning]:
     if what:
         text = f"{what}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
         yield Warning("sync-does-nothing", text, True)
-    if mounted.kind.lower().startswith(_SHARED) or "remote" in options:
-        name = mounted.kind or mounted.device
-        harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
-        text = f"{name} is a shared or network file system: {harm}. Choose a --dir on a local disk."
-        yield Warning("shared-file-system", text, facts.wal)
+    harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
+    if shared := shared_file_system(mounted, f"{harm}. Choose a --dir on a local disk", serious=facts.wal):
+        yield shared
+
+
+def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) -> Warning | None:
+    """Return a warning of a file system that other systems share, and what that does; None of others."""
+    if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
+        return None
+    name = mounted.kind or mounted.device
+    return Warning("shared-file-system", f"{name} is a shared or network file system: {harm}.", serious)
 
 
 def _library(facts: Facts) -> Iterator[Warning]:

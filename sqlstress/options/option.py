@@ -66,30 +66,21 @@ def option(
     help: str,
     *,
     name: str = "",
-    short: str = "",
-    metavar: str = "N",
-    multiple: bool = False,
-    flag: bool = False,
-    argument: str = "",
-    varies: bool = False,
-    meaning: str = "",
-    aliases: tuple[str, ...] = (),
     required: bool = False,
     unsaid: Any = ...,
+    **more: Any,
 ) -> Any:
     """Return a field of a dataclass that is an option; its default value is the option's, parsed.
 
-    `name` is the option's where the field has another one. A `required` field has no default of its own: what
-    makes a case always says it. `unsaid` is the field's where it is not the option's: what a report
-    means that does not have it.
+    `name` is the option's where the field has another one, `more` what else an Option has. A `required`
+    field has no default of its own: what makes a case always says it. `unsaid` is the field's where it is not
+    the option's: what a report means that does not have it.
     """
-    made = Option(
-        name, parse, default, group, help, short, metavar, multiple, flag, argument, varies, meaning, aliases
-    )
+    made = Option(name, parse, default, group, help, **more)
     if required:
         return field(metadata={_KEY: made})
     value = made.value if unsaid is ... else unsaid
-    return field(default=value[0] if varies and unsaid is ... else value, metadata={_KEY: made})
+    return field(default=value[0] if made.varies and unsaid is ... else value, metadata={_KEY: made})
 
 
 @cache

@@ -197,15 +197,19 @@ def milliseconds(least_s: float) -> Parse:
 
 def ranges(most: int) -> Parse:
     """Return a parser of "4", "1-8", "1,2,4-6": in the order as written, without repetitions."""
+    return _numbers("numbers", "4, 1-8 or 1,2,4-6", lambda part: _range(part, most))
+
+
+def _numbers(called: str, examples: str, span: Callable[[Any], range]) -> Parse:
+    """Return a parser of a list whose parts each stand for a span of numbers."""
 
     def parse(value: Any) -> tuple[int, ...]:
-        numbers = list(
-            islice((number for part in _parts(value) for number in _range(part, most)), MOST_NUMBERS + 1)
-        )
+        every = (number for part in _parts(value) for number in span(part))
+        numbers = list(islice(every, MOST_NUMBERS + 1))
         if not numbers:
-            raise ValueError("the list is empty: write 4, 1-8 or 1,2,4-6")
+            raise ValueError(f"the list is empty: write {examples}")
         if len(numbers) > MOST_NUMBERS:
-            raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} numbers")
+            raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} {called}")
         return tuple(dict.fromkeys(numbers))
 
     return parse
@@ -255,18 +259,6 @@ MOST_RATE = 1_000_000
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
-def rates(value: Any) -> tuple[int, ...]:
-    """Read "2000", "500,1000,2000" or "500-2000/500": in the order as written, without repetitions."""
-    numbers = list(
-        islice((number for part in _parts(value) for number in _rate_range(part)), MOST_NUMBERS + 1)
-    )
-    if not numbers:
-        raise ValueError("the list is empty: write 2000, 500,1000 or 500-2000/500")
-    if len(numbers) > MOST_NUMBERS:
-        raise ValueError(f"{shown(value)} is more than {MOST_NUMBERS:,} rates")
-    return tuple(dict.fromkeys(numbers))
-
-
 def _rate_range(value: Any) -> range:
     first = last = step = 0
     if isinstance(value, int) and not isinstance(value, bool):
@@ -280,6 +272,10 @@ def _rate_range(value: Any) -> range:
     if not 1 <= first <= last <= MOST_RATE or not step:
         raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
     return range(first, last + 1, step)
+
+
+rates = _numbers("rates", "2000, 500,1000 or 500-2000/500", _rate_range)
+"""Reads "2000", "500,1000,2000" or "500-2000/500": in the order as written, without repetitions."""
 
 
 def word_list(value: Any) -> tuple[str, ...]:

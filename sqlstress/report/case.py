@@ -65,8 +65,6 @@ class Arrivals:
         f"{SPACINGS[1]} (at equal distances).",
         name="arrival",
         metavar="HOW",
-        meaning="When operations are due: poisson (as independent users arrive) or even (at equal "
-        "distances).",
     )
     latency_limit_s: float | None = option(
         duration_with_unit(0.0001),
@@ -123,17 +121,15 @@ class Settings:
         whole(0, 10**9),
         None,
         SQLITE,
-        "PRAGMA wal_autocheckpoint. 0 turns automatic checkpoints off.",
+        "PRAGMA wal_autocheckpoint, in frames. 0 turns automatic checkpoints off.",
         metavar="FRAMES",
-        meaning="PRAGMA wal_autocheckpoint, in frames; 0 turns it off.",
     )
     page_size: int | None = option(
         power_of_two(512, 65536),
         None,
         SQLITE,
-        "PRAGMA page_size.",
+        "PRAGMA page_size, in bytes.",
         metavar="BYTES",
-        meaning="PRAGMA page_size, in bytes.",
     )
     cache_size: int | None = option(
         whole(-_INT, _INT), None, SQLITE, "PRAGMA cache_size: pages if positive, KiB if negative."
@@ -142,9 +138,8 @@ class Settings:
         whole(0, _BIG),
         None,
         SQLITE,
-        "PRAGMA mmap_size.",
+        "PRAGMA mmap_size, in bytes.",
         metavar="BYTES",
-        meaning="PRAGMA mmap_size, in bytes.",
     )
     pragmas: tuple[tuple[str, str], ...] = option(
         pragmas,
@@ -170,8 +165,7 @@ class Settings:
         "default",
         SQLITE,
         "How an operation waits for a lock: default (SQLite's busy handler) or fair (waits that grow "
-        "with the "
-        "number of processes).",
+        "with the number of processes).",
         metavar="POLICY",
     )
 
@@ -227,7 +221,6 @@ class Server:
         SERVER,
         f"Isolation level of transactions: {either(ISOLATIONS)}.",
         metavar="LEVEL",
-        meaning="Isolation level of transactions.",
     )
 
 

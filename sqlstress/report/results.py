@@ -9,7 +9,7 @@ from statistics import median
 
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
-from sqlstress.report.space import Space
+from sqlstress.report.file_space import Space
 from sqlstress.statistics import histogram
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.statistics.series import Series

@@ -74,6 +74,8 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
         more = len(failed) - 1
         others = f" (and {more} more {'case' if more == 1 else 'cases'})" if more else ""
         yield Ending(FAILURE, _not_measured(failed[0], failed[0].case.label, others))
+    if any(face_of(run.case).show().is_doubtful(run) for run in report.runs):
+        yield Ending(UNSURE, "Error: statements of a transaction are suspicious; see the report (--strict).")
 
 
 def _trials(report: Report) -> int:

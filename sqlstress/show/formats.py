@@ -46,7 +46,7 @@ FORMATS: dict[str, Callable[..., str]] = {
     "csv": _of_cases("csv", "csv_file", "report_csv"),
     "txt": _lazy("text", "report_text"),
     "md": _lazy("markdown", "report_markdown"),
-    "html": _lazy("page.document", "report_html"),
+    "html": _lazy("page.html_file", "report_html"),
     "xml": _lazy("junit", "report_junit"),
     "github-action-benchmark": _of_cases("github-action-benchmark", "trackers", "throughput_json"),
     "bmf": _of_cases("bmf", "trackers", "bencher_json"),
@@ -59,7 +59,7 @@ SUFFIXES = ("json", "csv", "txt", "md", "html", "xml")
 COMPARISON_FORMATS: dict[str, Callable[[Comparison], str]] = {
     "txt": _lazy("text", "comparison_text"),
     "md": _lazy("markdown", "comparison_markdown"),
-    "html": _lazy("page.document", "comparison_html"),
+    "html": _lazy("page.html_file", "comparison_html"),
 }
 """What `--output` of compare writes, by suffix."""
 
@@ -72,13 +72,13 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
 FLEET_FORMATS: dict[str, Callable[[Fleet], str]] = {
     "txt": _lazy("text", "fleet_text"),
     "md": _lazy("markdown", "fleet_markdown"),
-    "html": _lazy("page.document", "fleet_html"),
+    "html": _lazy("page.html_file", "fleet_html"),
     "json": _lazy("json_file", "fleet_json"),
 }
 """What `--output` of fleet writes, by suffix."""
 
 NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
-    "html": _lazy("page.document", "named_html"),
+    "html": _lazy("page.html_file", "named_html"),
 }
 """Formats that show several reports side by side, each by its name."""
 

@@ -11,7 +11,7 @@ from html import escape
 from tabulate import tabulate
 
 from sqlstress.show.blocks import Block, Bullets, Lines, Picture, Table, brief, visible
-from sqlstress.show.views import Pages
+from sqlstress.show.sections import Pages
 
 # Inside a word an underscore marks nothing up, and names such as x86_64 stay readable.
 _MARKUP = re.compile(r"[\\`*\[\]|~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")

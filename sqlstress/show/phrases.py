@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,50 +34,35 @@ _FIELD = r"\{(?P<name>\w+)(?::(?P<format>[^{}]*)|\?(?P<yes>[^{}|]*)\|(?P<no>[^{}
 _TOKEN = re.compile(rf"(?P<literal>\[\[|\]\])|(?P<open>\[)|(?P<close>\])|{_FIELD}|(?P<text>[^\[\]{{]+)")
 
 
-SAMPLE: Mapping[str, Any] = {
-    "a": "A", "b": "B", "of": "A", "letter": "B", "sides": ("sqlite", "postgres"), "side": "postgres",
-    "other": "sqlite", "setting": "synchronous", "value": "normal", "base": "full", "usual": "ext4",
-    "host": "build-2", "best": "build-7", "median": "build-3", "worst": "build-2", "subject": "file system",
-    "where": "8 processes on 1 file", "elsewhere": "8 processes on 20 files", "layout": "20 files",
-    "name": "last writes", "checks": ("rows",), "checked": 500, "problems": 2, "note": "a worker died",
-    "example": "key 7 has no value", "examples": ("key 7 has no value",), "reason": "the disk is full",
-    "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds", "worth": "every commit synced", "cases": 12,
-    "count": 12, "enough": 5, "hosts": 9, "passes": 5, "planned": 24, "processes": 8, "repeat": 5,
-    "trials": 12, "share": 0.1, "low": 0.8, "high": 1.1, "times": 0.84, "ratio": Ratio(3.1, 2.9, 3.4, 5),
-    "ratios": ("0.84 times A's transactions per second",), "tau": -0.81, "unit": "transactions per second",
-    "rate": 5960.0, "most": 9210.0, "least": 4390.0, "base_rate": 500, "base_ns": 310_000,
-    "p99_ns": 900_000, "late_ns": 120_000, "longest_ns": 3.4e9, "own_ns": 4e6, "usual_ns": 3e5,
-    "timeout": "5s", "fairness": 0.31, "server": "db.example:5432", "noise": "5 passes are too noisy",
-    "can_be_set": True, "several": False, "equal": False, "lead": False, "skipped": False, "too_few": None,
-    "took_part": None, "unknown": None,
-}  # fmt: skip
-"""Facts with which a phrase is read that has none of its own of the same name."""
-
-
 GRAVE, USUAL, ASIDE = range(3)
 """Ranks: wrong data, and what was not measured or proved; conclusions; how far the figures can be trusted."""
 
 
+@dataclass(frozen=True, slots=True)
 class Phrase:
-    """A template, its rank, and facts with which it can be read: those that SAMPLE lacks or has otherwise."""
+    """A template, and its rank."""
 
-    def __init__(self, template: str, rank: int = USUAL, **facts: Any) -> None:
-        self.template, self.rank = template, rank
-        self._facts = facts
-
-    def fields(self) -> set[str]:
-        """Return the names of the facts in it."""
-        return {token["name"] for token in _TOKEN.finditer(self.template) if token["name"]}
-
-    @property
-    def sample(self) -> Mapping[str, Any]:
-        """Return facts with which it can be read."""
-        return {**{name: SAMPLE[name] for name in self.fields() - set(self._facts)}, **self._facts}
+    template: str
+    rank: int = USUAL
 
     def filled(self, facts: Mapping[str, Any]) -> str:
         """Return the sentence with these facts."""
         text, _ = _filled(_TOKEN.finditer(self.template.removeprefix("^")), facts)
         return _capital(text) if self.template.startswith("^") else text
+
+    def with_samples(self) -> str:
+        """Return the template with a sample of each fact; what it may leave out stays marked."""
+        return re.sub(_FIELD, _sample, self.template.removeprefix("^"))
+
+
+def _sample(field: re.Match[str]) -> str:
+    """Return what stands for a field: a number where its format wants one, else a text that its name has."""
+    if field["yes"] is not None:
+        return f"{{{field['yes']}|{field['no']}}}"
+    kind = (field["format"] or "").partition(" ")[0]
+    if kind in NUMBERS:
+        return _field(field, NUMBERS[kind])
+    return SAMPLE.get(field["name"], field["name"].upper())
 
 
 def _filled(tokens: Iterator[re.Match[str]], facts: Mapping[str, Any]) -> tuple[str, bool]:
@@ -186,6 +172,31 @@ FORMATS: Mapping[str, Callable[..., str]] = {
 """How a fact can be written: name → function of the fact, and of the argument if there is one."""
 
 
+SAMPLE: Mapping[str, str] = {
+    "a": "A", "b": "B", "of": "A", "letter": "B", "arm": "B", "side": "postgres", "other": "sqlite",
+    "sides": "sqlite and postgres", "setting": "synchronous", "value": "normal", "base": "full",
+    "host": "build-2", "best": "build-7", "median": "build-3", "worst": "build-2", "usual": "ext4",
+    "where": "8 processes on 1 file", "elsewhere": "8 processes on 20 files", "layout": "20 files",
+    "name": "last writes", "problems": "2", "checked": "500", "example": "key 7 has no value",
+    "reason": "the disk is full", "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds",
+    "count": "12", "cases": "12", "passes": "5", "repeat": "5", "planned": "24", "rate": "2,000",
+    "unit": "transactions", "ratio": "2.9 to 3.4", "enough": "25",
+    "server": "db.example:5432", "timeout": "5s", "noise": "5 passes are too noisy",
+    "transaction": "transfer", "table": "account", "first_at": "bank.py:27", "then_at": "bank.py:28",
+    "first": "SELECT balance FROM account WHERE id = 5",
+    "then": "UPDATE account SET balance = 990 WHERE id = 5",
+}  # fmt: skip
+"""Facts with which a phrase is read, by name; of another one its name is read."""
+_RATIO = Ratio(3.1, 2.9, 3.4, 5)
+NUMBERS: Mapping[str, Any] = {
+    "percent": 0.1, "times": 2.1, "duration": 3.4e9, "size": 85_000_000, "rounded": 5960.0, "whole": 2000,
+    "plain": 5, "plural": 12, "processes": 8, "files": 20, "faster": -0.2, "compared": _RATIO,
+    "relative": _RATIO, "interval": _RATIO, "estimate": _RATIO, "fixed": 0.81, "seconds": 2.0, "ms": 3e5,
+    "two": 0.31,
+}  # fmt: skip
+"""The same of facts that are numbers, by format."""
+
+
 @cache
 def phrases() -> Mapping[str, Phrase]:
     """Return all phrases by code: the shared ones, and those of each experiment."""
@@ -211,4 +222,4 @@ def rank(finding: Finding) -> int:
 if __name__ == "__main__":
     with suppress(BrokenPipeError):  # the reader, such as head, has seen enough
         for code, template in phrases().items():
-            print(f"{code}\n    {template.filled(template.sample)}", flush=True)  # noqa: T201
+            print(f"{code}\n    {template.with_samples()}", flush=True)  # noqa: T201

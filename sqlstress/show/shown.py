@@ -77,6 +77,10 @@ class Shown:
             return LOCKED
         return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
 
+    def is_doubtful(self, run: Run) -> bool:
+        """Return whether something about a run is to be seen in the exit code, though nothing is wrong."""
+        return False
+
     def what(self, group: Group) -> str:
         """Return what the processes did, as the beginning of a sentence."""
         return group.case.workload
@@ -194,6 +198,10 @@ class ResultShown(Shown, Generic[R]):
     def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
         """Yield everything that it shows."""
         raise NotImplementedError
+
+    def result_plots(self, result: R) -> Iterator[Plot]:
+        """Yield the plots of it."""
+        return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
         """Yield the figures that are looked for first."""

@@ -10,7 +10,7 @@ from tabulate import DataRow, TableFormat, tabulate
 
 from sqlstress.analysis.wording import listing, plural
 from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Picture, Table, brief, clean, visible
-from sqlstress.show.views import Pages
+from sqlstress.show.sections import Pages
 
 WIDTH = 80
 MARK = "*"

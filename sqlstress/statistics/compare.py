@@ -97,18 +97,19 @@ K = TypeVar("K", bound=Hashable)
 class Passes(Generic[K]):
     """The figures of several cases by pass, and what they say of any two of the cases.
 
-    All of what is said holds together with a probability of 1 - `error` (Bonferroni over all pairs).
+    All ratios hold together with a probability of 1 - `error` (Bonferroni).
     The noise of a pair is taken from all cases, as what is left of their logarithms without the mean of each
     case and of each pass; two thirds of what counts are the pair's own.
     """
 
-    def __init__(self, figures: Mapping[K, Mapping[int, float]], error: float) -> None:
-        """`figures` are above 0, and finite."""
+    def __init__(
+        self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
+    ) -> None:
+        """`figures` are above 0, and finite; `comparisons`: how many ratios are asked for, if not all."""
         self._logs = {
             key: {number: math.log(value) for number, value in own.items()} for key, own in figures.items()
         }
-        pairs = max(1, math.comb(len(self._logs), 2))
-        self._alpha = error / pairs
+        self._alpha = error / (comparisons or max(1, math.comb(len(self._logs), 2)))
         self._pooled, self._degrees = _left_over([*self._logs.values()])
 
     @property
@@ -120,36 +121,60 @@ class Passes(Generic[K]):
         """Return the geometric mean of a case."""
         return math.exp(fmean(self._logs[case].values()))
 
-    def ratio(self, base: K, other: K) -> Ratio | None:
-        """Return `other` over `base`; None where fewer passes than FEWEST have both."""
-        logs = self._differences(base, other)
+    def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
+        """Return `other` over `base`; None where fewer passes than FEWEST have both.
+
+        `error`: with which probability it may lie outside, instead of its share of that of all pairs.
+        """
+        logs = self._differences(base, [other])
         if len(logs) < FEWEST:
             return None
-        noise, degrees = self._spoken(logs)
-        reach = quantile(1 - self._alpha / 2, degrees) * math.sqrt(noise / len(logs))
-        return ratio_of(fmean(logs), reach, len(logs))
+        return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
 
-    def needed(self, share: float) -> int:
+    def at_least(self, base: K, others: Sequence[K], error: float) -> float:
+        """Return what the geometric mean of others over `base` exceeds, with this probability of an error.
+
+        0 where fewer passes than FEWEST have them all.
+        """
+        logs = self._differences(base, others)
+        if len(logs) < FEWEST:
+            return 0.0
+        return _exp(fmean(logs) - self._reach(logs, error, 1 + 1 / len(others)))
+
+    def at_most(self, base: K, other: K, error: float) -> float:
+        """Return what `other` over `base` stays below, in the same way; infinite of too few passes."""
+        above = self.at_least(other, [base], error)
+        return 1 / above if above else math.inf
+
+    def needed(self, share: float, error: float | None = None) -> int:
         """Return about how many passes would tell a difference of a share from the first case."""
         first, *others = self._logs
-        spoken = (self._spoken(self._differences(first, other)) for other in others)
+        spoken = (self._spoken(self._differences(first, [other])) for other in others)
         noise, degrees = max(spoken, default=(0.0, 1))
-        error = quantile(1 - self._alpha / 2, max(degrees, 2)) * math.sqrt(noise)
-        return max(FEWEST, math.ceil((error / -math.log1p(-share)) ** 2))
+        reach = quantile(1 - (error or self._alpha) / 2, max(degrees, 2)) * math.sqrt(noise)
+        return max(FEWEST, math.ceil((reach / -math.log1p(-share)) ** 2))
 
-    def _differences(self, base: K, other: K) -> list[float]:
-        one, two = self._logs[base], self._logs[other]
-        return [two[number] - one[number] for number in sorted(one.keys() & two.keys())]
+    def _differences(self, base: K, others: Sequence[K]) -> list[float]:
+        one, rest = self._logs[base], [self._logs[other] for other in others]
+        return [fmean(own[number] for own in rest) - one[number] for number in _common([one, *rest])]
 
-    def _spoken(self, logs: Sequence[float]) -> tuple[float, int]:
-        """Return the variance of a difference in one pass, and its degrees of freedom."""
+    def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
+        """Return how far the mean of differences may be off on one side, with this chance of an error."""
+        noise, degrees = self._spoken(logs, share)
+        return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
+
+    def _spoken(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
+        """Return the variance of a difference in one pass, and its degrees of freedom.
+
+        `share`: how many times a case's variance it has, if all cases have the same.
+        """
         own = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return own, least
         # Cases are not equally noisy. With these weights, and a third of the degrees of freedom, 5 % of error
         # are kept where the noise is even, grows with the processes, has heavy tails, or is that of one case.
-        return (2 * self._pooled + 2 * own) / 3, max(least, self._degrees // 3)
+        return (share * self._pooled + 2 * own) / 3, max(least, self._degrees // 3)
 
 
 def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:

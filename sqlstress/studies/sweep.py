@@ -13,6 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from sqlstress.analysis.answers import leaders
+from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.wording import places
 from sqlstress.engine.failure import HUNG, kept_reason
 from sqlstress.engine.harness_cost import harness_ns
 from sqlstress.engine.pool import WorkerFailure
@@ -25,6 +28,7 @@ from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
 from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
+from sqlstress.statistics.compare import spread
 
 # In which order cases are measured: in passes over all of them, so that drift meets all alike.
 #
@@ -45,16 +49,17 @@ class Turn(NamedTuple):
 def turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in their order.
 
-    The first pass goes as the cases were asked for, the second one backwards; each further two go in an
-    order that is drawn from the seed, and in its reverse. The published script's files serve all of its
-    cases, one after the other: they are measured so.
+    The first pass goes as the cases were asked for, the second one backwards; each further one goes in an
+    order of its own that is drawn from the seed. The reverse of the order before would let what comes around
+    at regular times meet a case in the same way twice. The published script's files serve all of its cases,
+    one after the other: they are measured so.
     """
     if any(face_of(case).behaviour.whole_script for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
         return
     draw, order = Random(f"{cases[0].seed}:passes"), list(range(len(cases)))
     for number in range(max(case.repeat for case in cases)):
-        if number % 2:
+        if number == 1:
             order.reverse()
         elif number:
             draw.shuffle(order)
@@ -64,8 +69,8 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
 # How far a sweep has come: which case of which pass, the TPS of the moment, and the time that is left.
 
 
-TRIAL_S = 0.7
-WORKER_S = 0.05
+TRIAL_S = 0.1
+WORKER_S = 0.02
 """What a trial takes around its work, and more for each worker."""
 RECENT = 10
 """Ticks over which the TPS of the moment is taken: about a second."""
@@ -105,13 +110,17 @@ class Pace(Observer):
         ]
         self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
-        self._index, self._done, self._note = 0, 0.0, ""
+        self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
     def begin(self, index: int) -> None:
         """Go on to the trial of this number."""
         self._index, self._begun, self._note = index, self._clock(), ""
+
+    def best(self, text: str) -> None:
+        """From now on tell this answer, as far as it is known; "": there is none yet."""
+        self._best = text
 
     def phase(self, name: str) -> None:
         self._note = name
@@ -148,7 +157,28 @@ class Pace(Observer):
         # What has once been said to be done stays so when a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
         label = self._labels[self._index]
-        self.progress(Progress(label, self._done, 1.0, self._note, left, self._width, NOTE_WIDTH))
+        note = self._best or self._note
+        self.progress(Progress(label, self._done, 1.0, note, left, self._width, NOTE_WIDTH))
+
+
+def best_so_far(runs: Sequence[Run]) -> str:
+    """Return which of some runs may be the best by now, and what the first of them reaches.
+
+    "" of cases that are not set beside each other, and of too few passes.
+    """
+    groups = group_runs(runs)
+    if len(groups) != 1 or groups[0].case.rate or not face_of(groups[0].case).behaviour.windowed:
+        return ""
+    believed = [run for run in groups[0].runs if groups[0].is_believed(run)]
+    tested = groups[0].tested(believed) if len(believed) > 1 else None
+    if tested is None:
+        return ""
+    lead = leaders(tested, believed)
+    reach = spread([*lead.best.rates().values()])
+    about = "" if reach is None else f" ±{reach:.0%}" if reach < 1 else " ±>99%"
+    return (
+        f"best so far {lead.best.median_tps():,.0f} TPS{about} with {places(run.case for run in lead.runs)}"
+    )
 
 
 class Sweep:
@@ -161,6 +191,8 @@ class Sweep:
         self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
         """By the place of their cases."""
+        self._harness_ns: dict[Case, float | None] = {}
+        """By the case that one process alone would have."""
         self._sync_after: SyncCost | None = None
 
     def report(self, blank: Report) -> Report:
@@ -193,6 +225,8 @@ class Sweep:
             if is_last and before and bench.report.environment.builds:  # somebody syncs
                 with suppress(EnvironmentFailure):
                     self._sync_after = measure(runner.folder, (before.primitive,))
+            if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
+                pace.best(best_so_far([*self._runs.values()]))
             yield
             if is_last:
                 return
@@ -209,7 +243,10 @@ class Sweep:
             needless = face_of(case).is_needless(case, tuple(self._runs.values()))
             self._runs[turn.case] = run = Run(case, skipped=needless)
             if needless is None:
-                self._runs[turn.case] = run = Run(case, harness_ns=harness_ns(case, runner.signals.check))
+                alone = replace(case, concurrency=1)
+                if alone not in self._harness_ns:
+                    self._harness_ns[alone] = harness_ns(alone, runner.signals.check)
+                self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if run.error or run.skipped:
             return
         trial = runner.run(run.case, turn.number)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.target import NOTHING_STORED
-from sqlstress.targets.native import carry_out, extension, lacking, needed
+from sqlstress.targets.native import NativeStore, extension, lacking, needed
 from sqlstress.targets.place import Place, Target
 
 if TYPE_CHECKING:
@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case
     from sqlstress.targets.views import Operation
-
-
-class DryNativeStore:
-    """Has no connections, and no server: then the loop in C answers every get with a value of the preload."""
-
-    def __init__(self) -> None:
-        with needed("dry"):
-            self._native = extension()
-
-    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        return carry_out(self._native, {**plan, "stores": False}, lambda code, said: said)
-
-    def effective(self) -> dict[str, str]:
-        return {}
-
-    def close(self) -> None:
-        pass
 
 
 class DryStore:
@@ -82,8 +65,10 @@ class DryPlace(Place):
     def bare_call(self) -> Iterator[Callable[[], object]]:
         yield lambda: None
 
-    def native(self, worker: int, begin: str) -> DryNativeStore:
-        return DryNativeStore()
+    def native(self, worker: int, begin: str) -> NativeStore:
+        """Return one without connections: the loop in C answers every get with a value of the preload."""
+        with needed("dry"):
+            return NativeStore(DryStore(0, None), {"stores": False}, lambda code, said: said)
 
     def discard(self) -> None:
         pass

@@ -22,11 +22,11 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Invitation, Meeting
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.views import (
         Client,
         Directions,
         Maker,
-        NativeStore,
         Operation,
         Reader,
         Store,
@@ -40,6 +40,14 @@ TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
 """The same of those that programs of the user's may fill in a trial, and of what they note."""
 
 Definition = tuple[Any, ...]
+"""What a schema defines: which thing, and how; or whatever else a target tells definitions apart by."""
+
+
+def redefinitions(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
+    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
+    lacks = [f"lacks {what}: {how!r:.160}" for what, how in created if (what, how) not in present]
+    added = [(what, how) for what, how in present if (what, how) not in created]
+    return lacks + [f"holds {what}: {how!r:.160}, which nobody created" for what, how in added]
 
 
 class Disturbance(NamedTuple):
@@ -136,6 +144,8 @@ class Place(Protocol):
     case: Case
     where: Path
     """What `open_place` made it of: other processes make theirs of the same."""
+    copies: dict[Any, Any] | None = None
+    """What places before this one prepared, to be prepared so again; None: everything is made anew."""
 
     @property
     def stores(self) -> bool:
@@ -195,6 +205,12 @@ class Place(Protocol):
         """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
 
         In each bucket there are so many counters. None where nothing is stored.
+        """
+        return None
+
+    def proved(self, plan: dict[str, Any], pulse: Pulse) -> int | None:
+        """Return how many rows the key-value view has, if C finds all of them right; None where it does not,
+        or where there is no C: then each row has to be looked at.
         """
         return None
 

@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 Named = Mapping[str, Any]
 """Values by the names of the parameters, which are written :name; there may be more than those."""
 
-# Keys and values: a worker's half, in Python or in C, and the parent's.
+# Keys and values: a worker's half (in C: a `NativeStore`), and the parent's.
 
 
 class Connected(Protocol):
@@ -37,13 +37,6 @@ class Waits(Connected, Protocol):
 
     def busy_counts(self) -> tuple[int, int]:
         """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
-
-
-class NativeStore(Connected, Protocol):
-    """A worker's half whose operations are done in C, by a loop that runs there as a whole."""
-
-    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Carry out a plan of `kv.native`, and return what was done. Raises EnvironmentFailure."""
 
 
 class Store(Waits, Protocol):

@@ -13,5 +13,7 @@ An experiment of this kind (SQL scripts, an application's file, any command) is 
 
 UNDER, AFTER = "checks under load", "checks after the load"
 """What the verdict of a trial calls the user's checks, where there are any."""
+SUSPICION = "suspicion"
+"""The topic of what is suspicious in the statements of a transaction."""
 MOST_WEIGHT = 1_000_000
 """Of an operation, beside the others."""

@@ -12,7 +12,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
-from sqlstress.options.parsing import duration, either, shown
+from sqlstress.options.parsing import duration, either, shown, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.plan import AT_A_RATE, Request, check_locking, check_rate, is_exclusive
 from sqlstress.report.case import (
@@ -27,8 +27,7 @@ from sqlstress.report.case import (
 )
 from sqlstress.system.files import read_text
 from sqlstress.target import AS_SET, Known, for_programs, target_names
-from sqlstress.targets import options as target_options
-from sqlstress.targets import target_of
+from sqlstress.targets import target_of, target_options
 from sqlstress.user_work import MOST_WEIGHT
 from sqlstress.user_work.statements import split
 
@@ -150,6 +149,18 @@ class DataOptions:
 NO_DATA, NO_OPTIONS = Data(), DataOptions()
 DATA = chosen(options_of(DataOptions), "setup", "database")
 CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
+
+
+def strict_option() -> Any:
+    """Return the option of what can be rehearsed; only in its own command: studies have one of that name."""
+    return option(
+        switch,
+        False,
+        TRUST,
+        "Exit 3 if the statements of a transaction are suspicious.",
+        flag=True,
+        meaning="Whether a suspicion is to be seen in the exit code.",
+    )
 
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:

@@ -19,11 +19,13 @@ from sqlstress.targets import open_place, run_watched
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.loading import prepare_process
+from sqlstress.user_work.rehearsal import rehearsed
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report import Trial
     from sqlstress.report.case import Case
+    from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place, SqlPlace
     from sqlstress.targets.views import Reader
@@ -42,9 +44,12 @@ class UserWork(ProvenWork):
     """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
 
     place: SqlPlace
+    opening = ""
+    """The import string of a `rehearsal.Opening`; empty: its transactions can't be rehearsed."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
+        self._carry = carry
         self.data = case.spec.data
         self._is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
         is_watched = self._is_checked and not all(one.at_end for one in self.data.checks)
@@ -100,7 +105,22 @@ class UserWork(ProvenWork):
         status = "failed" if broken else "ok"
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
+    def as_rehearsed(self) -> Case:
+        """Return the case with what of it is rehearsed."""
+        return self.case
+
+    def _suspicions(self, pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return what is suspicious in the user's statements: rehearsed once, and told of each trial."""
+        if not self.opening or not self.place.stores:
+            return ()
+        key = "rehearsed", self.case.spec
+        if key not in self._carry:
+            self._carry[key] = rehearsed(self.as_rehearsed(), self.place.where, self.opening, pulse)
+        found: tuple[Sighting, ...] = self._carry[key]
+        return found
+
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(pulse)))
         # At a rate what was not done stands in the table as queued.
         if trial.error or trial.transactions or trial.failed or trial.arrived:
             return trial

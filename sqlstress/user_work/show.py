@@ -38,7 +38,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import product
-from sqlstress.user_work import AFTER
+from sqlstress.user_work import AFTER, SUSPICION
 from sqlstress.user_work.options import Data
 
 K = TypeVar("K")
@@ -310,6 +310,10 @@ class UserShown(LoadShown):
     proves = HELD
     together = 3
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
+
+    def is_doubtful(self, run: Run) -> bool:
+        suspicious = (one.topic == SUSPICION for trial in run.trials for one in trial.sightings)
+        return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
         """Return what the processes of a case do, as the beginning of a sentence."""

@@ -14,7 +14,7 @@ from sqlstress.show.blocks import NOT_ALL, verified_cell
 from sqlstress.show.endings import endings
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.phrases import phrase
 from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, trial
 

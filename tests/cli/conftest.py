@@ -15,7 +15,7 @@ from sqlstress.cli.run_command import run
 from sqlstress.engine.study import Observer
 from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.studies.sweep import Save, Sweep, carry_out
 from tests.example_report import example_report
 

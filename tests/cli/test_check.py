@@ -94,15 +94,6 @@ def test_in_github_actions_wrong_data_and_what_was_left_out_are_annotated(
     assert said.code == 0
 
 
-def test_outside_of_github_actions_its_option_is_refused_before_a_file_is_read(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    said = cli("check", "nowhere.json", "nowhere.json", "--github")
-    assert (said.code, said.out) == (2, "")
-    assert "GITHUB_STEP_SUMMARY is not set" in said.err
-
-
 EVEN = around(1.0, 8)
 CONCLUDED: dict[str, tuple[list[list[float]], list[list[float]]]] = {
     "a drop that may be chance does not fail": ([around(1.0, 6, 0.5)], [around(0.8, 6, 0.5)]),

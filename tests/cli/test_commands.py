@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from sqlstress import __version__
+from sqlstress.cli.commands import main_options, summaries
 from sqlstress.cli.common_options import MOST_USED
-from sqlstress.cli.group import main_options, summaries
 from sqlstress.cli.outputs import say
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, face

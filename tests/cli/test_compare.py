@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.differences import LETTERS
-from sqlstress.cli.group import short_names
+from sqlstress.cli.commands import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli
 from tests.engine.processes import environment
@@ -56,10 +56,6 @@ def test_the_published_figures_stand_beside_a_real_run(cli: Cli) -> None:
     assert max(map(len, said.out.splitlines())) <= 80
 
 
-def test_ratios_that_mean_nothing_are_shown_when_asked_for(cli: Cli) -> None:
-    assert "0.16" in cli("compare", str(MACOS), str(WINDOWS), "--anyway").out
-
-
 def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
     said = saved("compare", "a.json", "b.json", "-o", "out.md", "-o", "out.txt", "-o", "md:page", "--details")
     assert (said.code, said.err) == (0, "")
@@ -96,11 +92,9 @@ def test_every_format_keeps_the_whole_names_of_the_files(saved: Cli, form: str) 
     ("words", "named", "remedy"),
     [
         ("", "compare takes 2 to 26 reports, not 0", "Give JSON files"),
-        ("a.json", "compare takes 2 to 26 reports, not 1", "Give JSON files"),
         (f"{'a.json ' * 27}", "compare takes 2 to 26 reports, not 27", "Give JSON files"),
         ("a.json a.json", "'a.json' is given twice", "Give each report once"),
         ("a.json ./a.json", "'a.json' is given twice", "Give each report once"),
-        ("a.json none.json", "cannot read 'none.json'", "No such file"),
         ("a.json folder.json", "cannot read 'folder.json'", ""),
         ("a.json notes.json", "'notes.json': not a sqlstress report", ""),
         ("list.json a.json", "'list.json': not a sqlstress report", "format_version is missing"),
@@ -108,7 +102,6 @@ def test_every_format_keeps_the_whole_names_of_the_files(saved: Cli, form: str) 
         ("a.json later.json", "'later.json': the report has format 2.0", "Use the version that wrote it"),
         ("a.json elsewhere.json", "no case in common", "Measure with the same --concurrency"),
         ("a.json b.json -o out.csv", "-o 'out.csv'", "txt, md, html"),
-        ("a.json b.json -o none/out.md", "-o 'none/out.md'", "no such folder"),
         ("a.json b.json --anyhow", "--anyhow", "sqlstress compare --help"),
     ],
     ids=str,
@@ -133,14 +126,12 @@ def test_reports_are_called_by_what_tells_their_files_apart() -> None:
     assert len({*short_names([Path(f"{letter}.json") for letter in LETTERS])}) == len(LETTERS)
 
 
-def test_it_needs_no_database_driver() -> None:
+def test_saved_reports_are_shown_and_compared_without_a_database_driver(saved: Cli) -> None:
     blocked = "import sys; sys.modules.update(dict.fromkeys(('sqlite3', '_sqlite3', 'apsw')))"
+    commands = (["compare", str(MACOS), str(WINDOWS)], ["report", "a.json", *["-oout.xml", "-oout.md"]])
+    code = f"{blocked}; from sqlstress.cli.run_command import run; sys.exit(any(map(run, {commands})))"
     done = subprocess.run(
-        [
-            *(sys.executable, "-c", f"{blocked}; from sqlstress.__main__ import main; sys.exit(main())"),
-            *("compare", str(MACOS), str(WINDOWS)),
-        ],
-        env=environment(), capture_output=True, encoding="utf-8",
-    )  # fmt: skip
+        [sys.executable, "-c", code], env=environment(), capture_output=True, encoding="utf-8"
+    )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "NOT COMPARABLE" in done.stdout
+    assert "NOT COMPARABLE" in done.stdout and Path("out.xml").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from sqlstress.cli.group import cli, summaries
+from sqlstress.cli.commands import cli, summaries
 
 SCRIPT = Path(sys.executable).parent / "sqlstress"
 installed = pytest.mark.skipif(not SCRIPT.is_file(), reason="the command is not installed here")

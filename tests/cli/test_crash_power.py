@@ -11,7 +11,7 @@ import pytest
 
 from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.report import Report, from_json
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.show.json_file import report_json
 from sqlstress.targets.sqlite.disk_model import Disk, Operation, WriteBack
 from tests.cli.conftest import Cli

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -81,16 +80,3 @@ def test_the_proof_is_as_deep_as_asked(cli: Cli, level: str) -> None:
     assert cli(*SMALL, "--settings", "wal", "--verify", level).code == 0
     names = [check.name for check in saved().runs[0].verdict.checks]
     assert names == {"none": ["verification"], "full": ["integrity_check", "schema", "last commit"]}[level]
-
-
-@pytest.mark.thorough
-def test_kept_databases_lie_in_a_folder_for_each_setting(cli: Cli) -> None:
-    assert cli(*SMALL, "--keep").code == 0
-    folders = sorted(path.parent.name for path in Path().glob("sqlstress-*/*/kv.db"))
-    assert folders == [
-        "case-1-delete-1-process",
-        "case-2-delete-tx-1-process",
-        "case-3-wal-1-process",
-        "case-4-wal-tx-1-process",
-        "case-5-wal-tx-off-1-process",
-    ]

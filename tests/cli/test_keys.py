@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS
+from sqlstress.experiments.keys.experiment import SCHEMAS
 from sqlstress.targets.sqlite import space as spaces
 from tests.cli.conftest import Cli, saved
 from tests.rows import thorough
@@ -95,24 +95,3 @@ def test_the_space_of_every_schema_is_what_sqlite3_analyzer_says_to_the_last_dig
         assert count == run.trials[0].rows
     for folder in tmp_path.glob("sqlstress-*"):
         shutil.rmtree(folder)
-
-
-@pytest.mark.thorough
-def test_all_types_are_measured_by_default(cli: Cli, tmp_path: Path) -> None:
-    said = cli(*SMALL, "--schema", "no-key", "-o", "report.json", "--quiet")
-    assert said == (0, "", "")
-    assert tuple(run.case.spec.id_type for run in saved().runs if run.case.spec) == ID_TYPES
-
-
-@pytest.mark.thorough
-def test_several_passes_go_in_turns_and_are_told_with_their_spread(cli: Cli, tmp_path: Path) -> None:
-    options = ("--schema", "no-key", "--id-type", "uuid4,uuid7", "--repeat", "3", "--details")
-    said = cli(*SMALL, *options, "-o", "report.json")
-    text = " ".join(said.out.split())
-    assert "median of 3 passes" in text
-    assert "±: 95% interval of the typical time" in text
-    assert "- no-key: use uuid" in text
-    assert [[trial.index for trial in run.trials] for run in saved().runs] == [
-        [0, 1, 2],
-        [0, 1, 2],
-    ]

@@ -138,12 +138,6 @@ def test_too_few_keys_for_a_batch_in_every_file_are_refused(cli: Cli, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_told(cli: Cli) -> None:
-    said = cli("--dir", "missing", *SHORT)
-    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-    assert "Choose another --dir" in said.err
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",

@@ -80,14 +80,3 @@ def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
     assert told["query 2,000 by BLK, sqlite3, 1 process"] == "limit"
     assert told["query 2,200 by BLK, sqlite3, 1 process"] == "BLK met a limit at 2,000 already"
     assert told["query 2,200 by VALUES, sqlite3, 1 process"] == "done"
-
-
-@pytest.mark.thorough
-def test_kept_databases_hold_what_the_cells_left(cli: Cli, tmp_path: Path) -> None:
-    said = cli(
-        *("methods", "--phase", "query", "--scale", "6", "--method", "json,spc", "--driver", "sqlite3"),
-        *("--samples", "20", "--keep"),
-    )
-    assert said.code == 0
-    (folder,) = tmp_path.iterdir()
-    assert len(list(folder.rglob("kv.db"))) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sqlstress.cli.group import named_experiment
+from sqlstress.cli.commands import named_experiment
 from sqlstress.cli.studies import ab_command as ab
 from sqlstress.cli.studies import limit_command as limit
 from tests.cli.conftest import Cli

@@ -110,48 +110,6 @@ def test_operations_at_a_rate_are_done_there_too(cli: Cli, url: str) -> None:
     assert report.runs[0].verdict.status == "ok"
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--journal-mode", "delete"), "--journal-mode is not supported by postgres"),
-        (("--page-size", "4096"), "--page-size is not supported by postgres"),
-        (("--pragma", "temp_store=memory"), "--pragma is not supported by postgres"),
-        (("--busy", "fair"), "--busy is not supported by postgres"),
-        (("--checkpointer", "passive"), "--checkpointer is not supported by postgres"),
-        (("--synchronous", "extra"), "--synchronous extra needs SQLite"),
-        (("--buckets", "1001"), "at most 1,000"),
-        (("--where",), "--where is not available"),
-        (("--keep",), "--keep keeps files"),
-        (("--anyway",), "Add --dsn"),
-        (("--isolation", "chaos"), "'chaos' is not one of read-committed, repeatable-read, serializable"),
-        (
-            ("--dsn", "postgresql://me:s3cr3t@db.example.org/db"),
-            "me@db.example.org:5432/db may be another machine",
-        ),
-        (("--dsn", "postgresql://me:s3cr3t@x@localhost/db"), "this is not a connection string"),
-    ],
-)
-def test_what_means_nothing_there_is_refused(cli: Cli, options: tuple[str, ...], told: str) -> None:
-    said = cli(*SHORT, *options)
-    assert (said.code, len(said.lines)) == (2, 1)
-    assert told in said.err
-    assert "s3cr3t" not in said.err
-
-
-def test_the_published_script_is_sqlites(cli: Cli) -> None:
-    said = cli("--driver", "psycopg", "--preset", "classic")
-    assert (said.code, "--preset is not supported by postgres" in said.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    "option", [("--dsn", "postgresql:///x"), ("--isolation", "serializable"), ("--anyway",)]
-)
-def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: tuple[str, ...]) -> None:
-    said = cli(*option)
-    assert said.code == 2
-    assert f"{option[0]} needs a server. Add --target postgres" in said.err
-
-
 def refused(cli: Cli, dsn: str, *options: str) -> str:
     """Return why nothing was measured."""
     said = cli(*SHORT, "--dsn", dsn, *options)
@@ -211,7 +169,7 @@ def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
 def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlstress.targets.postgres import schema as sessions
+    from sqlstress.targets.postgres import own_schema as sessions
     from sqlstress.targets.postgres.server import ask_to_end
 
     monkeypatch.setattr(sessions, "RECOVERY_S", 1.0)

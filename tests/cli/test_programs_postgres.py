@@ -200,19 +200,6 @@ def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: st
     assert left(server) == (0, 0)
 
 
-@pytest.mark.thorough
-def test_a_check_of_commands_fails_there_too(cli: Cli, server: str, url: str) -> None:
-    Path("s.sql").write_text("CREATE TABLE t (x int)")
-    Path("c.sql").write_text("-- it stays empty\nSELECT x FROM t;")
-    Path("own.py").write_text(
-        "import psycopg\nwith psycopg.connect('') as c: c.execute('INSERT INTO t VALUES (1)')\n"
-    )
-    options = ("--target=postgres", f"--dsn={url}", "--setup=s.sql", "--check=c.sql", "-c1", "--ops=2")
-    said, _ = measured(cli, "exec", "--alone", *options, "--", sys.executable, "own.py", code=1)
-    assert "it stays empty: (1)" in " ".join(said.out.split())
-    assert left(server) == (0, 0)
-
-
 TAKES = """
 import sys, time
 from pathlib import Path
@@ -249,7 +236,7 @@ def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
 def test_what_a_command_left_running_on_the_server_is_ended_there(
     cli: Cli, server: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.postgres.schema.GRACE_S", 0.2)
+    monkeypatch.setattr("sqlstress.targets.postgres.own_schema.GRACE_S", 0.2)
     Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
     options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
     said, report = measured(cli, "exec", *options, "--", sys.executable, "own.py", code=1)
@@ -279,27 +266,6 @@ def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
     _, report = measured(cli, "app", str(APPS / "bank_psycopg.py"), "--target=postgres", "-c2")
     assert report.runs[0].verdict.status == "ok"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(OUTPUTS)
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--target=dry",), "dry"),
-        (("--target=postgres", "--database=app.db"), "--database is not supported by postgres"),
-        (("--target=sqlite,postgres", "--database=app.db"), "--database is not supported by postgres"),
-        (("--dsn=postgresql:///x",), "--dsn needs a server. Add --target postgres"),
-        (("--isolation=serializable",), "--isolation needs a server. Add --target postgres"),
-        (("--target=postgres", "--dsn=postgresql://me:s3cr3t@db.example.org/x"), "may be another machine"),
-    ],
-)
-@pytest.mark.parametrize("words", [("app",), ("exec", "--")], ids=["app", "exec"])
-def test_what_can_not_be_is_refused_in_a_line(
-    cli: Cli, words: tuple[str, ...], options: tuple[str, ...], told: str
-) -> None:
-    Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
-    what = ("own.py",) if words == ("app",) else (*words[1:], sys.executable)
-    said = cli(words[0], *options, *what)
-    assert said.code == 2 and told in said.err and "s3cr3t" not in said.err
 
 
 WITHOUT = (

@@ -48,13 +48,6 @@ def test_a_saved_report_is_written_in_every_format(cli: Cli, saved: Path, form: 
     assert (saved / "out").read_bytes().decode() == FORMATS[form](EXAMPLE)
 
 
-@pytest.mark.usefixtures("saved")
-@pytest.mark.parametrize("form", ["json", "csv", "txt"])
-def test_a_saved_report_is_written_on_standard_output(cli: Cli, form: str) -> None:
-    said = cli("report", "good.json", "-o", f"{form}:-")
-    assert (said.code, said.out.splitlines(), said.err) == (0, FORMATS[form](EXAMPLE).splitlines(), "")
-
-
 @posix
 def test_a_reader_of_standard_output_that_has_had_enough_is_no_error(saved: Path) -> None:
     theirs, ours = os.pipe()
@@ -116,18 +109,6 @@ def test_what_cannot_be_shown_is_told_in_a_line_and_nothing_is_written(
     assert not list(saved.glob("x.*"))
 
 
-def test_showing_a_report_needs_no_sqlite(saved: Path) -> None:
-    code = (
-        "import sys; sys.modules['sqlite3'] = sys.modules['apsw'] = None\n"
-        "from sqlstress.cli.run_command import run\n"
-        "assert run(['report', 'good.json', '-o', 'out.xml', '-o', 'out.md', '-o', 'bmf:out']) == 0"
-    )
-    root = str(Path(__file__).parents[2])
-    subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r})\n{code}"], cwd=saved, check=True
-    )
-
-
 def test_github_gets_the_summary_and_the_annotations(
     cli: Cli, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +121,12 @@ def test_github_gets_the_summary_and_the_annotations(
 
 @pytest.mark.usefixtures("saved")
 @pytest.mark.parametrize(
-    "arguments", [["report", "good.json", "--github"], ["--concurrency", "1", "--github"]]
+    "arguments",
+    [
+        ["report", "good.json", "--github"],
+        ["--concurrency", "1", "--github"],
+        ["check", "gone.json", "gone.json", "--github"],
+    ],
 )
 def test_outside_of_github_it_is_told_before_anything_is_done(
     cli: Cli, session: type[FakeSession], monkeypatch: pytest.MonkeyPatch, arguments: list[str]

@@ -147,42 +147,6 @@ def test_a_table_that_somebody_adds_is_told(cli: Cli, server: str, url: str) -> 
     assert "the schema holds the column of theirs" in " ".join((said.out + said.err).split())
 
 
-@pytest.mark.thorough
-def test_the_highest_rate_that_holds_is_searched_for_there_too(cli: Cli, server: str, url: str) -> None:
-    options = ("-bselect-only", f"--dsn={url}", "--driver=psycopg", "-c2", "--p99=1s", "--max-time=4s")
-    said = cli("limit", "sql", *options, "--no-progress", "--dir=.")
-    assert said.code in (0, 3), said.err
-    assert "/s" in said.out and left(server) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--database=app.db",), "--database is not supported by postgres"),
-        (("--journal-mode=wal",), "--journal-mode is not supported by postgres"),
-        (("--keep",), "--keep keeps files"),
-        (("--anyway",), "Add --dsn"),
-        (("--dsn=postgresql://me:s3cr3t@db.example.org/db",), "may be another machine"),
-        (("--target=sqlite,postgres", "--database=app.db"), "--database is not supported by postgres"),
-        (("--target=sqlite",), "needs --target"),
-        ((str(TRANSFER / "right.sql"), DATA[0]), "right.sql:5:1: BEGIN IMMEDIATE is SQLite's: write BEGIN"),
-        (("--setup=theirs.sql",), "theirs.sql:1:1: what another schema holds is not changed"),
-    ],
-)
-def test_what_means_nothing_there_is_refused_in_a_line(cli: Cli, options: tuple[str, ...], told: str) -> None:
-    Path("theirs.sql").write_text("CREATE TABLE public.theirs (x int);")
-    said = cli("sql", "-bbank", "--driver=psycopg", *ONCE, *options)
-    assert (said.code, len(said.lines)) == (2, 1), said.err
-    assert told in said.err and "s3cr3t" not in said.err
-
-
-@pytest.mark.parametrize("option", ["--dsn=postgresql:///x", "--isolation=serializable", "--anyway"])
-def test_what_is_said_of_a_server_means_nothing_without_one(cli: Cli, option: str) -> None:
-    said = cli("sql", "-bbank", option)
-    assert said.code == 2
-    assert f"{option.partition('=')[0]} needs a server. Add --target postgres" in said.err
-
-
 @pytest.mark.parametrize(
     ("script", "code", "told"),
     [
@@ -197,18 +161,3 @@ def test_an_error_in_a_script_is_told_with_its_place(
     said = cli("sql", "a.sql", *DATA, f"--dsn={url}", "--driver=psycopg", "-c2", *ONCE)
     assert (said.code, len(said.lines)) == (code, 1) and told in said.err
     assert left(server) == (0, 0)
-
-
-@pytest.mark.thorough
-def test_a_check_that_fails_before_the_load_is_told(cli: Cli, url: str) -> None:
-    Path("c.sql").write_text("-- few\nSELECT count(*) FROM account;")
-    words = ("-bbank", DATA[0], "--check=c.sql", f"--dsn={url}", "--driver=psycopg")
-    said = cli("sql", *words, "-c1", *ONCE)
-    assert said.code == 1 and "before any load, few: (100)" in said.err
-
-
-@pytest.mark.parametrize("words", [("app", "a.py"), ("exec",), ("limit", "exec")], ids=" ".join)
-def test_what_opens_the_database_itself_says_why_it_has_no_driver(cli: Cli, words: tuple[str, ...]) -> None:
-    said = cli(*words, "--driver=psycopg", "--", "true")
-    assert said.code == 2
-    assert said.lines[0].startswith("Error: --driver: your code opens the database itself")

@@ -109,11 +109,13 @@ def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str
 
 
 def test_one_turn_at_a_time_and_no_file_stays(tmp_path: Path) -> None:
-    with Turn("a", tmp_path) as first, Turn("a", tmp_path) as second, Turn("b", tmp_path) as elsewhere:
-        assert first.is_ours() and first.is_ours() and elsewhere.is_ours()
-        assert not second.is_ours()
-        first.__exit__(None, None, None)
-        assert second.is_ours()
+    first, second, elsewhere = (Turn(name, tmp_path) for name in "aab")
+    assert first.is_ours() and first.is_ours() and elsewhere.is_ours()
+    assert not second.is_ours()
+    first.close()
+    assert second.is_ours()
+    for turn in (first, second, elsewhere):
+        turn.close()
     assert not list(tmp_path.iterdir())
 
 
@@ -124,7 +126,7 @@ def test_a_turn_writes_nothing_into_what_lies_under_its_name(tmp_path: Path) -> 
     mine.write_text("mine", encoding="utf-8")
     turn.path.symlink_to(mine)
     assert not turn.is_ours()
-    turn.__exit__(None, None, None)
+    turn.close()
     assert mine.read_text(encoding="utf-8") == "mine" and turn.path.is_symlink()
 
 

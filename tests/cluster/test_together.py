@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ import pytest
 
 from benchmarks.fleet.cluster import PATIENCE_S, LocalCluster
 from sqlstress.report import read
+from tests.cli.on_postgres import password, schemas
 from tests.cluster.preload_skewed import SKEW_NS
 from tests.servers import running_server
 
@@ -58,15 +57,6 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
     monkeypatch.setenv("TMPDIR", str(turns))
     with LocalCluster(tmp_path.resolve()) as found:
         yield found
-
-
-def password(dsn: str) -> str:
-    return str(psycopg.conninfo.conninfo_to_dict(dsn)["password"])
-
-
-def schemas(dsn: str) -> list[Any]:
-    with psycopg.connect(dsn) as connection:
-        return connection.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'sqlstress%'").fetchall()
 
 
 @contextmanager
@@ -203,20 +193,3 @@ def one_that_is_lost_in_the_middle_is_named_and_left_out(
     assert last and last.began == left and sorted(last.asked) == sorted((*ABC, "late"))
     cluster.wait_for(lambda: not cluster.measuring())
     assert schemas(dsn) == []
-
-
-def test_a_plan_without_a_server_is_refused_in_a_line(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text('[[case]]\nworkload = "kv"\n', encoding="utf-8")
-    command = [sys.executable, "-m", "sqlstress", "fleet", str(plan), "--scheduler", "tcp://127.0.0.1:1"]
-    done = subprocess.run(
-        [*command, "--together"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-        env={**os.environ},
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Error: --together loads one server") and len(done.stderr.splitlines()) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.toml"]

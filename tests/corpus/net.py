@@ -33,7 +33,7 @@ def formats() -> dict[str, Callable[..., str]]:
     from sqlstress.analysis.comparison import compare
     from sqlstress.show.formats import BESIDE, FORMATS
     from sqlstress.show.github import summary, workflow_commands
-    from sqlstress.show.page.document import script
+    from sqlstress.show.page.html_file import script
     from sqlstress.show.text import comparison_text, report_text
 
     known: dict[str, Callable[..., str]] = {

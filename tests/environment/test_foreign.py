@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from sqlstress.machine.foreign_load import Family, Look, Shares, Watch, look, shares, throttled
+from tests.environment.test_family import running
 
 S = 10**9
 PATIENCE_S = 30.0
@@ -41,18 +38,6 @@ def test_where_nobody_can_tell_what_is_ours_only_a_hypervisor_is_told_of() -> No
 
 
 BUSY = "while True: pass"
-
-
-@contextmanager
-def running(code: str) -> Iterator[psutil.Process]:
-    """Run a program; it, and all that it has started, has ended when the block does."""
-    with subprocess.Popen([sys.executable, "-c", code]) as process:
-        own = psutil.Process(process.pid)
-        try:
-            yield own
-        finally:
-            for one in (*own.children(recursive=True), own):
-                one.kill()
 
 
 def seen_at_last(own: Family | None) -> Shares | None:

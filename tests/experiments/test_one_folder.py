@@ -14,7 +14,7 @@ from sqlstress.experiment import EXPERIMENTS
 from sqlstress.plan import from_toml
 from sqlstress.report import from_json
 from sqlstress.report.case import Case
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.show.json_file import report_json
 from sqlstress.show.text import report_text
 from tests.experiments.appends.experiment import Appending

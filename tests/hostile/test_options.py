@@ -10,7 +10,7 @@ import click
 import pytest
 from hypothesis import strategies as st
 
-from sqlstress.cli.group import cli
+from sqlstress.cli.commands import cli
 from sqlstress.options.option import Option
 from tests.commands import MEASURING, by_name
 from tests.hostile.conftest import Judge, amounts

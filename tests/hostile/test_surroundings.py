@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.cli.group import summaries
+from sqlstress.cli.commands import summaries
 from tests.hostile.conftest import Judge
 
 ROOT = Path(__file__).parents[2]

@@ -88,6 +88,9 @@ anything: st.SearchStrategy[Any] = st.recursive(
         (ranges(8), "2,1-3,2", (2, 1, 3)),
         (ranges(8), 3, (3,)),
         (ranges(8), [1, "3-4"], (1, 3, 4)),
+        (rates, "500, 1000,500", (500, 1000)),
+        (rates, "500-1900/500,7", (500, 1000, 1500, 7)),
+        (rates, [500, "600-700/100"], (500, 600, 700)),
         (power_of_two(512, 65536), "4096", 4096),
         (pragmas, "Temp_Store=MEMORY", (("temp_store", "MEMORY"),)),
         (pragmas, ("a=1", " b=-2 "), (("a", "1"), ("b", "-2"))),
@@ -148,6 +151,13 @@ def test_values_are_read_as_they_are_written(parse: Parse, value: Any, expected:
         (ranges(8), True, "True is not a number or a range"),
         (ranges(8), HUGE, "what was given is not within 1-8"),
         (ranges(8), DEEP, "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[... is not a number or a range"),
+        (rates, "fast", "'fast' is not a rate: write 2000, 500,1000 or 500-2000/500"),
+        (rates, "0", "'0' is not within 1-1,000,000"),
+        (rates, "1-9/0", "'1-9/0' is not within"),
+        (rates, "2000-500/100", "'2000-500/100' is reversed: write 500-2000/100"),
+        (rates, True, "True is not a rate"),
+        (rates, [], "the list is empty: write 2000"),
+        (rates, f"1-{MOST_RATE}/1", "more than 10,000 rates"),
         (power_of_two(512, 65536), "4000", "'4000' is not a power of two from 512 to 65536"),
         (power_of_two(512, 65536), "131072", "'131072' is not a whole number from 1 to 65,536"),
         (pragmas, "cache_spill", "'cache_spill' is not NAME=VALUE"),
@@ -221,43 +231,3 @@ def test_no_two_options_of_an_experiment_share_a_name_or_a_letter(experiment: Ex
     letters = [option.short for option in experiment.options if option.short]
     assert len(names) == len(set(names))
     assert len(letters) == len(set(letters))
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("2000", (2000,)),
-        ("500, 1000,500", (500, 1000)),
-        ("500-2000/500", (500, 1000, 1500, 2000)),
-        ("500-1900/500,7", (500, 1000, 1500, 7)),
-        ([500, "600-700/100"], (500, 600, 700)),
-    ],
-)
-def test_a_rate_is_a_number_a_list_or_a_range_with_its_step(value: object, expected: tuple[int, ...]) -> None:
-    assert rates(value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("fast", "is not a rate: write 2000, 500,1000 or 500-2000/500"),
-        ("0", "is not within 1-1,000,000"),
-        ("1-9/0", "is not within"),
-        ("2000-500/100", "is reversed: write 500-2000/100"),
-        (True, "is not a rate"),
-        ([], "the list is empty"),
-        (f"1-{MOST_RATE}/1", "more than 10,000 rates"),
-    ],
-)
-def test_anything_else_is_refused_with_what_would_be_right(value: object, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        rates(value)
-
-
-@given(anything)
-def test_whatever_is_given_is_read_as_rates_or_refused(value: object) -> None:
-    try:
-        found = rates(value)
-    except ValueError:
-        return
-    assert found and all(1 <= rate <= MOST_RATE for rate in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from typing import Any
 
@@ -168,23 +167,6 @@ def read_or_refuse(text: str) -> None:
         assert len(str(error)) < 260
     else:
         assert from_json(to_json(report)) == report
-
-
-def test_a_truncated_report_is_a_usage_error_wherever_it_ends() -> None:
-    for end in range(0, len(TEXT) - 2, 997):
-        refusal(TEXT[:end])
-
-
-@many_fields
-@given(st.integers(0, 2**32), st.integers(1, 20))
-def test_a_report_with_damaged_letters_is_read_or_a_usage_error(seed: int, damages: int) -> None:
-    source = random.Random(seed)
-    letters = list(TEXT)
-    for _ in range(damages):
-        letters[source.randrange(len(letters))] = chr(
-            source.choice((0, 34, 44, 45, 48, 58, 91, 93, 101, 123, 125, 0xD800))
-        )
-    read_or_refuse("".join(letters))
 
 
 @given(st.text(max_size=200))

@@ -14,14 +14,14 @@ from jsonschema import Draft202012Validator
 from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report import Report, from_json, schema, to_json
+from sqlstress.report import Report, from_json, json_schema, to_json
 from tests.drawing import examples
 from tests.example_report import example_report, failed_report
 from tests.strategies import reports
 
-SCHEMA = schema.report_schema()
+SCHEMA = json_schema.report_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
-COMMAND = "python -m sqlstress.report.schema"
+COMMAND = "python -m sqlstress.report.json_schema"
 
 
 def plain_example() -> Any:
@@ -37,17 +37,17 @@ def described(node: Any) -> list[dict[str, Any]]:
 
 
 def test_the_shipped_schema_is_the_one_that_the_types_say() -> None:
-    assert schema.schema_text() == schema.generated_text(), f"stale: {COMMAND} rewrites it"
+    assert json_schema.schema_text() == json_schema.generated_text(), f"stale: {COMMAND} rewrites it"
 
 
 def test_the_module_run_as_a_command_rewrites_the_shipped_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    copy = tmp_path / "schema.py"
-    code = Path(schema.__file__).read_text(encoding="utf-8")
+    copy = tmp_path / "json_schema.py"
+    code = Path(json_schema.__file__).read_text(encoding="utf-8")
     copy.write_text(code, encoding="utf-8")
     exec(compile(code, str(copy), "exec"), {"__name__": "__main__", "__file__": str(copy)})
-    assert (tmp_path / schema.FILE_NAME).read_text(encoding="utf-8") == schema.schema_text()
+    assert (tmp_path / json_schema.FILE_NAME).read_text(encoding="utf-8") == json_schema.schema_text()
 
 
 def test_the_schema_is_valid_describes_every_field_and_constrains_none_that_is_not_there() -> None:
@@ -59,7 +59,7 @@ def test_the_schema_is_valid_describes_every_field_and_constrains_none_that_is_n
     assert all(field["description"].strip().endswith((".", "?")) for field in fields)
     known = {f"{name}.{field}" for name, node in SCHEMA["$defs"].items() for field in node["properties"]}
     known |= {f"Report.{field}" for field in SCHEMA["properties"]}
-    assert schema._CONSTRAINTS.keys() <= known
+    assert json_schema._CONSTRAINTS.keys() <= known
 
 
 def test_the_example_reports_are_valid() -> None:
@@ -152,9 +152,9 @@ def test_what_a_case_has_is_that_of_its_experiment_for_schema_and_reader_alike(
 
 def test_what_cannot_be_described_is_the_programmers_error() -> None:
     with pytest.raises(TypeError, match=r"Undocumented\.bare has no docstring"):
-        schema._object(Undocumented, {})
+        json_schema._object(Undocumented, {})
     with pytest.raises(TypeError, match="two types of a report are called Cycling"):
-        schema._reference(Cycling, {"Cycling": schema._object(Load, {})})
+        json_schema._reference(Cycling, {"Cycling": json_schema._object(Load, {})})
 
 
 @dataclass

@@ -10,8 +10,10 @@ import pytest
 from sqlstress.engine.study import Progress
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.plan import cases_of
+from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.studies.sweep import Pace, expected_s, turns
+from sqlstress.studies.sweep import Pace, best_so_far, expected_s, turns
+from tests.analysis.hand_made import run, trial
 from tests.studies.made_up import Watching
 
 CASES = (Case(concurrency=1), Case(concurrency=16, buckets=20))
@@ -115,6 +117,25 @@ def test_while_something_is_waited_for_the_time_runs_on(going: Going) -> None:
     assert going.last.left_s == pytest.approx(left - 0.5)
     going.pace.tick(7)
     assert going.heard == ["verifying", "waiting", "7 done"]
+
+
+def test_the_answer_that_forms_is_told_instead_of_the_moment(going: Going) -> None:
+    going.pace.best("best so far 5 TPS")
+    going.pace.begin(1)
+    going.pace.phase("preparing")
+    going.pace.tick(7)
+    assert going.last.note == "best so far 5 TPS"
+
+
+def test_the_best_so_far_is_what_the_passes_tell_by_now() -> None:
+    def measured(processes: int, *rates: float) -> Run:
+        return run(1, processes, *(trial(tps=rate) for rate in rates))
+
+    runs = measured(1, 10, 11, 10), measured(2, 200, 210, 205), measured(4, 202, 208, 204)
+    assert best_so_far(runs) == "best so far 205 TPS ±6% with 2 and 4 processes on 1 file"
+    assert best_so_far([measured(1, 10, 11, 10), measured(2, 200, 210)]) == ""  # too few passes
+    assert best_so_far(runs[:1]) == ""
+    assert best_so_far([]) == ""
 
 
 # The guess of how long a case takes.

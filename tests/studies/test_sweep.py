@@ -84,7 +84,7 @@ def test_the_passes_go_over_all_cases_there_and_back(scripted: Measure) -> None:
     report, saved = scripted(script, *(Case(concurrency=processes, repeat=2) for processes in (1, 2, 3)))
     assert went == [(0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (1, 1)]
     assert [[trial.index for trial in run.trials] for run in report.runs] == [[0, 1]] * 3
-    assert [run.harness_ns for run in report.runs] == [100.0, 200.0, 300.0]
+    assert [run.harness_ns for run in report.runs] == [100.0] * 3  # of one process, whatever their number
     assert len(saved) == 6
 
 
@@ -219,17 +219,18 @@ def test_every_case_has_all_of_its_trials_in_ascending_passes(counts: list[int],
     assert [turn.number for turn in found] == sorted(turn.number for turn in found)
 
 
-def test_every_second_pass_is_the_one_before_backwards_and_the_others_are_drawn() -> None:
+def test_the_second_pass_is_the_first_one_backwards_and_each_further_one_is_drawn() -> None:
     found = [turn.case for turn in turns(cases_of([6] * 9, seed=3))]
     passes = [found[start : start + 9] for start in range(0, 54, 9)]
     assert passes[0] == list(range(9))
-    assert all(passes[place + 1] == passes[place][::-1] for place in (0, 2, 4))
+    assert passes[1] == passes[0][::-1]
+    assert not any(passes[place + 1] == passes[place][::-1] for place in range(1, 5))
     assert len({tuple(one) for one in passes}) == 6
     assert found != [turn.case for turn in turns(cases_of([6] * 9, seed=4))]
 
 
-def test_what_grows_steadily_meets_all_cases_alike_after_an_even_number_of_passes() -> None:
-    found = list(turns(cases_of([4] * 5)))
+def test_what_grows_steadily_meets_all_cases_alike_in_two_passes() -> None:
+    found = list(turns(cases_of([2] * 5)))
     whens = [fmean(when for when, turn in enumerate(found) if turn.case == case) for case in range(5)]
     assert len(set(whens)) == 1
 

@@ -28,12 +28,9 @@ from sqlstress.system.interrupt import StopSignals
 from sqlstress.system.marked import end_marked
 from sqlstress.system.processes import Inbox, call_apart, death, held_back, wait_some
 from tests.conftest import own_processes
+from tests.pulses import nothing
 
 PATIENCE_S = 60.0
-
-
-def no_pulse() -> None:
-    pass
 
 
 @pytest.mark.parametrize(
@@ -108,18 +105,18 @@ def answer_by_half() -> bytes:
 
 
 def test_what_a_function_returns_or_raises_apart_comes_here_and_its_death_is_told() -> None:
-    process, result = call_apart(no_pulse, add, 1, 2, times=5)
+    process, result = call_apart(nothing, add, 1, 2, times=5)
     assert result == 15
     assert process != os.getpid() and not psutil.pid_exists(process)
     with pytest.raises(UsageError, match=r"^not like this$"):
-        call_apart(no_pulse, refuse)
+        call_apart(nothing, refuse)
     with pytest.raises(EnvironmentFailure, match="ended with exit code 7 and no result"):
-        call_apart(no_pulse, die)
+        call_apart(nothing, die)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGBREAK"] if sys.platform == "win32" else ["SIGINT"])
 def test_an_interrupt_is_the_parents_to_answer(name: str) -> None:
-    assert call_apart(no_pulse, survive, name) == "alive"
+    assert call_apart(nothing, survive, name) == "alive"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes can't stop themselves there")
@@ -173,7 +170,7 @@ def test_a_wait_that_ctrl_c_ends_has_found_nothing(waits_end_by_ctrl_c: list[int
 
 
 def test_an_answer_survives_waits_that_ctrl_c_ends(waits_end_by_ctrl_c: list[int]) -> None:
-    assert call_apart(no_pulse, bytes, 10_000) == bytes(10_000)
+    assert call_apart(nothing, bytes, 10_000) == bytes(10_000)
     assert waits_end_by_ctrl_c
 
 

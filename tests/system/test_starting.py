@@ -22,10 +22,11 @@ from sqlstress.system.processes import SPAWNING, Spawning, Starter, starting
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
-from tests.rows import thorough
 from tests.system import begun
 
 PATIENCE_S = 60.0
+AHEAD = 16
+"""So many processes are asked for before the first of them has to be there."""
 forked = pytest.mark.skipif(sys.platform == "win32", reason="nothing is forked there")
 
 
@@ -86,12 +87,14 @@ def test_a_process_begins_with_nothing_of_ours_and_draws_its_own_numbers(
         assert one["random"] != other["random"]
 
 
-def test_memory_is_shared(starter: Starter) -> None:
-    numbers = shared_array("q", 8)
-    processes = [starter.start(begun.add, (numbers, place)) for place in range(8)]
+def test_many_processes_start_and_share_memory(starter: Starter) -> None:
+    many = 8 if starter is SPAWNING else AHEAD + 4
+    numbers = shared_array("q", many)
+    processes = [starter.start(begun.add, (numbers, place)) for place in range(many)]
+    assert len({process.pid for process in processes}) == many
     for process in processes:
         process.join(PATIENCE_S)
-    assert list(numbers) == list(range(8))
+    assert list(numbers) == list(range(many))
 
 
 @pytest.mark.parametrize(("how", "exitcode"), [("0", 0), ("3", 3), ("error", 1), ("SIGKILL", -9)])
@@ -118,18 +121,6 @@ def test_a_process_heeds_no_interrupt_and_can_be_ended(starter: Starter, act: An
         process.join(PATIENCE_S)
     assert process.exitcode == (-signal.SIGTERM if act is BaseProcess.terminate else -9) or os.name == "nt"
     act(process)  # whose id may be another one's by now
-
-
-@pytest.mark.parametrize("forks", [pytest.param(True, marks=forked), thorough(False)])
-def test_many_processes_start(forks: bool) -> None:
-    with starting(["tests.system.begun"] if forks else []) as starter:
-        numbers = shared_array("q", 20)
-        processes = [starter.start(begun.add, (numbers, place)) for place in range(20)]
-        pids = {process.pid for process in processes}
-        for process in processes:
-            process.join(PATIENCE_S)
-    assert len(pids) == 20
-    assert sum(numbers) == sum(range(20))
 
 
 @pytest.mark.parametrize("method", ["spawned", pytest.param("forked", marks=forked)])

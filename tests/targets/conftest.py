@@ -1,16 +1,24 @@
-"""Every test of this folder that asks for a case runs once for each driver and layout."""
+"""Every test of this folder that asks for a case, or for its views, runs once for each driver and layout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count, product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sqlstress.experiments.kv.acks import COUNTERS
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import Case, Server, Settings
+from sqlstress.targets import open_place
+from sqlstress.targets.sqlite.drivers import DRIVERS
+from sqlstress.targets.views import Store
 from tests.drivers import WHOLE
+from tests.pulses import nothing
 
 QUICK = Settings(synchronous="off", wal_autocheckpoint=8, busy_timeout_ms=0)
 
@@ -32,6 +40,45 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def case_of(driver: str, buckets: int) -> Case:
-    """Return a case; it is skipped where its driver is not installed."""
+    """Return a case whose operations give up at once; it is skipped where its driver is not installed."""
     pytest.importorskip(driver)
     return Case(driver=driver, buckets=buckets, settings=QUICK, spec=Load(key_space=30, update_ratio=0.1))
+
+
+def any_case(driver: str, request: pytest.FixtureRequest, buckets: int) -> Case:
+    """Return the same, on our server if it needs one."""
+    case = case_of(driver, buckets)
+    if driver in DRIVERS:
+        return case
+    request.getfixturevalue("our_server")
+    return replace(case, server=Server())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.db"
+
+
+Open = Callable[..., Store]
+
+
+@pytest.fixture
+def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
+    """Open views of one store, each as a worker of its own would. Each bucket holds 0 to 29."""
+    workers = count(1)
+    place = open_place(case, tmp_path)
+    table = place.table("int", 8, COUNTERS)
+    assert table
+    table.fill([[(key, -key) for key in range(30)]] * case.buckets, nothing)
+    with ExitStack() as opened:
+        opened.callback(place.discard)
+
+        def open_view(begin: str = "immediate", isolation: str | None = None, **settings: Any) -> Store:
+            server = Server(isolation=isolation) if isolation else case.server
+            asked = replace(case, settings=replace(case.settings, **settings), server=server)
+            store = open_place(asked, tmp_path).keyvalue(next(workers), begin, None)
+            opened.callback(store.close)
+            return store
+
+        yield open_view
+        table.release()

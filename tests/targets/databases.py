@@ -8,27 +8,13 @@ import struct
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-COLUMNS = """
-    user {id} NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-    watch {id} NOT NULL REFERENCES watches (id) ON DELETE CASCADE,
-    priority INT,
-    public BOOLEAN NOT NULL DEFAULT true,
-    watched BOOLEAN NOT NULL DEFAULT false,
-    when_watched INT,
-    created_at INT NOT NULL DEFAULT 1689379200,
-    last_updated INT NOT NULL DEFAULT 1689379200"""
+from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.work import definitions
 
-OWN_ID, BOTH = "id {id} NOT NULL PRIMARY KEY," + COLUMNS, COLUMNS + ",\n    PRIMARY KEY (user, watch)"
-SCHEMAS = {
-    "own id with rowid": f"({OWN_ID})",
-    "own id without rowid": f"({OWN_ID}) WITHOUT ROWID",
-    "composite key without rowid": f"({BOTH}) WITHOUT ROWID",
-    "no primary key": f"({COLUMNS})",
-    "composite key with rowid": f"({BOTH})",
-}
-ID_TYPES = ("int", "blob")
-USERS, WATCHES, PICKS = 40, 400, 80
+ID_TYPES = ("int", "uuid4")
+USERS, ITEMS, PICKS = 40, 400, 80
 
 TABLES = {
     "with rowid": "CREATE TABLE t (a INTEGER PRIMARY KEY, b)",
@@ -59,35 +45,26 @@ def check(connection: sqlite3.Connection) -> None:
 
 
 def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] = ()) -> None:
-    """Create users, things to watch, and PICKS picks of each user, by one of the SCHEMAS."""
+    """Create users, items, and PICKS picks of each user, by a schema of the experiment with keys."""
     draw = random.Random(f"{schema} {id_type}")
 
     def ids(count: int) -> list[object]:
-        return [draw.randbytes(16) if id_type == "blob" else number for number in range(count)]
+        return [number if id_type == "int" else draw.randbytes(16) for number in range(count)]
 
-    users, watches, own = ids(USERS), ids(WATCHES), ids(USERS * PICKS)
-    picks = [(user, watch) for user in users for watch in draw.sample(watches, PICKS)]
-    sql_type = {"int": "INTEGER", "blob": "BLOB"}[id_type]
-    create(
-        path,
-        f"CREATE TABLE users (id {sql_type} PRIMARY KEY, name TEXT)",
-        f"CREATE TABLE watches (id {sql_type} PRIMARY KEY, title TEXT)",
-        f"CREATE TABLE picks {SCHEMAS[schema].format(id=sql_type)}",
-        "CREATE INDEX picks_user ON picks (user)",
-        "CREATE INDEX picks_watch ON picks (watch)",
-        pragmas=pragmas,
-    )
+    users, items, own = ids(USERS), ids(ITEMS), ids(USERS * PICKS)
+    columns: list[Any] = [own] if schema.startswith("id-") else []
+    columns += zip(*((user, item) for user in users for item in draw.sample(items, PICKS)), strict=True)
+    names = ("id", "user", "item")[-len(columns) :]
+    definitions_of = definitions(Picks(schema=schema, id_type=id_type), sqlite3.sqlite_version)
+    create(path, *definitions_of, pragmas=pragmas)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA synchronous=off")
         connection.executemany("INSERT INTO users VALUES (?, 'somebody')", ((user,) for user in users))
+        connection.executemany("INSERT INTO items VALUES (?, 'something', NULL)", ((item,) for item in items))
         connection.executemany(
-            "INSERT INTO watches VALUES (?, 'something to watch')", ((watch,) for watch in watches)
+            f"INSERT INTO picks ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+            zip(*columns, strict=True),
         )
-        if OWN_ID in SCHEMAS[schema]:
-            rows = [(number, *pick) for number, pick in zip(own, picks, strict=True)]
-            connection.executemany("INSERT INTO picks (id, user, watch) VALUES (?, ?, ?)", rows)
-        else:
-            connection.executemany("INSERT INTO picks (user, watch) VALUES (?, ?)", picks)
         connection.commit()
         check(connection)
 

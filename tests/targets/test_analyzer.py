@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.experiments.keys.experiment import SCHEMAS
 from sqlstress.report import Space
 from sqlstress.report.case import Case
-from sqlstress.report.space import Portion
+from sqlstress.report.file_space import Portion
 from sqlstress.targets.sqlite import space
 from sqlstress.targets.sqlite.space import measure_space
 from tests.rows import mostly_thorough
-from tests.targets.databases import FILL, ID_TYPES, SCHEMAS, TABLES, create, create_picks
+from tests.targets.databases import FILL, ID_TYPES, TABLES, create, create_picks
 
 PROGRAM = shutil.which("sqlite3_analyzer")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not installed")
@@ -33,11 +34,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "by our own walk":
         monkeypatch.setattr(space, "DBSTAT", "is_not_there")
     return str(request.param)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
 
 
 def printed(path: Path) -> dict[str, Section]:
@@ -129,7 +125,7 @@ def assert_same(space: Space, path: Path) -> None:
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("id_type", mostly_thorough(ID_TYPES, ["blob"]))
+@pytest.mark.parametrize("id_type", mostly_thorough(ID_TYPES, ["uuid4"]))
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_every_schema_of_picks_takes_what_it_says(path: Path, schema: str, id_type: str) -> None:
     create_picks(path, schema, id_type)

@@ -12,7 +12,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.connections import Client
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
-from tests.targets.drivers.fake_time import FakeTime
+from tests.targets.drivers.conftest import FakeTime
 
 
 @pytest.fixture(params=sorted(DRIVERS))

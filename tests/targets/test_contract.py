@@ -2,64 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case, Server
-from sqlstress.targets import open_place, target_of
+from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
+from sqlstress.targets import target_of
 from sqlstress.targets.postgres.dialect import dsn_of, schema_of
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS
-from sqlstress.targets.views import Store
-from tests.pulses import nothing
 from tests.rows import thorough
-from tests.targets.conftest import case_of, layouts
+from tests.targets.conftest import Open, any_case, case_of, layouts
 from tests.targets.filled import create_file, locked, open_store
 from tests.targets.like_a_dict import check_store
-
-KEYS = 30
-Open = Callable[..., Store]
 
 
 @pytest.fixture(params=[*layouts(sorted(DRIVERS)), pytest.param(("psycopg", 2), id="psycopg-2")])
 def case(request: pytest.FixtureRequest) -> Case:
     return any_case(request.param[0], request, request.param[1])
-
-
-def any_case(driver: str, request: pytest.FixtureRequest, buckets: int) -> Case:
-    """Return a case whose operations give up at once."""
-    case = case_of(driver, buckets)
-    if driver in DRIVERS:
-        return case
-    request.getfixturevalue("our_server")
-    return replace(case, server=Server())
-
-
-@pytest.fixture
-def open_view(case: Case, tmp_path: Path) -> Iterator[Open]:
-    """Open views of one store, each as a worker of its own would. Each bucket holds 0 to 29."""
-    workers = itertools.count(1)
-    place = open_place(case, tmp_path)
-    table = place.table("int", 8, 4)
-    assert table
-    table.fill([[(key, -key) for key in range(KEYS)]] * case.buckets, nothing)
-    with ExitStack() as opened:
-        opened.callback(place.discard)
-
-        def open_view(begin: str = "immediate", busy: str = "default") -> Store:
-            view = open_place(replace(case, settings=replace(case.settings, busy=busy)), tmp_path)
-            store = view.keyvalue(next(workers), begin, None)
-            opened.callback(store.close)
-            return store
-
-        yield open_view
-        table.release()
 
 
 @contextmanager

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqlstress.experiments.keys.experiment import SCHEMAS
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile, PageFile
 from tests.drawing import examples
 from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages
 from tests.targets.databases import (
     FILL,
     ID_TYPES,
-    SCHEMAS,
     TABLES,
     check,
     create,
@@ -35,11 +35,6 @@ PAGE_SIZES = [1 << power for power in range(9, 17)]
 LARGEST = PAGE_SIZES[-1]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
-
-
 def count(path: Path, pragma: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
         return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
@@ -51,15 +46,8 @@ def count(path: Path, pragma: str) -> int:
 def test_they_agree_on_every_schema_of_picks(path: Path, schema: str, id_type: str, page_size: int) -> None:
     create_picks(path, schema, id_type, [f"page_size={page_size}"])
     pages = agreed(path)
-    for tree in ("picks", "picks_user", "picks_watch"):
+    for tree in ("picks", "picks_by_user", "picks_by_item"):
         assert {page.kind for page in pages[tree]} == {LEAF, INTERNAL}
-
-
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize("page_size", PAGE_SIZES)
-def test_they_agree_on_overflow_whatever_the_size_of_a_page(path: Path, page_size: int, table: str) -> None:
-    create(path, table, FILL.format(rows=40, size=page_size // 8), pragmas=[f"page_size={page_size}"])
-    assert overflow_pages(agreed(path)) > 60
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

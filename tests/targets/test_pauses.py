@@ -2,60 +2,48 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from sqlstress.options.pause_points import POINTS
+from sqlstress.system.processes import call_apart
+from sqlstress.targets import native
 from sqlstress.targets.sqlite import pauses
 from sqlstress.targets.sqlite.connections import lacks
-
-ROOT = Path(__file__).parents[2]
-NATIVE = ROOT / "sqlstress" / "targets" / "native"
-IN_A_PROCESS = """
-import json, sys, time
-from pathlib import Path
-from random import Random
-from sqlstress.options.pause_points import POINTS
-from sqlstress.targets.sqlite import pauses
 from sqlstress.targets.sqlite.drivers import load_driver
+from tests.pulses import nothing
 
-driver, file, journal = sys.argv[1:]
-
-def follow(point):
-    pauses.begin(driver, pauses.schedule(Random(1), {point: 1}, 2_000_000, 2_000_001))
-
-def paused(sql):
-    before, began = pauses.made(), time.perf_counter()
-    connection.rows(sql)
-    return pauses.made() - before, time.perf_counter() - began
-
-follow("none")
-connection = load_driver(driver).connect(Path(file), 1000, None)
-connection.rows(f"PRAGMA journal_mode={journal}")
-connection.rows("CREATE TABLE t (x)")
-found = {}
-for point in ("none", *POINTS):
-    follow(point)
-    found[point] = [*paused("INSERT INTO t VALUES (1)"), *paused("SELECT * FROM t")]
-print(json.dumps(found))
-"""
+NATIVE = Path(str(native.__file__)).parent
 
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
 
 
-def paused(tmp_path: Path, journal: str, driver: str = "sqlite3") -> dict[str, list[float]]:
-    """Return by point how often an INSERT paused, how long it took in seconds, and the same of a SELECT."""
-    words = [driver, str(tmp_path / "paused.db"), journal]
-    done = subprocess.run(
-        [sys.executable, "-c", IN_A_PROCESS, *words], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    found: dict[str, list[float]] = json.loads(done.stdout)
+def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
+    """Return by point how often an INSERT paused, how long it took in seconds, and the same of a SELECT.
+
+    To be called in a process of its own, which pauses from then on.
+    """
+
+    def follow(point: str) -> None:
+        pauses.begin(driver, pauses.schedule(Random(1), {point: 1}, 2_000_000, 2_000_001))
+
+    def pauses_of(sql: str) -> tuple[int, float]:
+        before, began = pauses.made(), time.perf_counter()
+        connection.rows(sql)
+        return pauses.made() - before, time.perf_counter() - began
+
+    follow("none")
+    connection = load_driver(driver).connect(file, 1000, None)
+    connection.rows(f"PRAGMA journal_mode={journal}")
+    connection.rows("CREATE TABLE t (x)")
+    found: dict[str, list[float]] = {}
+    for point in ("none", *POINTS):
+        follow(point)
+        found[point] = [*pauses_of("INSERT INTO t VALUES (1)"), *pauses_of("SELECT * FROM t")]
     return found
 
 
@@ -91,7 +79,7 @@ def test_a_process_pauses_at_the_calls_that_are_named_and_nowhere_else(
 ) -> None:
     if driver == "apsw":
         pytest.importorskip("apsw")
-    found = paused(tmp_path, journal, driver)
+    found = call_apart(nothing, paused, driver, tmp_path / "paused.db", journal)
     assert writing <= {point for point, (count, *_) in found.items() if count}
     assert reading <= {point for point, (_, _, count, _) in found.items() if count}
     assert not {"none", "truncate"} & {point for point, (count, *_) in found.items() if count}

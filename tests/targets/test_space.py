@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.experiments.keys.experiment import SCHEMAS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
 from sqlstress.targets.sqlite import files, pages
@@ -21,7 +22,7 @@ from tests.conftest import own_processes
 from tests.drivers import WHOLE
 from tests.pulses import nothing
 from tests.rows import mostly_thorough
-from tests.targets.databases import SCHEMAS, create, create_picks
+from tests.targets.databases import create, create_picks
 
 NOTHING_WAITS = Settings(busy_timeout_ms=0)
 
@@ -30,11 +31,6 @@ NOTHING_WAITS = Settings(busy_timeout_ms=0)
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
     return Case(driver=request.param, settings=NOTHING_WAITS)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "some.db"
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def either_way(request: pytest.FixtureRequest) -> None:
 def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
     case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_picks(path, "composite key with rowid", "blob")
+    create_picks(path, "pair-rowid", "uuid4")
     calls: list[object] = []
 
     def call_apart(pulse: Callable[[], None], function: Any, *arguments: Any) -> Any:
@@ -73,13 +69,13 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
 @pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) -> None:
-    create_picks(path, schema, "blob")
+    create_picks(path, schema, "uuid4")
     space = measure_space(case, path, nothing)
     assert space.page_size and space.page_count
     assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
     assert space.table_alone("picks").total("entries") == 40 * 80
     # The key of a rowid table is an index of its own, that of a WITHOUT ROWID table is the table.
-    own_index = schema in ("own id with rowid", "composite key with rowid")
+    own_index = schema in ("id-rowid", "pair-rowid")
     assert len(space.indices_of("picks").trees) == 2 + own_index
     assert space.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
 
@@ -149,7 +145,7 @@ def write_to(case: Case, path: Path) -> None:
 
 @pytest.mark.usefixtures("without_dbstat")
 def test_an_interrupt_ends_the_walk(case: Case, path: Path) -> None:
-    create_picks(path, "no primary key", "int")
+    create_picks(path, "no-key", "int")
 
     def interrupt() -> None:
         raise Interrupted("stopped by SIGINT")

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
-    from sqlstress.targets.views import NativeStore
     from sqlstress_lmdb.keyvalue import LmdbStore
     from sqlstress_lmdb.table import LmdbTable
 

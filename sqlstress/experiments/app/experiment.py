@@ -12,7 +12,7 @@ from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
 from sqlstress.plan import Request, at_rates
 from sqlstress.report.case import KEPT, Case, common, otherwise
 from sqlstress.target import for_programs
-from sqlstress.targets.options import traits_there
+from sqlstress.targets.target_options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Invariant, Where
 from sqlstress.user_work.statements import dialect_of
@@ -53,6 +53,7 @@ class App:
     """Its transactions."""
     data: Data = NO_DATA
     """The database that they find, and what must hold of it."""
+    strict: bool = options.strict_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def _first(request: AppRequest, driver: str) -> Case:
         raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
     data = replace(data, checks=checks)
     transactions = tuple(Weighted(name, weight) for name, weight in seen.weights.items())
-    app = App(file, options.digest(text), transactions, data)
+    app = App(file, options.digest(text), transactions, data, request.case.spec.strict)
     return options.check_together(replace(request, case=replace(bare, spec=app)), data)
 
 
@@ -145,12 +146,14 @@ APP = Experiment(
         *options.SWEPT,
         *options.WHERE,
         *options.CHECKS,
+        *chosen(options_of(App), "strict"),
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,
     ),
     extra=Extra,
     without=options.ITS_OWN,
+    by_itself={"strict": None},
     cases=cases,
     alike=Alike(traits=_traits),
     behaviour=replace(options.BEHAVIOUR, sets=False, own_folder=True),

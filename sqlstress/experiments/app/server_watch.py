@@ -34,7 +34,7 @@ class ServerWatch:
 
     def __init__(self, address: str) -> None:
         """Look at what a session there begins with. Raises EnvironmentFailure where there can be none."""
-        from sqlstress.targets.postgres.schema import opened
+        from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
             begins = _answers(connection)

@@ -31,6 +31,8 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
 from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import UserShown, counted, sightings, too_weak
+from sqlstress.user_work.suspected import sighted, suspected
+from sqlstress.user_work.suspicions import DEFERRED
 
 SHORT_MS = 1000
 """A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
@@ -106,7 +108,8 @@ def unwise(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
     here = [traits for traits in kinds if belongs(traits.get("database", ""))]
     yield from _short_timeout(here)
-    if any(one.get("upgrades") == "yes" for one in here):
+    traced = any(one.what == DEFERRED for one in sighted(group).values())
+    if not traced and any(one.get("upgrades") == "yes" for one in here):
         yield Finding("deferred-upgrade")
     modes = {one.get("journal_mode") for one in here}
     if modes & {"off", "memory"}:
@@ -253,6 +256,7 @@ class AppShown(UserShown):
     """The figures of an application."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
+        suspected,
         raised,
         unraised,
         unwise,

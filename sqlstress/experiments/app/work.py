@@ -22,6 +22,8 @@ NAME = "database that was used"
 class AppWork(UserWork):
     """One trial of an application."""
 
+    opening = "sqlstress.experiments.app.rehearsed:open_calls"
+
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self._seed = f"{case.seed}:{salt}:setup"

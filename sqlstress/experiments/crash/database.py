@@ -13,10 +13,11 @@ from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, WHOL
 from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
 from sqlstress.report.results import Tally
+from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.busy import waiting_of
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Row, codes, load_driver
-from sqlstress.targets.sqlite.integrity import definitions, integrity, schema_complaints
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.targets.sqlite.integrity import definitions, integrity
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 # The proof after a crash, as pure functions: from what the writers were told to what the files hold.
@@ -143,7 +144,7 @@ class Database:
         self.case, self.place = place.case, place
         self.records = Records(self.case)
         self.told: dict[int, Told] = {}
-        self.schema: list[Row] = []
+        self.schema: list[Definition] = []
         """What every file defines."""
         self._held: list[Connection] = []
 
@@ -200,7 +201,7 @@ class Database:
         self._held.append(connection)
         retried = waiting_of(self.case, EXAMINER).retried(read, driver.result_code, connection.rollback)
         contents, defined, complaints = retried(connection)
-        changed = [f"its schema {text}" for text in schema_complaints(self.schema, defined)]
+        changed = [f"its schema {text}" for text in redefinitions(self.schema, defined)]
         return contents, complaints + changed
 
     def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
@@ -246,7 +247,7 @@ def _nothing() -> None:
     """Let the examination of a broken file go on."""
 
 
-def read(connection: Connection) -> tuple[Contents, list[Row], list[str]]:
+def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:
     """Return what a file holds and defines, in one snapshot, and what integrity_check complains of."""
     connection.rows("BEGIN")
     try:

@@ -44,10 +44,7 @@ class Extra:
     )
 
 
-CrashRequest = Request[Transactions, Extra]
-
-
-def cases(request: CrashRequest) -> Iterator[Case]:
+def cases(request: Request[Transactions, Extra]) -> Iterator[Case]:
     """Yield the case. Raises UsageError when options don't fit."""
     check_locking(request)
     yield replace(request.case, verify="full")

@@ -46,14 +46,14 @@ class KillsShown(ResultShown[Kills]):
 
 
 COLUMNS = (
-    Column("rounds", ("", "rounds")),
-    Column("kills", ("", "kills")),
+    Column("rounds"),
+    Column("kills"),
     Column("acknowledged transactions", ("acknow-", "ledged")),
     Column("finished", ("fin-", "ished")),
-    Column("undone", ("", "undone")),
+    Column("undone"),
     Column("recovered files", ("reco-", "vered")),
-    Column("lost", ("", "lost")),
-    Column("torn", ("", "torn")),
+    Column("lost"),
+    Column("torn"),
     Column("integrity", ("integ-", "rity"), align="left"),
 )
 LEAVING = ("recovered files", "undone", "finished")

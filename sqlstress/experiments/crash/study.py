@@ -30,9 +30,6 @@ from sqlstress.system.processes import SPAWNING, Starter, wait_some
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
-# Writers that are killed at a moment of our choosing: what the parent does to them, and what it sees.
-
-
 LOOK_S = 0.001
 END_S = 30.0
 
@@ -247,8 +244,6 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 ROUNDS_EACH = 50
 """Rounds that a database serves: so many recoveries on top of each other, and a log that stays short."""
 
-SAVE_EVERY_S = 1.0
-
 
 def how_far(kills: Kills) -> Progress:
     """Return which round was the last one, what was found by then, and the time that is left."""
@@ -260,7 +255,7 @@ def how_far(kills: Kills) -> Progress:
 class KillStudy:
     """Kills the writers of a case, round after round; a step is a round."""
 
-    save_every_s = SAVE_EVERY_S
+    save_every_s = 1.0
 
     def __init__(self, kills: Kills) -> None:
         """`kills` says what is to be done, and has what was found."""

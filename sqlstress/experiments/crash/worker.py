@@ -13,7 +13,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.ordered import OrderedSource, Step
-from sqlstress.engine.protocols import Findings
 from sqlstress.engine.values import SEQUENCE_BITS, WORKER_BITS, Value, Values
 
 if TYPE_CHECKING:
@@ -126,10 +125,3 @@ class CrashSource(OrderedSource):
         for entry in transactions(case, records, writer):
             write = writes[entry.record // RECORDS]
             yield Step(0, write, (records.rows(entry), entry), records.width)
-
-    def findings(self) -> Findings:
-        self.seen.effective = self._client.effective()
-        return self.seen
-
-    def close(self) -> None:
-        self._client.close()

@@ -19,8 +19,6 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S
 
-# The figures of the experiment with cycles: what a trial's series say, process by process.
-
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -216,7 +214,7 @@ def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Findi
         )
         return
     runs = [cell.run for cell in ranked]
-    first, last = leaders(tested, runs), laggards(tested, runs)
+    first, last = leaders(tested, runs, families=2), laggards(tested, runs, families=2)
     fast, slow = first.among(ranked), last.among(ranked)
     closing = (fast[0].times.closing or None) if len(fast) == 1 else None
     fastest = _took(fast, in_all=True, closing_ns=closing, equal=first.equal, unclear=first.unclear)

@@ -12,9 +12,6 @@ from sqlstress.options.parsing import choice, choices, duration, whole
 from sqlstress.plan import Request, check_locking, is_exclusive
 from sqlstress.report.case import Case, common, otherwise
 
-# What a case of the experiment with cycles says beside what all cases say.
-
-
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
 """The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")

@@ -39,9 +39,6 @@ from sqlstress.show.plots import Plain, Plot, View, apart, axis, bar_name, colou
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
-# The tables of the experiment with cycles: a row for each setting, and one for its processes.
-
-
 LEAVING = ("median ms", "first ms", "closing checkpoint ms")
 """What leaves first where the spread of the totals makes the table too wide."""
 
@@ -87,16 +84,16 @@ def _slowest_cycle(times: Times | None) -> str | None:
 
 
 SETTING: Figure[Row] = Figure(
-    Column("setting", ("", "setting"), align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
+    Column("setting", align="left"), lambda row: setting_of(row.run.case)[:LONGEST_NAME]
 )
 FIGURES: tuple[Figure[Row], ...] = (
-    Figure(Column("cycles done", ("cycles", "done")), _done),
+    Figure(Column("cycles done"), _done),
     Figure(Column("statements ms", ("state-", "ments ms")), _ms(lambda times: times.statements)),
     Figure(Column("BEGIN, COMMIT ms", ("BEGIN,", "COMMIT")), _ms(lambda times: times.bounds)),
-    Figure(Column("total ms", ("total", "ms")), _total),
+    Figure(Column("total ms"), _total),
     Figure(Column("closing checkpoint ms", ("closing", "ckpt ms")), _ms(lambda times: times.closing)),
-    Figure(Column("first ms", ("first", "ms")), _ms(lambda times: times.first)),
-    Figure(Column("median ms", ("median", "ms")), _ms(lambda times: times.median)),
+    Figure(Column("first ms"), _ms(lambda times: times.first)),
+    Figure(Column("median ms"), _ms(lambda times: times.median)),
     Figure(Column("slowest ms", ("slow-", "est ms")), lambda row: _slowest_ms(row.times)),
     Figure(Column("slowest cycle", ("in", "cycle")), lambda row: _slowest_cycle(row.times)),
     VERIFIED,

@@ -35,7 +35,7 @@ class ExecWork(UserWork):
         self._escaped = 0
         self._began = False
 
-    def connected(self) -> None:
+    def ended(self) -> None:
         self._began = True
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:

@@ -42,7 +42,7 @@ class HuntWork(Work):
             connection.run_many("INSERT INTO account VALUES (?, ?)", ((one, EACH) for one in range(ACCOUNTS)))
             connection.rows("COMMIT")
 
-    def connected(self) -> None:
+    def ended(self) -> None:
         pass
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:

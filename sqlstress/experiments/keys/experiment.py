@@ -14,11 +14,7 @@ from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import BEGINS, SETTINGS, Case, common, otherwise
 from sqlstress.target import stores_nothing
 
-# What a case of the experiment with primary keys says beside what all cases say.
-
-
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
-QUICK_SCHEMAS = "id-rowid,no-key"
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 ID_MAKERS = ("python", "sqlite")
 
@@ -29,7 +25,7 @@ class Picks:
 
     schema: str = option(
         choices(*SCHEMAS),
-        QUICK_SCHEMAS,
+        "id-rowid,no-key",
         SWEEP,
         f"Schemas of the table of picks: a list of {', '.join(SCHEMAS)}.",
         metavar="LIST",

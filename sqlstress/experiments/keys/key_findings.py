@@ -19,9 +19,6 @@ from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
 from sqlstress.statistics.compare import Passes
 
-# What was measured of primary keys, to be looked up by schema and type of identifier.
-
-
 TABLE = "picks"
 SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "file": lambda space: space.file_bytes,

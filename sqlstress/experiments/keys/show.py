@@ -45,9 +45,6 @@ from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.show.shown import TIME, Shown, Value
 from sqlstress.statistics.units import format_count
 
-# The tables of primary keys: time, space, and the published figures beside those of the report.
-
-
 KIND = "picks"
 SCHEMA, ID_TYPE = (Column(word, ("", word), "left", NAME) for word in ("schema", "id type"))
 
@@ -79,7 +76,7 @@ def _case(rows: list[Row]) -> tuple[Figure[Row], ...]:
     return (
         Figure(SCHEMA, lambda row: row.run.case.spec.schema),
         Figure(ID_TYPE, lambda row: row.run.case.spec.id_type),
-        *[Figure(Column("made by", ("made", "by"), "left", NAME), _made_by)] * (len(makers) > 1),
+        *[Figure(Column("made by", align="left", role=NAME), _made_by)] * (len(makers) > 1),
         *[case_table.PROCESSES] * (len(counts) > 1),
     )
 
@@ -130,12 +127,12 @@ def fan_out_cell(children: float) -> str:
 
 
 SPACE_FIGURES: tuple[tuple[str, str, Column, Callable[[float], str | None]], ...] = (
-    ("file", "file_bytes", Column("file MB", ("file", "MB")), mb_cell),
+    ("file", "file_bytes", Column("file MB"), mb_cell),
     ("bytes per row", "bytes_per_row", Column("bytes per row", ("bytes", "per row")), count_cell),
-    ("table's share", "table_share", Column("table", ("", "table")), percent_cell),
-    ("indices' share", "indices_share", Column("indices", ("", "indices")), percent_cell),
-    ("table's fan-out", "table_fan_out", Column("table fan-out", ("table", "fan-out")), fan_out_cell),
-    ("indices' fan-out", "indices_fan_out", Column("indices fan-out", ("indices", "fan-out")), fan_out_cell),
+    ("table's share", "table_share", Column("table"), percent_cell),
+    ("indices' share", "indices_share", Column("indices"), percent_cell),
+    ("table's fan-out", "table_fan_out", Column("table fan-out"), fan_out_cell),
+    ("indices' fan-out", "indices_fan_out", Column("indices fan-out"), fan_out_cell),
 )
 """What is shown of the space: its name, that in the CSV, its column, and how it is written."""
 WRITTEN = {
@@ -145,12 +142,12 @@ WRITTEN = {
 }
 UNITS = {"time": ", s", "file": ", MB"}
 TIME_COLUMNS: tuple[Figure[Row], ...] = (
-    Figure(Column("time s", ("time", "s")), _seconds),
+    Figure(Column("time s"), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
     case_table.ROWS_PER_S,
-    Figure(Column("TPS", ("", "TPS")), case_table.of_trial(lambda trial: count_cell(trial.tps))),
-    Figure(Column("p50 ms", ("p50", "ms")), case_table.of_latency(KIND, lambda latency: latency.p50_ns)),
-    Figure(Column("p99 ms", ("p99", "ms")), case_table.of_latency(KIND, lambda latency: latency.p99_ns)),
+    Figure(Column("TPS"), case_table.of_trial(lambda trial: count_cell(trial.tps))),
+    Figure(Column("p50 ms"), case_table.of_latency(KIND, lambda latency: latency.p50_ns)),
+    Figure(Column("p99 ms"), case_table.of_latency(KIND, lambda latency: latency.p99_ns)),
     Figure(Column("retries", ("re-", "tries")), case_table.of_trial(_retries)),
     VERIFIED,
 )
@@ -172,9 +169,9 @@ def published_row(published: Published, here: float) -> tuple[str, ...]:
 PUBLISHED = (
     SCHEMA,
     ID_TYPE,
-    Column("figure", ("", "figure"), "left"),
+    Column("figure", align="left"),
     Column("published", ("pub-", "lished")),
-    Column("here", ("", "here")),
+    Column("here"),
 )
 
 

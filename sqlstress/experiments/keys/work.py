@@ -34,11 +34,8 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
 """Table → what is stored of a user or an item, besides its id."""
-
-
-def has_created_at(picks: Picks) -> bool:
-    """Return whether a pick has a column with the time: an id of one's own can hold it."""
-    return picks.schema in ("no-key", "pair-rowid")
+HAVE_CREATED_AT = ("no-key", "pair-rowid")
+"""The schemas in which a pick has a column with the time: an id of its own could hold it."""
 
 
 def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
@@ -57,7 +54,7 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
             "public BOOLEAN NOT NULL DEFAULT true",
             "done BOOLEAN NOT NULL DEFAULT false",
             "when_done INT",
-            *[f"created_at INT NOT NULL DEFAULT ({now})"] * has_created_at(picks),
+            *[f"created_at INT NOT NULL DEFAULT ({now})"] * (picks.schema in HAVE_CREATED_AT),
             f"last_updated INT NOT NULL DEFAULT ({now})",
             _REFERENCE.format("user"),
             _REFERENCE.format("item"),
@@ -75,7 +72,7 @@ def as_inserted(picks: Picks, begin_s: int | None, end_s: int | None) -> str:
     The times, in seconds since 1970, are those between which it was; None where no clock can tell.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
-    parts += ["created_at IS last_updated"] * has_created_at(picks)
+    parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
     if begin_s is None or end_s is None:
         parts.append("typeof(last_updated) = 'integer'")
     else:
@@ -83,6 +80,8 @@ def as_inserted(picks: Picks, begin_s: int | None, end_s: int | None) -> str:
     return " AND ".join(parts)
 
 
+Lists = dict[str, dict[Any, tuple[Any, ...]]]
+"""Table, users or items → id → the row's other columns."""
 CLOCK_TOLERANCE_S = 1.0
 """By how much the time of day may differ from what has passed until it is no witness any more."""
 
@@ -97,29 +96,24 @@ class KeysWork(ProvenWork):
         self.picks: Picks = case.spec
         self._words = shared_words(case.concurrency)
         self.shared = (self._words,)
-        self._ids: dict[str, list[Any]] = {}
+        self._made: Lists = {}
         self._begun = 0.0, 0.0
 
     def create(self, pulse: Pulse) -> None:
         """Create the tables, and fill those of the users and of the items."""
         for table, count in (("users", self.picks.users), ("items", self.picks.items)):
             make = MAKERS[self.picks.id_type]() if self.picks.id_type != "int" else None
-            numbers = paced(range(1, count + 1), pulse)
-            self._ids[table] = [make() if make else number for number in numbers]
+            numbers = paced(range(count), pulse)
+            self._made[table] = {make() if make else number + 1: LISTED[table](number) for number in numbers}
         self._begun = time.time(), time.monotonic()
         _, version = load_driver(self.case.driver).versions()
         self.place.create_tables(definitions(self.picks, version), pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             for table, places in (("users", "?, ?"), ("items", "?, ?, ?")):
-                rows = ((row_id, *others) for row_id, others in self._listed(table, pulse))
+                rows = ((row_id, *others) for row_id, others in paced(self._made[table].items(), pulse))
                 connection.run_many(f"INSERT INTO {table} VALUES ({places})", rows)
             connection.rows("COMMIT")
-
-    def _listed(self, table: str, pulse: Pulse) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-        """Yield each user or item as it was made: its id, and the other columns."""
-        for number, row_id in enumerate(paced(self._ids[table], pulse)):
-            yield row_id, LISTED[table](number)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
@@ -146,15 +140,17 @@ class KeysWork(ProvenWork):
         return Acknowledged(picked, unknown)
 
     def _check_lists(self, pulse: Pulse) -> Check:
-        wanted = {table: dict(self._listed(table, pulse)) for table in LISTED}
         with self.place.opened() as connection:
-            found = {table: connection.iterate(f"SELECT * FROM {table} NOT INDEXED") for table in wanted}
-            return check_lists(wanted, found)
+            found = {
+                table: paced(connection.iterate(f"SELECT * FROM {table} NOT INDEXED"), pulse)
+                for table in self._made
+            }
+            return check_lists(self._made, found)
 
     def _scan(self, found: Found, pulse: Pulse) -> Found:
         """Add every row of the table, read in the table itself and not in an index."""
         users, items = (
-            {row_id: number for number, row_id in enumerate(self._ids[table])} for table in ("users", "items")
+            {row_id: number for number, row_id in enumerate(rows)} for rows in self._made.values()
         )
         pick_id = "id" if self.picks.own_id else "NULL"
         intact = as_inserted(self.picks, *self._span())
@@ -292,10 +288,8 @@ def _gaps(by_user: Iterable[Sequence[int]]) -> Iterator[str]:
         latest = max(numbers, default=latest)
 
 
-def check_lists(
-    wanted: Mapping[str, Mapping[Any, tuple[Any, ...]]], found: Mapping[str, Iterable[Any]]
-) -> Check:
-    """Judge the tables that were filled before the trial: table → id → the row's other columns."""
+def check_lists(wanted: Lists, found: Mapping[str, Iterable[Any]]) -> Check:
+    """Judge the tables that were filled before the trial."""
     tally = Tally("users and items")
     for table, rows in wanted.items():
         left = dict(rows)

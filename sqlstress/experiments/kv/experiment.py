@@ -27,9 +27,8 @@ from sqlstress.report.case import (
 )
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, stores_nothing, target_names, told
-from sqlstress.targets import options as target_options
-from sqlstress.targets import target_of
-from sqlstress.targets.options import OF_SERVERS, traits_there
+from sqlstress.targets import target_of, target_options
+from sqlstress.targets.target_options import OF_SERVERS, traits_there
 
 # What a key-value case says beside what all cases say.
 
@@ -310,8 +309,8 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
     return "python" if lacking else "native"
 
 
-OPERATION_S, KEY_S, BUCKET_S = 150e-6, 3e-6, 5e-3
-"""What an operation, a key to preload, and a file to make take, about."""
+OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
+"""What an operation, a key to restore and prove, and a file take, about."""
 
 
 def _guess_s(case: Case) -> float:
@@ -347,7 +346,12 @@ KV = Experiment(
         ),
     ),
     options=(
-        *common("concurrency", "buckets", "duration", "warmup", "ops", *AT_A_RATE, "repeat"),
+        *common("concurrency", "buckets"),
+        # Many short windows tell more than few long ones: so the cases are measured in turns more often.
+        otherwise("duration", default="250ms"),
+        otherwise("warmup", default="30ms"),
+        *common("ops", *AT_A_RATE),
+        otherwise("repeat", default=10),
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),

@@ -14,9 +14,6 @@ from sqlstress.options.parsing import choices, duration, ranges, switch, whole
 from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import Case, common, otherwise
 
-# What a case of the experiment with methods says beside what all cases say.
-
-
 PHASES = ("insert", "allocate", "query")
 METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
 
@@ -140,8 +137,6 @@ SCALES = (
 )
 
 
-QUERIED = "samples of the queried table"
-
 MethodsRequest = Request[Any, Extra]
 
 
@@ -261,7 +256,6 @@ def _guess_s(case: Case) -> float:
     return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
 
 
-_SPEC = options_of(Method)
 _EXTRA = options_of(Extra)
 
 METHODS = Experiment(
@@ -297,7 +291,7 @@ METHODS = Experiment(
         ),
         *chosen(_EXTRA, "scale", "full"),
         otherwise("repeat", default=3),
-        *chosen(_SPEC),
+        *chosen(options_of(Method)),
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),
     ),
@@ -307,7 +301,7 @@ METHODS = Experiment(
         one_table=_one_table,
         same_work=_same_work,
         forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
-        may_be_unknown={QUERIED: ("the size of the table that is queried", queried)},
+        may_be_unknown={"samples of the queried table": ("the size of the table that is queried", queried)},
     ),
     words=Words(work_of=_work_of, in_label=frozenset(Method.__slots__), counted="rows"),
     behaviour=Behaviour(guess_s=_guess_s, timeout_s=lambda case: float(case.spec.timeout_s)),

@@ -5,8 +5,9 @@ What is compared is said as far as the passes tell it from noise; of too few of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from sqlstress.analysis.answers import doubts, is_told, leaders
 from sqlstress.analysis.finding import Finding
@@ -17,24 +18,42 @@ from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
 from sqlstress.statistics.units import NS_PER_S
 
-# What was measured, to be looked up by phase, method and scale.
-
-
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
 BASE = "1b1"
 """The method without tricks, to which the others are compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """What the cells of one column of a table have in common."""
+    """One column of a table: a method at every scale that was asked for."""
 
     processes: int
     driver: str
     phase: str
     tricks: str
     """A method's name, and WAL and TSC where it has them, as in "1b1 + WAL"."""
+    cells: list[Cell] = field(default_factory=list)
+    """In the order of the report; none where it has no such series."""
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return self.tricks.partition(" ")[0]
+
+    @property
+    def done(self) -> list[Cell]:
+        """The cells that were done."""
+        return [cell for cell in self.cells if cell.outcome == DONE]
+
+    @property
+    def best(self) -> Cell | None:
+        """The cell with most rows per second; None if none was done."""
+        return max(self.done, key=lambda cell: cell.rows_per_s, default=None)
+
+    def at(self, scale: int) -> Cell | None:
+        """Return the cell at a scale."""
+        return next((cell for cell in self.cells if cell.scale == scale), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,58 +87,44 @@ class Cells:
     def __init__(self, group: Group) -> None:
         self.all: list[Cell] = []
         """In the order of the report."""
-        self._of: dict[Series, list[Cell]] = {}
+        self._series: dict[tuple[int, str, str, str], Series] = {}
         for run in group.runs:
             method = run.case.spec
             if method.name not in METHOD_NAMES or method.phase not in PHASES:
                 continue  # of another version
-            series = Series(run.case.concurrency, run.case.driver, method.phase, tricks_of(run.case))
-            smaller = self._of.setdefault(series, [])
-            failed = next(
-                (cell.outcome for cell in reversed(smaller) if cell.outcome in (TIMEOUT, LIMIT)), FAILED
-            )
-            smaller.append(_cell(run, series, failed))
-            self.all.append(smaller[-1])
-        self.processes = tuple(sorted({series.processes for series in self._of}))
+            key = run.case.concurrency, run.case.driver, method.phase, tricks_of(run.case)
+            series = self._series.setdefault(key, Series(*key))
+            series.cells.append(_cell(run, series))
+            self.all.append(series.cells[-1])
+        self.processes = tuple(sorted({series.processes for series in self._series.values()}))
         """The numbers of processes, ascending."""
-        self.drivers = tuple(dict.fromkeys(series.driver for series in self._of))
+        self.drivers = tuple(dict.fromkeys(series.driver for series in self._series.values()))
         """The drivers, in the order of the report."""
-        self.tricks: dict[str, tuple[str, ...]] = {}
-        """Phase → its methods, in the order of the report."""
-        for phase in PHASES:
-            if tricks := dict.fromkeys(series.tricks for series in self._of if series.phase == phase):
-                self.tricks[phase] = tuple(tricks)
+        methods = dict.fromkeys((series.phase, series.tricks) for series in self._series.values())
+        self._methods = sorted(methods, key=lambda method: PHASES.index(method[0]))
 
-    def series(self, phase: str, tricks: str, driver: str | None = None) -> Series:
-        """Return a series of the fewest processes; of the first driver unless another one is named."""
-        return Series(self.processes[0], driver or self.drivers[0], phase, tricks)
+    def series(
+        self, phase: str, tricks: str, driver: str | None = None, processes: int | None = None
+    ) -> Series:
+        """Return a series; of the first driver and the fewest processes unless others are named."""
+        key = processes or self.processes[0], driver or self.drivers[0], phase, tricks
+        return self._series.get(key) or Series(*key)
 
-    def of(self, series: Series) -> Sequence[Cell]:
-        """Return the cells of a series, none if there is no such series."""
-        return self._of.get(series, ())
+    def every(self, driver: str | None = None) -> list[Series]:
+        """Return the series of all methods, phase by phase, by the fewest processes."""
+        return [self.series(phase, tricks, driver) for phase, tricks in self._methods]
 
-    def best(self, series: Series) -> Cell | None:
-        """Return the cell of a series with most rows per second; None if none was done."""
-        done = [cell for cell in self.of(series) if cell.outcome == DONE]
-        return max(done, key=lambda cell: cell.rows_per_s, default=None)
-
-    def at(self, series: Series, scale: int) -> Cell | None:
-        """Return the cell of a series at a scale."""
-        return next((cell for cell in self.of(series) if cell.scale == scale), None)
-
-    def largest_common(self, *wanted: Series) -> tuple[Cell, ...] | None:
-        """Return the cells of some series at the largest scale that all of them have done."""
-        done = [{cell.scale for cell in self.of(series) if cell.outcome == DONE} for series in wanted]
-        scales = set.intersection(*done)
-        if not scales:
-            return None
-        return tuple(cell for series in wanted if (cell := self.at(series, max(scales))))
+    def by_phase(self) -> Iterator[tuple[str, list[Series]]]:
+        """Yield each phase with the series of the first driver, by the fewest processes."""
+        for phase, series in groupby(self.every(), key=lambda each: each.phase):
+            yield phase, list(series)
 
 
-def _cell(run: Run, series: Series, before: str) -> Cell:
-    """Return the cell of a run; `before` is how the series failed at a smaller scale."""
+def _cell(run: Run, series: Series) -> Cell:
+    """Return the cell of a run; one that was skipped is as its series was at a smaller scale."""
     if run.skipped is not None:
-        return Cell(run, series, before)
+        before = (cell.outcome for cell in reversed(series.cells) if cell.outcome in (TIMEOUT, LIMIT))
+        return Cell(run, series, next(before, FAILED))
     if run.verdict.status == "failed":
         return Cell(run, series, WRONG)
     unfinished = next((trial for trial in run.valid if trial.outcome != DONE), None)
@@ -131,6 +136,12 @@ def _cell(run: Run, series: Series, before: str) -> Cell:
     if not rate or rate < 0 or seconds is None:
         return Cell(run, series, FAILED)
     return Cell(run, series, DONE, rate, seconds)
+
+
+def largest_common(*wanted: Series) -> tuple[Cell, ...] | None:
+    """Return the cells of some series at the largest scale that all of them have done."""
+    scales = set.intersection(*({cell.scale for cell in series.done} for series in wanted))
+    return tuple(cell for series in wanted if (cell := series.at(max(scales)))) if scales else None
 
 
 MAPPER, BARE = "peewee", "sqlite3"
@@ -168,25 +179,23 @@ class Cost:
 
 def costs(cells: Cells) -> Iterator[Cost]:
     """Yield what Peewee costs with each method, at the largest scale that was done both ways."""
-    for phase, every in cells.tricks.items():
-        for tricks in every:
-            if phase != "query" and tricks in COMMITTING:
-                continue
-            mapper, bare, other = (cells.series(phase, tricks, driver) for driver in (MAPPER, BARE, "apsw"))
-            if both := cells.largest_common(mapper, bare):
-                through, below = both
-                apsw = cells.at(other, through.scale)
-                yield Cost(through, below, apsw if apsw and apsw.rows_per_s else None)
+    for mapped in cells.every(MAPPER):
+        if mapped.phase != "query" and mapped.tricks in COMMITTING:
+            continue
+        bare, other = (cells.series(mapped.phase, mapped.tricks, driver) for driver in (BARE, "apsw"))
+        if both := largest_common(mapped, bare):
+            through, below = both
+            apsw = other.at(through.scale)
+            yield Cost(through, below, apsw if apsw and apsw.rows_per_s else None)
 
 
 def contended(cells: Cells, driver: str) -> Iterator[tuple[Cell, list[Cell | None]]]:
     """Yield each method that the fewest processes have done, at the largest scale, and by more processes."""
-    for phase, every in cells.tricks.items():
-        for tricks in every:
-            if alone := cells.largest_common(cells.series(phase, tricks, driver)):
-                (base,) = alone
-                more = (replace(base.series, processes=count) for count in cells.processes[1:])
-                yield base, [cells.at(series, base.scale) for series in more]
+    for alone in cells.every(driver):
+        if alone.done:
+            base = max(alone.done, key=lambda cell: cell.scale)
+            more = (cells.series(alone.phase, alone.tricks, driver, count) for count in cells.processes[1:])
+            yield base, [series.at(base.scale) for series in more]
 
 
 def rates(run: Run) -> dict[int, float]:
@@ -213,26 +222,17 @@ WORKING = {
 """What does the same where a method of a phase meets a limit."""
 
 
+@dataclass(frozen=True, slots=True)
 class Judged:
     """The cells that were done in enough passes, tested together."""
 
-    def __init__(self, group: Group, cells: Cells) -> None:
-        self.cells, self.driver = cells, cells.drivers[0]
-        known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
-        self._known = frozenset(known)
-        self.tested = group.tested([cell.run for cell in known], rates) if known else None
-        """None where there were too few passes."""
-
-    def known(self, phase: str) -> list[Cell]:
-        """Return the cells of a phase, of the first driver and the fewest processes."""
-        every = (self.cells.of(self.cells.series(phase, tricks)) for tricks in self.cells.tricks[phase])
-        return [cell for cells in every for cell in cells if cell in self._known]
+    cells: Cells
+    known: frozenset[Cell]
+    tested: Tested
 
     def ratio(self, base: Cell, other: Cell) -> Ratio | None:
         """Return how many times as fast the other one is; None where there were too few passes."""
-        if self.tested is None or not {base, other} <= self._known:
-            return None
-        return self.tested.ratio(base.run, other.run)
+        return self.tested.ratio(base.run, other.run) if {base, other} <= self.known else None
 
 
 def methods(group: Group) -> Iterator[Finding]:
@@ -243,60 +243,61 @@ def methods(group: Group) -> Iterator[Finding]:
     costly = list(costs(cells))
     # What Peewee costs most is tested apart: all of it is to hold together.
     shared = replace(group, groups=group.groups * (1 + bool(costly)))
-    judged = Judged(shared, cells)
-    if judged.tested is None:
-        found = [*_highest(judged)]
+    known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
+    tested = shared.tested([cell.run for cell in known], rates) if known else None
+    if tested is None:
+        found = [*_highest(cells)]
     else:
+        judged = Judged(cells, frozenset(known), tested)
         found = [
-            *_fastest(judged, judged.tested),
+            *_fastest(judged),
             *_transactions(judged),
             *_row_values(judged),
             *_binding(shared, judged, costly),
             *_contention(judged),
         ]
     yield from found
-    yield from doubts(judged.tested, found, group.case)
+    yield from doubts(tested, found, group.case)
     yield from _limits(cells)
 
 
-def _highest(judged: Judged) -> Iterator[Finding]:
+def _highest(cells: Cells) -> Iterator[Finding]:
     """Name the highest cell of each phase, where single trials tell no more."""
     phases = []
-    for phase, every in judged.cells.tricks.items():
-        best = [cell for tricks in every if (cell := judged.cells.best(judged.cells.series(phase, tricks)))]
-        if best:
+    for phase, every in cells.by_phase():
+        if best := [cell for series in every if (cell := series.best)]:
             most = max(best, key=lambda cell: cell.rows_per_s)
             phases.append(
                 Finding("method-highest", doing=DOING[phase], method=most.series.tricks, rate=most.rows_per_s)
             )
     if phases:
-        yield Finding("methods-highest", driver=judged.driver, phases=tuple(phases))
+        yield Finding("methods-highest", driver=cells.drivers[0], phases=tuple(phases))
 
 
-def _fastest(judged: Judged, tested: Tested) -> Iterator[Finding]:
+def _fastest(judged: Judged) -> Iterator[Finding]:
     """Name the fastest methods of each phase, and the fastest that every problem allows."""
     phases = []
-    for phase in judged.cells.tricks:
-        known = judged.known(phase)
+    for phase, every in judged.cells.by_phase():
+        known = [cell for series in every for cell in series.cells if cell in judged.known]
         if not known:
             continue
-        best = max(known, key=lambda cell: tested.middle(cell.run))
-        general = [cell for cell in known if not cell.series.tricks.startswith(INSIDE)]
-        others = _leading(judged, tested, general) if general and best not in general else None
-        fastest = _leading(judged, tested, known)
+        best = max(known, key=lambda cell: judged.tested.middle(cell.run))
+        general = [cell for cell in known if cell.series.method != INSIDE]
+        others = _leading(judged, general) if general and best not in general else None
+        fastest = _leading(judged, known)
         phases.append(Finding("phase-fastest", doing=DOING[phase], fastest=fastest, others=others))
     if phases:
-        yield Finding("methods-fastest", driver=judged.driver, phases=tuple(phases))
+        yield Finding("methods-fastest", driver=judged.cells.drivers[0], phases=tuple(phases))
 
 
-def _leading(judged: Judged, tested: Tested, known: Sequence[Cell]) -> Finding:
+def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
     """Return the methods of which a cell is not slower than the best one, beyond doubt."""
-    lead = leaders(tested, [cell.run for cell in known])
+    lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
     best = next(cell for cell in near if cell.run is lead.best)
-    several = any(cell.series != best.series for cell in near)
-    base, beside = judged.cells.best(replace(best.series, tricks=BASE)), None
-    if base and base.series != best.series:
+    several = any(cell.series is not best.series for cell in near)
+    base, beside = judged.cells.series(best.series.phase, BASE).best, None
+    if base and base.series is not best.series:
         # How many times as fast it is as one by one.
         ratio = judged.ratio(base, best)
         beside = Finding("method-beside-unclear", unclear=True, base=BASE)
@@ -321,13 +322,11 @@ def _transactions(judged: Judged) -> Iterator[Finding]:
     """Yield what one transaction changes where rows are written, and what WAL does."""
 
     def gains(slow: str, fast: str) -> Gains:
-        pairs = {
-            phase: judged.cells.largest_common(
-                judged.cells.series(phase, slow), judged.cells.series(phase, fast)
-            )
+        both = {
+            phase: largest_common(*(judged.cells.series(phase, tricks) for tricks in (slow, fast)))
             for phase in ("insert", "allocate")
         }
-        return [(DOING[phase], judged.ratio(*pair)) for phase, pair in pairs.items() if pair]
+        return [(DOING[phase], judged.ratio(*pair)) for phase, pair in both.items() if pair]
 
     together = gains(BASE, f"{BASE} + TSC")
     if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for _, ratio in together):
@@ -352,9 +351,7 @@ def _row_values(judged: Judged) -> Iterator[Finding]:
     """Warn of row values where they took much longer than a join that means the same."""
     found = []
     for driver in judged.cells.drivers:
-        pair = judged.cells.largest_common(
-            judged.cells.series("query", "ROW", driver), judged.cells.series("query", "VALUES", driver)
-        )
+        pair = largest_common(*(judged.cells.series("query", form, driver) for form in ("ROW", "VALUES")))
         ratio = judged.ratio(*pair) if pair else None
         if ratio and ratio.low > FAR:
             found.append(Finding("took-as-long", ratio=ratio, driver=driver))
@@ -367,25 +364,26 @@ def _way(cell: Cell) -> str:
     return f"{DOING[cell.series.phase]} by {cell.series.tricks}"
 
 
-def _unclear(ratios: Iterable[Ratio | None]) -> list[Finding]:
-    """Return of how many ways the passes tell nothing."""
-    count = sum(not is_told(ratio) for ratio in ratios)
-    return [Finding("ways-unclear", unclear=count)] if count else []
+def _apart(ratios: Mapping[Cell, Ratio | None]) -> tuple[dict[Cell, Ratio], list[str], list[Finding]]:
+    """Return the ways that differ, those that are about equal, and how many can't be told."""
+    told = {cell: ratio for cell, ratio in ratios.items() if ratio and is_told(ratio)}
+    same = [cell for cell, ratio in told.items() if ratio.is_within(EQUAL)]
+    unclear = len(ratios) - len(told)
+    return (
+        {cell: ratio for cell, ratio in told.items() if cell not in same},
+        [*map(_way, same)],
+        [Finding("ways-unclear", unclear=unclear)] if unclear else [],
+    )
 
 
 def _binding(group: Group, judged: Judged, costly: Sequence[Cost]) -> Iterator[Finding]:
     """Yield where Peewee costs most, in time for each row, and where next to nothing."""
     # Less done in a second is more time.
-    ratios = {cost: judged.ratio(cost.cell, cost.bare) for cost in costly}
-    same = [_way(cost.cell) for cost, ratio in ratios.items() if ratio and ratio.is_within(EQUAL)]
-    longer = {
-        cost: ratio
-        for cost, ratio in ratios.items()
-        if ratio and ratio.is_above and not ratio.is_within(EQUAL)
-    }
+    apart, same, unclear = _apart({cost.cell: judged.ratio(cost.cell, cost.bare) for cost in costly})
+    longer = {cost: ratio for cost in costly if (ratio := apart.get(cost.cell)) and ratio.is_above}
     parts = [Finding("binding-most", ways=_dearest(group, longer))] if longer else []
     parts += [Finding("binding-little", share=EQUAL, ways=same)] if same else []
-    parts += _unclear(ratios.values())
+    parts += unclear
     if parts:
         yield Finding("binding", parts=tuple(parts))
 
@@ -414,25 +412,23 @@ def _contention(judged: Judged) -> Iterator[Finding]:
     fewest, *more = judged.cells.processes
     if not more:
         return
-    ratios = {
-        base: judged.ratio(base, most)
-        for base, (*_, most) in contended(judged.cells, judged.driver)
-        if most and most.outcome == DONE
-    }
-    known = {base: ratio for base, ratio in ratios.items() if ratio and is_told(ratio)}
-    same = [_way(base) for base, ratio in known.items() if ratio.is_within(EQUAL)]
-    changed = sorted(
-        ((base, ratio) for base, ratio in known.items() if not ratio.is_within(EQUAL)),
-        key=lambda each: each[1].estimate,
+    driver = judged.cells.drivers[0]
+    apart, same, unclear = _apart(
+        {
+            base: judged.ratio(base, most)
+            for base, (*_, most) in contended(judged.cells, driver)
+            if most and most.outcome == DONE
+        }
     )
+    changed = sorted(apart.items(), key=lambda each: each[1].estimate)
     fewer = [each for each in changed if each[1].is_below]
     greater = [each for each in reversed(changed) if each[1].is_above]
     parts = [Finding("contention-fewer", ways=_first(fewer))] if fewer else []
     parts += [Finding("contention-more", ways=_first(greater))] if greater else []
     parts += [Finding("contention-same", ways=same)] if same else []
-    parts += _unclear(ratios.values())
+    parts += unclear
     if parts:
-        yield Finding("contention", driver=judged.driver, most=more[-1], fewest=fewest, parts=tuple(parts))
+        yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, parts=tuple(parts))
 
 
 def _first(ways: Sequence[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
@@ -447,25 +443,25 @@ def _limits(cells: Cells) -> Iterator[Finding]:
     reasons: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
-            name = cell.series.tricks.partition(" ")[0]
-            reasons.setdefault((cell.series.phase, name, cell.note), []).append(cell)
-    for (phase, name, note), refused in reasons.items():
+            reasons.setdefault((cell.series.phase, cell.series.method, cell.note), []).append(cell)
+    for (phase, method, note), refused in reasons.items():
         yield Finding(
             "method-limit",
             doing=DOING[phase],
             rows=refused[0].rows,
-            method=name,
+            method=method,
             drivers=tuple(dict.fromkeys(cell.series.driver for cell in refused)),
             reason=note,
-            instead=_instead(cells, refused[0], name),
+            instead=_instead(cells, refused[0]),
         )
 
 
-def _instead(cells: Cells, refused: Cell, name: str) -> Finding | None:
+def _instead(cells: Cells, refused: Cell) -> Finding | None:
     """Return which method did the same, or more."""
-    for tricks in WORKING.get((refused.series.phase, name), ()):
-        beside = cells.of(replace(refused.series, tricks=tricks))
-        found = [cell for cell in beside if cell.outcome == DONE and cell.rows >= refused.rows]
+    series = refused.series
+    for tricks in WORKING.get((series.phase, series.method), ()):
+        beside = cells.series(series.phase, tricks, series.driver, series.processes)
+        found = [cell for cell in beside.done if cell.rows >= refused.rows]
         if found:
             return Finding("method-instead", method=tricks, rows=found[-1].rows, rate=found[-1].rows_per_s)
     return None

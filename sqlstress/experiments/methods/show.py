@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from math import log10
 from statistics import median_low
 
@@ -47,9 +48,6 @@ from sqlstress.show.shown import Shown
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import format_count
 
-# The published tables: scales downwards, methods side by side.
-
-
 MATRICES = (
     (
         "Sample insertion",
@@ -72,28 +70,28 @@ MATRICES = (
         (("1b1", "JSON", "SPC"), ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), ("BLK", "ROW", "VALUES")),
     ),
 )
-"""Title, phase, what the rows count; the columns in parts that fit a terminal, the published before ours."""
+"""The published tables, scales downwards, methods side by side: title, phase, what the rows count; the
+columns in parts that fit a terminal, the published before ours."""
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
-_PHASE = Column("phase", ("", "phase"), "left", NAME)
-_METHOD = Column("method", ("", "method"), "left", NAME)
+_PHASE = Column("phase", align="left", role=NAME)
+_METHOD = Column("method", align="left", role=NAME)
 
 
 def _matrices(cells: Cells, driver: str) -> Iterator[Block]:
-    fewest = processes(cells.processes[0])
     for title, phase, counted, parts in MATRICES:
         series = [[cells.series(phase, tricks, driver) for tricks in part] for part in parts]
-        known = [found for part in series if (found := [each for each in part if cells.of(each)])]
+        known = [found for part in series if (found := [each for each in part if each.cells])]
         if known:
-            yield Paragraph(f"{title} with {driver}, {fewest}:")
-            yield from (_matrix(cells, part, counted) for part in known)
+            yield Paragraph(f"{title} with {driver}, {processes(cells.processes[0])}:")
+            yield from (_matrix(part, counted) for part in known)
 
 
-def _matrix(cells: Cells, series: Sequence[Series], counted: str) -> Table:
+def _matrix(series: Sequence[Series], counted: str) -> Table:
     """Return a row for each scale, a column for each method; the best of each column stands out."""
-    scales = sorted({(cell.scale, cell.rows) for each in series for cell in cells.of(each)})
-    lines = [[cells.at(each, scale) for each in series] for scale, _ in scales]
-    best = [cells.best(each) for each in series]
-    columns = [Column(counted, ("", counted))]
+    scales = sorted({(cell.scale, cell.rows) for each in series for cell in each.cells})
+    lines = [[each.at(scale) for each in series] for scale, _ in scales]
+    best = [each.best for each in series]
+    columns = [Column(counted)]
     for each in series:
         # What a method is combined with stands on two lines if there is much.
         *first, last = each.tricks.split(" + ")
@@ -101,7 +99,10 @@ def _matrix(cells: Cells, series: Sequence[Series], counted: str) -> Table:
         columns.append(Column(each.tricks, heading))
     return Table(
         tuple(columns),
-        tuple((_short(rows), *map(_timed, line)) for (_, rows), line in zip(scales, lines, strict=True)),
+        tuple(
+            (_short(rows), *(_written(cell, _timed) for cell in line))
+            for (_, rows), line in zip(scales, lines, strict=True)
+        ),
         marked=frozenset(
             (row, place + 1)
             for row, line in enumerate(lines)
@@ -111,16 +112,17 @@ def _matrix(cells: Cells, series: Sequence[Series], counted: str) -> Table:
     )
 
 
-def _timed(cell: Cell | None) -> str:
+def _written(cell: Cell | None, figures: Callable[[Cell], str]) -> str:
+    """Write the figures of a cell that was done, else why it was not."""
+    if cell is None:
+        return MISSING
+    return figures(cell) if cell.outcome == DONE else _FAILURES.get(cell.outcome, "failed")
+
+
+def _timed(cell: Cell) -> str:
     """Write rows per second and, in brackets, the time."""
-    if cell is None or cell.outcome != DONE:
-        return _failure(cell)
     took = f"{seconds_cell(cell.seconds)} s" if cell.seconds < 9999.5 else "> 2 h"
     return f"{_rate(cell.rows_per_s)} ({took})"
-
-
-def _failure(cell: Cell | None) -> str:
-    return MISSING if cell is None else _FAILURES.get(cell.outcome, "failed")
 
 
 def _short(count: float) -> str:
@@ -165,34 +167,33 @@ def _summary(cells: Cells, driver: str, published: bool) -> Table:
 
     All are relative to one by one without tricks in the same phase; as published, to the insertion.
     """
-    methods = dict.fromkeys(
-        (phase, tricks.partition(" ")[0]) for phase, every in cells.tricks.items() for tricks in every
-    )
+    methods = dict.fromkeys((series.phase, series.method) for series in cells.every())
     lines = []
     for phase, method in PUBLISHED if published else methods:
-        base = cells.best(cells.series("insert" if published else phase, BASE, driver))
+        base = cells.series("insert" if published else phase, BASE, driver).best
         series = [cells.series(phase, method + tricks, driver) for tricks in TRICKS.values()]
-        best = [cells.best(each) or next(iter(cells.of(each)), None) for each in series]
+        best = [each.best or next(iter(each.cells), None) for each in series]
         if published or any(best):
-            lines.append((phase, method, *(_compared(cell, base) for cell in best)))
+            lines.append((phase, method, *(_written(cell, partial(_rate_over, base)) for cell in best)))
     return Table((_PHASE, _METHOD, *(Column(tricks, ("", tricks)) for tricks in TRICKS)), tuple(lines))
 
 
-def _compared(cell: Cell | None, base: Cell | None) -> str:
-    if cell is None or cell.outcome != DONE:
-        return _failure(cell)
-    factor = f" ({_factor(cell.rows_per_s / base.rows_per_s)})" if base else ""
-    return f"{_rate(cell.rows_per_s)}{factor}"
+def _over(base: Cell, cell: Cell) -> str:
+    return _factor(cell.rows_per_s / base.rows_per_s)
+
+
+def _rate_over(base: Cell | None, cell: Cell) -> str:
+    return f"{_rate(cell.rows_per_s)} ({_over(base, cell)})" if base else _rate(cell.rows_per_s)
 
 
 BINDING: tuple[Figure[Cost], ...] = (
     Figure(_PHASE, lambda cost: cost.cell.series.phase),
     Figure(_METHOD, lambda cost: cost.cell.series.tricks),
-    Figure(Column("rows", ("", "rows")), lambda cost: _short(cost.cell.rows)),
+    Figure(Column("rows"), lambda cost: _short(cost.cell.rows)),
     Figure(Column(f"{MAPPER} rows/s", (MAPPER, "rows/s")), lambda cost: _rate(cost.cell.rows_per_s)),
     Figure(Column(f"{BARE} rows/s", (BARE, "rows/s")), lambda cost: _rate(cost.bare.rows_per_s)),
     Figure(
-        Column("apsw rows/s", ("apsw", "rows/s")),
+        Column("apsw rows/s"),
         lambda cost: _rate(cost.other.rows_per_s) if cost.other else None,
     ),
     Figure(Column("times as long", ("times", "as long")), lambda cost: _two_digits(cost.ratio)),
@@ -205,16 +206,12 @@ def _contention(cells: Cells, driver: str) -> Table:
     fewest, *more = cells.processes
     lines = []
     for base, others in contended(cells, driver):
-        factors = [
-            _factor(cell.rows_per_s / base.rows_per_s) if cell and cell.outcome == DONE else _failure(cell)
-            for cell in others
-        ]
-        phase, method = base.series.phase, base.series.tricks
-        lines.append((phase, method, _short(base.rows), _rate(base.rows_per_s), *factors))
+        named = (base.series.phase, base.series.tricks, _short(base.rows), _rate(base.rows_per_s))
+        lines.append((*named, *(_written(cell, partial(_over, base)) for cell in others)))
     columns = [Column(f"times, {count} processes", (str(count), "processes")) for count in more]
     rate = Column(f"rows/s of {fewest}", ("rows/s", f"of {fewest}"))
     return Table(
-        (_PHASE, _METHOD, Column("rows", ("", "rows")), rate, *columns),
+        (_PHASE, _METHOD, Column("rows"), rate, *columns),
         tuple(lines),
         leaving=("rows", *(column.name for column in columns)),
     )

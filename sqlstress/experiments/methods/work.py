@@ -175,20 +175,12 @@ class MethodsWork(ProvenWork):
         elif self.method.phase == "query":
             results = [prepared(places_before(self._samples, self._samples))]
         integrity, schema = self.sound(pulse)
-
-        def check_samples() -> Check:
-            return check_rows("samples", self._found_samples(samples, pulse), samples, PATH.format)
-
-        def check_results() -> Check:
-            found = self._found_results(pulse)
-            return check_rows("results", found, results, lambda place: str(pair_at(place, self._samples)))
-
         found = [
             integrity,
             examined("foreign keys", lambda: self._check_foreign_keys(pulse)),
             schema,
-            examined("samples", check_samples),
-            examined("results", check_results),
+            examined("samples", lambda: self._check_samples(samples, pulse)),
+            examined("results", lambda: self._check_results(results, pulse)),
         ]
         if self.method.phase == "query":
             found += reading_checks(outcomes)
@@ -205,26 +197,31 @@ class MethodsWork(ProvenWork):
             acknowledged = self._written[outcome.worker - 1] if step == 1 else 0
         return Acknowledged(f"worker {outcome.worker}", places, acknowledged, step if outcome.died else 0)
 
-    def _found_samples(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Iterator[Found]:
-        """Yield the samples, in the order of their ids; one whose id is not its own belongs nowhere."""
+    def _check_samples(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
+        """Judge the samples; one whose id is not its own belongs nowhere."""
         rows = self._rows("SELECT id, path FROM sample ORDER BY id", pulse)
-        found = ((row, sample_place(row[1])) for row in rows)
+        found: Iterable[Found] = ((row, sample_place(row[1])) for row in rows)
         if len(writers) == 1:
             # Ids are taken in the order of insertion…
-            return (
-                (row, place if place is not None and row[0] == place + 1 else None) for row, place in found
-            )
-        # … of which several processes have none, but each has its own.
-        return ordered([*found], writers)
+            found = ((row, place if place == row[0] - 1 else None) for row, place in found)
+        else:
+            # … of which several processes have none, but each has its own.
+            found = ordered([*found], writers)
+        return check_rows("samples", found, writers, PATH.format)
 
-    def _found_results(self, pulse: Pulse) -> Iterator[Found]:
-        """Yield the results; one with a wrong value belongs nowhere."""
-        is_query, seed = self.method.phase == "query", self.case.seed
-        for row in self._rows("SELECT a_id, b_id, val FROM result", pulse):
+    def _check_results(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
+        """Judge the results; one with a wrong value belongs nowhere."""
+
+        def placed(row: Row) -> Found:
             a, b, found = row
             place = pair_place(a, b, self._samples)
-            expected = value(a, b, seed) if is_query and place is not None else PENDING
-            yield row, place if found == expected else None
+            is_computed = self.method.phase == "query" and place is not None
+            return row, place if found == (value(a, b, self.case.seed) if is_computed else PENDING) else None
+
+        rows = self._rows("SELECT a_id, b_id, val FROM result", pulse)
+        return check_rows(
+            "results", map(placed, rows), writers, lambda place: str(pair_at(place, self._samples))
+        )
 
     def _rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
         with self.place.opened() as connection:

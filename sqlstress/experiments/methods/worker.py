@@ -46,19 +46,13 @@ class MethodsSource(OrderedSource):
         connection = self._client.connect(0)
         word = memoryview(written).cast("B").cast("q")[worker - 1 : worker]
         self._course = Course(connection, self.method.timeout_s, word)
-        self._binding = self._bind(connection)
-        self._unfit = False
-        super().__init__(words, worker, self._client, self._operation())
-
-    def _bind(self, connection: Connection) -> Binding:
-        variables = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        arrow = has_arrow(str(connection.rows("SELECT sqlite_version()")[0][0]))
         binding: type[Binding] = Binding
         # Only what is used is imported: a worker's start is part of what users wait for.
-        if self.case.driver == "peewee":
+        if case.driver == "peewee":
             from sqlstress.experiments.methods.orm import Orm as binding
-        bound: Binding = binding(connection, self.method, self._part, self._course, variables, arrow)
-        return bound
+        self._binding: Binding = binding(connection, self.method, self._part, self._course)
+        self._unfit = False
+        super().__init__(words, worker, self._client, self._operation())
 
     def _operation(self) -> Iterator[Step]:
         if self._part.rows:
@@ -255,13 +249,12 @@ class Binding:
     Another way to SQLite inherits from it, and overrides what is above `operation`.
     """
 
-    def __init__(
-        self, connection: Any, method: Method, part: Part, course: Course, variables: int, arrow: bool
-    ) -> None:
-        """`variables`: how many parameters a statement takes; `arrow`: whether there is the operator ->>."""
+    def __init__(self, connection: Any, method: Method, part: Part, course: Course) -> None:
         self.method, self.part, self.course = method, part, course
         self._connection: Connection = connection
-        self._variables, self._arrow = variables, arrow
+        self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
+        """How many parameters a statement takes."""
+        self._arrow = has_arrow(str(self._connection.rows("SELECT sqlite_version()")[0][0]))
         self._insert, self._places = INSERT.get(method.phase, ("", ""))
         self._width = {"insert": 1, "allocate": 3, "query": 2}[method.phase]
         """Parameters of a row."""

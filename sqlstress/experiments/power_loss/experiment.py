@@ -57,7 +57,6 @@ class Extra:
     )
 
 
-_VARIED = ("journal-mode", "synchronous")
 MOST_FILES = 100
 """Every image has all of them."""
 MOST_CONNECTIONS = 200
@@ -82,7 +81,7 @@ def cases(request: PowerRequest) -> Iterator[Case]:
 
 
 def _check(request: PowerRequest) -> None:
-    for name in _VARIED:
+    for name in ("journal-mode", "synchronous"):
         if request.extra.matrix and name in request.given:
             raise UsageError(f"--matrix tries every --{name}. Leave it out, or use --power.")
     if "driver" in request.given and request.case.driver != "apsw":

@@ -171,15 +171,11 @@ class PowerLossShown(ResultShown[PowerLoss]):
 
 
 COLUMNS = (
-    Column("journal mode", ("journal", "mode"), "left", NAME),
+    Column("journal mode", align="left", role=NAME),
     Column("synchronous", ("synchro-", "nous"), "left", NAME),
     Column("syncs/transaction", ("syncs/", "trans."), role=DETAIL),
-    Column("images", ("", "images"), role=DETAIL),
-    Column("good", ("", "good")),
-    Column("lost", ("", "lost")),
-    Column("torn", ("", "torn")),
-    Column("corrupt", ("", "corrupt")),
-    Column("most lost", ("most", "lost")),
+    Column("images", role=DETAIL),
+    *map(Column, ("good", "lost", "torn", "corrupt", "most lost")),
 )
 LEAVING = ("syncs/transaction", "good", "most lost")
 _MEANINGS = {

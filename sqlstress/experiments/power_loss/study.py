@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,7 +36,6 @@ CONTROL_IMAGES = 1000
 """So many show all kinds of failures of the control, whatever the seed."""
 TOLD_EVERY = 100
 """Images of a step."""
-SAVE_EVERY_S = 1.0
 
 
 def control(case: Case) -> Case:
@@ -72,14 +71,13 @@ def how_far(loss: PowerLoss) -> Progress:
 class PowerStudy:
     """Cuts the power of a control, and then of each case; a step is so many images."""
 
-    save_every_s = SAVE_EVERY_S
+    save_every_s = 1.0
 
     def __init__(self, cases: Sequence[Case], loss: PowerLoss) -> None:
         """`loss` says what is to be done, and has what was found. Raises UsageError without apsw."""
         load_vfs()
         self.cases, self.loss = cases, loss
         self._device = Device(loss.spoils, loss.told_powersafe)
-        self._begun = 0.0
 
     def report(self, blank: Report) -> Report:
         """Return what was found by now."""
@@ -87,26 +85,26 @@ class PowerStudy:
 
     def steps(self, bench: Bench) -> Steps:
         """Try everything."""
-        runner, self._begun = bench.runner, time.perf_counter()
+        runner, begun = bench.runner, time.perf_counter()
         try:
             images_of_control = max(self.loss.images, CONTROL_IMAGES)
-            yield from self._cut(runner, control(self.cases[0]), images_of_control, self._take_control)
+            for found in self._cut(runner, control(self.cases[0]), images_of_control):
+                self.loss = replace(self.loss, control=found, seconds=time.perf_counter() - begun)
+                yield
             for case in self.cases:
-                yield from self._cut(runner, case, self.loss.images, self._take)
+                before = self.loss.configurations
+                for found in self._cut(runner, case, self.loss.images):
+                    seconds = time.perf_counter() - begun
+                    self.loss = replace(self.loss, configurations=(*before, found), seconds=seconds)
+                    runner.observer.progress(how_far(self.loss))
+                    yield
         except Exception as problem:
             nothing_yet = not self.loss.configurations
             error = kept_reason(problem, self.cases[0].driver, nothing_yet=nothing_yet)
             self.loss = replace(self.loss, error=error)
 
-    def _take_control(self, found: PowerCuts) -> None:
-        self.loss = replace(self.loss, control=found)
-
-    def _take(self, found: PowerCuts) -> None:
-        before = [cuts for cuts in self.loss.configurations if cuts.case != found.case]
-        self.loss = replace(self.loss, configurations=(*before, found))
-
-    def _cut(self, runner: TrialRunner, case: Case, count: int, take: Callable[[PowerCuts], None]) -> Steps:
-        """Record a run and check so many images of it; `take` is given what has been found by then."""
+    def _cut(self, runner: TrialRunner, case: Case, count: int) -> Iterator[PowerCuts]:
+        """Record a run and check so many images of it; yield what has been found, again and again."""
         recording = record(case, runner.folder, self._device)
         runner.discard(lambda: files.remove(case, runner.folder))
         found = PowerCuts(
@@ -122,11 +120,7 @@ class PowerStudy:
                 vfs.load(image.files)
                 found = _added(found, image, judge(vfs.connect, recording.histories, image.cut))
                 if found.images % TOLD_EVERY == 0 or found.images == count:
-                    take(found)
-                    self.loss = replace(self.loss, seconds=time.perf_counter() - self._begun)
-                    if self.loss.checked:
-                        runner.observer.progress(how_far(self.loss))
-                    yield
+                    yield found
 
 
 def study_of(cases: Sequence[Case], extra: Extra) -> PowerStudy:

@@ -19,7 +19,7 @@ from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, target_name, told
 from sqlstress.targets import target_of
-from sqlstress.targets.options import traits_there
+from sqlstress.targets.target_options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of
@@ -102,6 +102,7 @@ class Scripts:
         flag=True,
         meaning="Whether sqlstress adds a row to each transaction that writes.",
     )
+    strict: bool = options.strict_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,10 +336,10 @@ SQL = Experiment(
         *chosen(options_of(Where), "anyway"),
         *common("verify", "max-failed"),
         *options.CHECKS,
-        *chosen(options_of(Scripts), "per-statement", "ledger"),
+        *chosen(options_of(Scripts), "per-statement", "ledger", "strict"),
         *options.SEED,
     ),
-    by_itself={"ledger": None, "target": None},
+    by_itself={"ledger": None, "strict": None, "target": None},
     extra=Extra,
     behaviour=replace(options.BEHAVIOUR, begins_again=False, writes=_writes, guess_s=_guess_s),
     cases=cases,

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
+from sqlstress.analysis.group import Topic
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.shown import Value
 from sqlstress.user_work.show import UserShown
+from sqlstress.user_work.suspected import suspected
 
 
 class SqlShown(UserShown):
     """Scripts with numbers of processes."""
+
+    topics: ClassVar[tuple[Topic, ...]] = (suspected, *UserShown.topics)
 
     def work(self, case: Case) -> str:
         spec = case.spec

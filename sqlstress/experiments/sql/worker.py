@@ -82,8 +82,12 @@ class SqlSource(UserSource):
         gets = any(one.prefix is not None for script in scripts for one in statements(script.commands))
         fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
-        sleep = time.sleep if self._client else _nothing
+        sleep = self.sleep if self._client else _nothing
         return Compiler(self.random, self._connection, fixed, self._around, sleep)
+
+    def sleep(self, seconds: float) -> None:
+        """Do what a script's sleep asks for."""
+        time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
         """Time a statement, and write into the ledger before a commit, as far as that is asked for."""

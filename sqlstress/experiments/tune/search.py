@@ -4,15 +4,15 @@ The design tells what each factor does: least squares of the logarithms, with wh
 taken out. Those rows of the whole grid that promise most then race with the default, round by round. How much
 the winner gains is said by pairs that are measured afterwards: those that chose it flatter it.
 
-It measures nothing itself: it asks for slices one by one, and is sent their figures. So it can be tried on
-machines that are made up.
+It measures nothing itself: it asks for slices one by one, and their figures are entered. So it can be tried
+on machines that are made up.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from random import Random
@@ -28,8 +28,8 @@ from sqlstress.statistics.search import Fit, Row, design, fit, runs_of, survivor
 # Least squares of logarithms. Each pass has a level of its own: what drifts is no effect.
 
 
-RatesOfRows = Mapping[Row, Mapping[int, float]]
-"""What was done in a second, above 0, by row and pass."""
+Rates = dict[Row, dict[int, float]]
+"""What was done in a second, above 0, by row and round."""
 Level = tuple[int, int]
 """A factor, and which of its levels; 0 is the default's."""
 DOUBT = 1.0
@@ -49,7 +49,7 @@ class Effect(NamedTuple):
     """The same with an interval: all of them hold together."""
 
 
-def effects(rates: RatesOfRows, error: float) -> list[Effect]:
+def effects(rates: Rates, error: float) -> list[Effect]:
     """Return the effects of the levels that were measured; nothing where they can't be told apart."""
     levels = _levels(rates)
     found = _fitted(rates, [(level,) for level in levels], doubts=0)
@@ -63,7 +63,7 @@ def effects(rates: RatesOfRows, error: float) -> list[Effect]:
     ]
 
 
-def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
+def promise(rates: Rates) -> Callable[[Row], float] | None:
     """Return what a row promises over the default, as a logarithm, from what was measured of other rows.
 
     Two levels may do more together than each alone: that is believed as far as several slices show it. None
@@ -81,11 +81,11 @@ def promise(rates: RatesOfRows) -> Callable[[Row], float] | None:
     )
 
 
-def _levels(rates: RatesOfRows) -> list[Level]:
+def _levels(rates: Rates) -> list[Level]:
     return sorted({level for row, own in rates.items() if own for level in enumerate(row) if level[1]})
 
 
-def _fitted(rates: RatesOfRows, terms: Sequence[tuple[Level, ...]], doubts: int) -> Fit | None:
+def _fitted(rates: Rates, terms: Sequence[tuple[Level, ...]], doubts: int) -> Fit | None:
     """Return what each term adds, beside each pass; the last ones are doubted. None if that is open."""
     passes = sorted({number for own in rates.values() for number in own})
     rows, values = [], []
@@ -135,12 +135,6 @@ class Slice(NamedTuple):
     """A level of each factor; 0 is that of the default."""
 
 
-Slices = Generator[Slice, float | None, None]
-"""Yields slices; is sent what each did in a second, or None where it could not be measured."""
-Rates = dict[Row, dict[int, float]]
-"""What was done in a second, by row and round."""
-
-
 class Search:
     """A search among the rows of a grid. What was found can be read at any time."""
 
@@ -155,13 +149,26 @@ class Search:
         """Those that are still in the race."""
         self.chosen: Row | None = None
         """The row whose pairs with the default are fresh; None before it is known."""
-        self._asked = 0
+        self.entered = 0
+        """How many slices were entered."""
 
-    def slices(self) -> Slices:
-        """Ask for slices until the time is over; the last stage has a few pairs in any case."""
+    def slices(self) -> Iterator[Slice]:
+        """Ask for slices until the time is over; the last stage has a few pairs in any case.
+
+        What each has done is to be entered before the next one is asked for.
+        """
         yield from self._design()
         yield from self._race()
         yield from self._pairs()
+
+    def enter(self, measured: Slice, rate: float | None) -> None:
+        """Enter what a slice did in a second; None where it could not be measured."""
+        self.entered += 1
+        if rate:
+            self.rates[measured.stage].setdefault(measured.row, {})[measured.round] = rate
+        else:
+            self._failed.append(measured.row)
+            self.racing = [row for row in self.racing if row != measured.row]
 
     def effects(self) -> list[Effect]:
         """Return what each level does beside that of the default, as far as the design tells."""
@@ -182,7 +189,7 @@ class Search:
         order = sorted(rates, key=passes.middle, reverse=True)
         return [(row, len(rates[row]), passes.ratio(self.default, row) if known else None) for row in order]
 
-    def _design(self) -> Slices:
+    def _design(self) -> Iterator[Slice]:
         for number in range(MOST_PASSES):
             if number and self._spent() * (number + 1) / number > LEARNT:
                 return
@@ -194,9 +201,9 @@ class Search:
                 # With the default in its place, the levels of the other factors stay balanced.
                 row = tuple(0 if place in refused else place[1] for place in enumerate(row))
                 if row not in self._failed:
-                    yield from self._ask(Slice(DESIGN, number, row))
+                    yield Slice(DESIGN, number, row)
 
-    def _race(self) -> Slices:
+    def _race(self) -> Iterator[Slice]:
         self.racing = [self.default, *self.candidates()]
         for number in range(MOST_ROUNDS):
             if len(self.racing) < 2 or (number and self._spent() >= RACED):
@@ -205,11 +212,11 @@ class Search:
             Random(f"{self._seed}:race:{number}").shuffle(order)
             for row in order:
                 if row in self.racing:
-                    yield from self._ask(Slice(RACE, number, row))
+                    yield Slice(RACE, number, row)
             rates = self.rates[RACE]
             self.racing = survivors({row: rates[row] for row in self.racing if row in rates}, MOST_ROUNDS)
 
-    def _pairs(self) -> Slices:
+    def _pairs(self) -> Iterator[Slice]:
         rates = {
             row: own for row, own in self.rates[RACE].items() if row in self.racing or row == self.default
         }
@@ -217,13 +224,13 @@ class Search:
         if not others:
             return
         self.chosen = winner(rates, sorted(others, key=_changes), ABOUT)
-        each, left = self._spent() / self._asked if self._asked else 1.0, max(0.0, 1.0 - self._spent())
+        each, left = self._spent() / self.entered if self.entered else 1.0, max(0.0, 1.0 - self._spent())
         affordable = MOST_PAIRS if each <= 0 else math.floor(left / each / 2)
         for number in range(min(MOST_PAIRS, max(FEWEST_PAIRS, affordable))):
             order = [self.default, self.chosen]
             Random(f"{self._seed}:fresh:{number}").shuffle(order)
             for row in order:
-                yield from self._ask(Slice(FRESH, number, row))
+                yield Slice(FRESH, number, row)
 
     def candidates(self) -> list[Row]:
         """Return the rows that promise most, the one first that changes only what seems to matter."""
@@ -248,15 +255,6 @@ class Search:
             for row in order
             if row != self.default and row not in self._failed and refused.isdisjoint(enumerate(row))
         ][:RACERS]
-
-    def _ask(self, wanted: Slice) -> Slices:
-        rate = yield wanted
-        self._asked += 1
-        if rate:
-            self.rates[wanted.stage].setdefault(wanted.row, {})[wanted.round] = rate
-        else:
-            self._failed.append(wanted.row)
-            self.racing = [row for row in self.racing if row != wanted.row]
 
     def _refused(self) -> set[Level]:
         """Return the levels that can't be measured, as it seems: they failed twice, and never worked."""

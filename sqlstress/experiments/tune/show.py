@@ -64,8 +64,8 @@ LEGEND = (
     "TPS: the median of the slices. Over {base}: the mean of the ratios of all rounds, with its interval. "
     "All intervals hold together with a probability of 95%, including those of any two presets."
 )
-_OVER_THE_DEFAULT = Column("over the default", ("over the", "default"))
-_ENDS = (Column("from", ("95%", "from")), Column("to", ("", "to")))
+_OVER_THE_DEFAULT = Column("over the default")
+_ENDS = (Column("from", ("95%", "from")), Column("to"))
 
 
 def _heading(report: Report, group: Group, title: str, said: Iterable[str]) -> Lines:
@@ -106,8 +106,8 @@ class TuningShown(ResultShown[Tuning]):
         yield _heading(report, group, "Search for better settings", said)
         if effects := [level for level in result.levels if level.gain]:
             columns = (
-                Column("setting", ("", "setting"), "left", NAME),
-                Column("value", ("", "value"), role=NAME),
+                Column("setting", align="left", role=NAME),
+                Column("value", role=NAME),
                 _OVER_THE_DEFAULT,
                 *_ENDS,
             )
@@ -173,7 +173,7 @@ def _race(found: Tuning) -> Table:
 
     columns = (
         *names,
-        Column("rounds", ("", "rounds")),
+        Column("rounds"),
         _OVER_THE_DEFAULT,
         *_ENDS,
         Column("left the race", ("left", "the race"), "left"),
@@ -287,8 +287,8 @@ def _base(result: PresetComparison) -> str:
 
 def _table(report: Report, result: PresetComparison) -> Table:
     columns = (
-        Column("preset", ("", "preset"), "left", NAME),
-        Column("TPS", ("", "TPS")),
+        Column("preset", align="left", role=NAME),
+        Column("TPS"),
         Column(f"over {result.against}", ("over", result.against)),
         *_ENDS,
         Column("a commit waits for", ("a commit", "waits for"), "left"),

@@ -125,7 +125,6 @@ class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
         super().__init__(tuning, clock)
         self._space = space
         self._search = Search(space.sizes, tuning.case.seed, self._spent)
-        self._slices = 0
         self._refused: UsageError | None = None
         """The last thing that SQLite did not take."""
 
@@ -135,23 +134,18 @@ class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
         Raises UsageError when SQLite takes nothing of it.
         """
         self._begun = self._clock()
-        slices = self._search.slices()
-        wanted = next(slices, None)
-        while wanted is not None:
-            done, place = wanted, (wanted.stage, wanted.row)
-            self._runs.setdefault(place, Run(self._space.case(done.row), arm=done.stage))
-            self._slices += 1
-            rate = self._measure(bench, place, done.round, is_base=not any(done.row))
-            try:
-                wanted = slices.send(rate)
-            except StopIteration:
-                wanted = None
+        for wanted in self._search.slices():
+            place = wanted.stage, wanted.row
+            self._runs.setdefault(place, Run(self._space.case(wanted.row), arm=wanted.stage))
+            rate = self._measure(bench, place, wanted.round, is_base=not any(wanted.row))
+            self._search.enter(wanted, rate)
             self._learn()
-            bench.runner.observer.progress(self._progress(done))
+            bench.runner.observer.progress(self._progress(wanted))
             if self._has_trials():
                 yield
             if self._is_broken():
                 return
+        self._learn()
         if self._refused is not None and not self._has_trials():
             raise self._refused
 
@@ -192,7 +186,7 @@ class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
     def _progress(self, done: Slice) -> Progress:
         """Return how far it has come: the share of the time that is over, and what is known."""
         label = {
-            DESIGN: f"balanced design, slice {self._slices}",
+            DESIGN: f"balanced design, slice {self._search.entered}",
             RACE: f"race, round {done.round + 1}, {len(self._search.racing)} left",
             FRESH: f"fresh pairs, {done.round + 1}",
         }[done.stage]

@@ -1,7 +1,7 @@
 """The native loop: a C extension that runs a timed window of kv inside a driver's own library.
 
-Files in C, each of one subject; loop.h says what each is for. `extension` finds it, `run` hands it a plan.
-How a driver's library and its connections are reached is each target's own business.
+Files in C, each of one subject; loop.h says what each is for. `extension` finds it, a `NativeStore` hands it
+a plan. How a driver's library and its connections are reached is each target's own business.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from sqlstress.targets.views import Connected
 
 # The C extension, where it was built and can be trusted.
 
@@ -81,17 +84,26 @@ OF_NO_STORE: dict[str, Any] = {
 """What a plan says of the stores that it is not for."""
 
 
-def carry_out(
-    native: ModuleType, plan: dict[str, Any], explained: Callable[[int, str], str]
-) -> dict[str, Any]:
-    """Run a plan by the C extension, and return what was done.
+class NativeStore:
+    """A worker's half of keys and values in C, whose loop runs there as a whole."""
 
-    Raises EnvironmentFailure where something stopped it: `explained` makes a sentence of the code, as SQLite
-    has them, and of what the store said.
-    """
-    done: dict[str, Any] = native.run({**OF_NO_STORE, **plan})
-    if done["ending"] == STOPPED:
-        raise EnvironmentFailure(explained(done["code"], done["said"]))
-    if done["ending"] == OUT_OF_PATIENCE:
-        raise EnvironmentFailure(f"{done['given_up']} writes in a row failed, and none succeeded")
-    return done
+    def __init__(self, view: Connected, plan: dict[str, Any], explained: Callable[[int, str], str]) -> None:
+        """`plan` says how C gets at what `view` has connected. Raises NotToBeHad.
+
+        `explained` makes a sentence of a code, as SQLite has them, and of what the store said.
+        """
+        self.effective, self.close = view.effective, view.close
+        self._native, self._explained = extension(), explained
+        self.plan = {**OF_NO_STORE, **plan}
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a plan of `kv.native_loop`, and return what was done.
+
+        Raises EnvironmentFailure where something stopped it.
+        """
+        done: dict[str, Any] = self._native.run({**plan, **self.plan})
+        if done["ending"] == STOPPED:
+            raise EnvironmentFailure(self._explained(done["code"], done["said"]))
+        if done["ending"] == OUT_OF_PATIENCE:
+            raise EnvironmentFailure(f"{done['given_up']} writes in a row failed, and none succeeded")
+        return done

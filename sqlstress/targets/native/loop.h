@@ -89,6 +89,7 @@ typedef struct {
 #define SEQUENCE_BITS 36
 #define WORKER_BITS 12
 #define SALT_SHIFT (SEQUENCE_BITS + WORKER_BITS)
+#define PRELOAD_SALT INT64_C(1)
 
 #define RAW_ROOM 48
 
@@ -213,6 +214,7 @@ typedef struct {
     int64_t stride; /* from one worker's to the next one's */
 } Acks;
 
+int64_t acks_slot(const Acks *acks, int64_t number);
 void acks_announce(const Acks *acks, const Chunk *chunk, int width);
 void acks_give_up(const Acks *acks, int operation, int width);
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads);
@@ -236,6 +238,23 @@ int tally_open(Tally *tally);
 void tally_close(Tally *tally);
 void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const int64_t *ends, int done);
 int latency_bucket(int64_t ns);
+
+/* proof.c: whether all rows of a bucket are right. */
+
+typedef struct {
+    Sqlite sqlite;
+    KeyType key_type;
+    const uint16_t *bucket_of; /* of each key; NULL: there is one bucket */
+    Values values;
+    const uint8_t *paddings; /* of each worker, the preload's first; NULL: values are integers */
+    Acks acks;
+    uint8_t *seen; /* of each key: it was found */
+    int64_t *latest; /* of each slot: when the latest of its acknowledged writes began; 0: there is none */
+} Proof;
+
+int proof_begin(Proof *proof); /* 0: there is no memory */
+void proof_end(Proof *proof);
+int64_t proof_rows(const Proof *proof, sqlite3 *db, int bucket, const char *sql); /* how many; below 0: not all are */
 
 /* loop.c */
 

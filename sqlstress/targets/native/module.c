@@ -426,18 +426,17 @@ static PyObject *now_ns(PyObject *module, PyObject *nothing) {
 }
 
 static PyObject *handed_over(PyObject *module, PyObject *nothing) {
-    Handed *list;
+    const Handed *list;
     int count = handed_take(&list);
     (void)module;
     (void)nothing;
-    PyObject *found = count < 0 ? PyErr_NoMemory() : PyList_New(0);
+    PyObject *found = PyList_New(0);
     for (int i = 0; found && i < count; i++) {
         PyObject *one = Py_BuildValue("(KK)", (unsigned long long)(uintptr_t)list[i].db,
                                       (unsigned long long)(uintptr_t)list[i].table);
         if (!one || PyList_Append(found, one)) Py_CLEAR(found);
         Py_XDECREF(one);
     }
-    free(list);
     return found;
 }
 
@@ -500,9 +499,48 @@ static PyObject *bucket_of(PyObject *module, PyObject *ns) {
     return PyErr_Occurred() ? NULL : PyLong_FromLong(latency_bucket(found));
 }
 
+static void read_proof(Proof *proof, PyObject *asked, Plan *plan) {
+    proof->key_type = (KeyType)integer(asked, "key_type");
+    proof->bucket_of = memory(plan, asked, "bucket_of", 0, NULL);
+    proof->values.salt = integer(asked, "salt");
+    proof->values.size = integer(asked, "value_size");
+    proof->paddings = memory(plan, asked, "paddings", 0, NULL);
+    proof->acks.keys = integer(asked, "key_space");
+    proof->acks.slots = integer(asked, "slots");
+    proof->acks.step = integer(asked, "slot_step");
+    proof->acks.workers = (int)integer(asked, "workers");
+    proof->acks.lasts = memory(plan, asked, "lasts", 0, NULL);
+    proof->acks.stride = integer(asked, "stride");
+    proof->seen = memory(plan, asked, "seen", 1, NULL);
+}
+
+/* How many rows all buckets have together, if all are right; -1: not all are, or nobody knows. */
+static PyObject *proved(PyObject *module, PyObject *asked) {
+    Plan *plan = room(1, sizeof *plan);
+    Proof proof = {0};
+    int64_t count = 0, rows = 0;
+    (void)module;
+    if (!plan) return NULL;
+    read_proof(&proof, asked, plan);
+    read_connections(&plan->loop.store, asked);
+    const Store *store = &plan->loop.store;
+    if (!PyErr_Occurred()) {
+        proof.sqlite = store->sqlite;
+        Py_BEGIN_ALLOW_THREADS
+        if (!proof_begin(&proof)) rows = -1;
+        for (int bucket = 0; rows >= 0 && bucket < store->count; bucket++, count += rows)
+            rows = proof_rows(&proof, store->buckets[bucket].db, bucket, store->sql[SQL_GET]);
+        proof_end(&proof);
+        Py_END_ALLOW_THREADS
+    }
+    plan_free(plan);
+    return PyErr_Occurred() ? NULL : PyLong_FromLongLong(rows < 0 ? -1 : count);
+}
+
 static PyMethodDef functions[] = {
     {"run", run, METH_O, "Carry out a plan, without the GIL, and return what was done."},
     {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan: (kinds, buckets, numbers) of each."},
+    {"proved", proved, METH_O, "How many rows there are, if by a plan all are right; else -1."},
     {"latency_bucket", bucket_of, METH_O, "The bucket of the histogram in which a latency falls."},
     {"now_ns", now_ns, METH_NOARGS, "The shared clock."},
     {"handed_over", handed_over, METH_NOARGS,

@@ -11,12 +11,6 @@
 #define WIDTH 8 /* bytes of an integer */
 #define BINARY 1
 
-#define TRY(call)                             \
-    do {                                      \
-        int code_ = (call);                   \
-        if (code_ != SQLITE_OK) return code_; \
-    } while (0)
-
 typedef struct {
     const char *values[2];
     int lengths[2];

@@ -6,7 +6,7 @@
 
 /* kv/acks.py says what the words mean, and how the parent reads them when a worker has died. */
 
-static int64_t slot_of(const Acks *acks, int64_t number) {
+int64_t acks_slot(const Acks *acks, int64_t number) {
     if (acks->slots >= acks->keys) return number;
     int64_t place = (int64_t)((uint64_t)number * (uint64_t)acks->step % (uint64_t)acks->keys);
     return place < acks->slots ? place : UNTRACKED;
@@ -19,7 +19,7 @@ void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
          * UNTRACKED has all bits set. */
         int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
         for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
-            int64_t slot = slot_of(acks, chunk->numbers[row]) | reads;
+            int64_t slot = acks_slot(acks, chunk->numbers[row]) | reads;
             acks->rows[row] = slot;
             acks->written[row] = slot != UNTRACKED;
         }
@@ -52,7 +52,7 @@ static void enter(const Acks *acks, const Chunk *chunk, int operation, int width
 
 /* A value of one's own, or the one that the key had before, must be one's own last write to it. */
 static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *reads) {
-    int64_t worker = header_worker(header), slot = slot_of(acks, number);
+    int64_t worker = header_worker(header), slot = acks_slot(acks, number);
     if (header < 0 || slot == UNTRACKED || (worker != 0 && worker != acks->worker)) return;
     int64_t last = acks->last[3 * slot];
     if (worker ? header_sequence(header) == last : last == 0) return;
@@ -62,7 +62,7 @@ static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *r
 
 /* A worker's later write, acknowledged before a get began, has taken the place of its earlier ones. */
 static void check_other(const Acks *acks, int64_t number, int64_t header, int64_t begin, Reads *reads) {
-    int64_t worker = header < 0 ? 0 : header_worker(header), slot = slot_of(acks, number);
+    int64_t worker = header < 0 ? 0 : header_worker(header), slot = acks_slot(acks, number);
     if (worker == 0 || worker == acks->worker || worker > acks->workers || slot == UNTRACKED) return;
     const volatile int64_t *last = acks->lasts + (worker - 1) * acks->stride + 3 * slot;
     int64_t sequence = last[0];

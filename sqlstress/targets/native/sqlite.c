@@ -1,6 +1,5 @@
 /* How the driver's SQLite is reached: it calls the entry point of an extension for each connection. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "clock.h"
 #include "loop.h"
@@ -12,9 +11,11 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* Connections are opened by one thread at a time, and only while somebody waits for them here. */
-static Handed *handed;
-static int handed_count, handed_room, handed_lost;
+/* Connections are opened by one thread at a time, and only while somebody waits for them here. What has no room is
+ * missed there. */
+enum { MOST_HANDED = 10000 };
+static Handed handed[MOST_HANDED];
+static int handed_count;
 
 void sqlite_take(Sqlite *to, const Routine *table) {
 #define TAKE(place, result, name, parameters) to->name = (result(*) parameters)table[place];
@@ -22,41 +23,21 @@ void sqlite_take(Sqlite *to, const Routine *table) {
 #undef TAKE
 }
 
-static int handed_grow(void) {
-    int room = handed_room ? 2 * handed_room : 16;
-    Handed *grown = realloc(handed, (size_t)room * sizeof *grown);
-    if (!grown) return 0;
-    handed = grown;
-    handed_room = room;
-    return 1;
-}
-
 /* The name is what SQLite makes of the file's, so that no binding has to be told it. */
 EXPORTED int sqlite3_native_init(sqlite3 *db, char **message, const Routine *table) {
     (void)message;
-    if (handed_count == handed_room && !handed_grow()) {
-        handed_lost = 1;
-        return SQLITE_OK; /* an error would take the driver's connection away */
-    }
-    handed[handed_count++] = (Handed){db, table};
-    return SQLITE_OK;
+    if (handed_count < MOST_HANDED) handed[handed_count++] = (Handed){db, table};
+    return SQLITE_OK; /* an error would take the driver's connection away */
 }
 
-int handed_take(Handed **list) {
-    int count = handed_lost ? -1 : handed_count;
+int handed_take(const Handed **list) {
+    int count = handed_count;
     *list = handed;
-    handed = NULL;
-    handed_count = handed_room = handed_lost = 0;
+    handed_count = 0;
     return count;
 }
 
 /* The operations on SQLite: what targets/sqlite/connections.py does through a binding, done without one. */
-
-#define TRY(call)                        \
-    do {                                 \
-        int code_ = (call);              \
-        if (code_ != SQLITE_OK) return code_; \
-    } while (0)
 
 /* Returns what SQLite says of the last call, and keeps its words: a rollback would put others in their place. */
 static int failed(Store *store, const Bucket *bucket) {
@@ -219,46 +200,40 @@ static int write_ends(Store *store, int which, int code, const Attempts *attempt
     return code;
 }
 
+#define UNTIL_READ(attempt)                       \
+    Attempts attempts = {clock_ns(), 0};          \
+    int code;                                     \
+    do code = (attempt);                          \
+    while (again(store, which, code, &attempts)); \
+    return code
+
+#define UNTIL_WRITTEN(attempt)                      \
+    Attempts attempts = write_begins(store, which); \
+    int code;                                       \
+    do code = (attempt);                            \
+    while (again(store, which, code, &attempts));   \
+    return write_ends(store, which, code, &attempts)
+
 static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
-    Attempts attempts = write_begins(store, which);
-    int code;
-    do code = try_put_all(store, which, numbers, sequence);
-    while (again(store, which, code, &attempts));
-    return write_ends(store, which, code, &attempts);
+    UNTIL_WRITTEN(try_put_all(store, which, numbers, sequence));
 }
 
 static int update(Store *store, int which, int64_t counter) {
-    Attempts attempts = write_begins(store, which);
-    int code;
-    do code = try_update(store, which, counter);
-    while (again(store, which, code, &attempts));
-    return write_ends(store, which, code, &attempts);
+    UNTIL_WRITTEN(try_update(store, which, counter));
 }
 
 /* A single statement waits inside SQLite. What comes back as BUSY all the same is begun again where waiting is
  * fair, since the waits are ours then. */
 static int get_fairly(Store *store, int which, int64_t number, int64_t *header) {
-    Attempts attempts = {clock_ns(), 0};
-    int code;
-    do code = get(store, which, number, header);
-    while (again(store, which, code, &attempts));
-    return code;
+    UNTIL_READ(get(store, which, number, header));
 }
 
 static int put_fairly(Store *store, int which, int64_t number, int64_t sequence) {
-    Attempts attempts = write_begins(store, which);
-    int code;
-    do code = put(store, which, number, sequence);
-    while (again(store, which, code, &attempts));
-    return write_ends(store, which, code, &attempts);
+    UNTIL_WRITTEN(put(store, which, number, sequence));
 }
 
 static int read_pair_fairly(Store *store, int which, const int64_t *numbers) {
-    Attempts attempts = {clock_ns(), 0};
-    int code;
-    do code = try_read_pair(store, which, numbers);
-    while (again(store, which, code, &attempts));
-    return code;
+    UNTIL_READ(try_read_pair(store, which, numbers));
 }
 
 void store_over_sqlite(Store *store) {

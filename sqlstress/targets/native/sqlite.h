@@ -52,8 +52,13 @@ typedef struct {
 /* Takes what is used out of a table of functions. */
 void sqlite_take(Sqlite *to, const Routine *table);
 
-/* Moves the connections that were handed over since the last call to *list, which the caller frees; returns how
- * many, or -1 where one was lost for want of memory. */
-int handed_take(Handed **list);
+/* Points *list at the connections that were handed over since the last call, and returns how many. */
+int handed_take(const Handed **list);
+
+#define TRY(call)                             \
+    do {                                      \
+        int code_ = (call);                   \
+        if (code_ != SQLITE_OK) return code_; \
+    } while (0)
 
 #endif

@@ -16,10 +16,6 @@ typedef struct {
     int64_t processor; /* at the begin; -1: it is not looked at */
 } Stretch;
 
-void recorder_open(int64_t *area);
-int recorder_is_open(void);
-void recorder_close(void);
-
 /* Adds to a sum of the area what of a stretch lies in the window. No two stretches of these may overlap. */
 void record_sum(int word, int64_t begin, int64_t end);
 
@@ -31,16 +27,6 @@ Stretch stretch_begin(int64_t now, unsigned *count, unsigned every);
 
 /* Ends it: `seen` is the first of the two words that tell of those looked at. */
 void stretch_end(Stretch stretch, int64_t now, int seen);
-
-/* Says since when a lock is waited for; 0: for none. */
-void record_pending(int64_t since);
-int64_t recorded_pending(void);
-
-/* Adds one statement's time without what stands in other sums. */
-void record_statement(int64_t end, int64_t own_ns);
-
-/* All stretches that ever went into sums, in the window or not. */
-int64_t recorded_ns(void);
 
 /* Locks of one open database file: who waits, who holds, and since when. */
 
@@ -70,16 +56,8 @@ void wal_reads(Locks *locks, int reads);
 void rollback_locked(Locks *locks, int level, int64_t before, int refused);
 void rollback_unlocked(Locks *locks, int level);
 
-void locks_gave_up(void);
-
-/* A statement begins. */
-void locks_statement(void);
-
 /* Something was written into a file. */
 void locks_wrote(void);
-
-/* Writes down the transaction that has ended last. */
-void locks_settle(void);
 
 /* The file is closed. */
 void locks_close(Locks *locks);
@@ -140,8 +118,5 @@ enum { SLOT_WRITE, SLOT_CHECKPOINT, SLOT_RECOVER, SLOT_READ /* the first of seve
 
 /* Registers the shim over the default VFS as the default one, once; returns whether that went well. */
 int shim_register(const Routine *table);
-
-/* Lets each connection's statements be timed, opened from now on; returns whether that went well. */
-int statements_watch(const Routine *table);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-
 #define ALIGNED(bytes) (((bytes) + 15) / 16 * 16)
 
 typedef struct {
@@ -22,21 +21,19 @@ static unsigned syncs;
 #define LOWER(file) (((File *)(file))->lower)
 #define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
 
-static int shim_read(sqlite3_file *file, void *to, int bytes, int64_t at) {
-    return PAUSED(PAUSE_READ, ON(file, read, to, bytes, at));
-}
+/* Calls that go on as they are, and may pause. */
+#define PASSED_ON(call, point, parameters, ...)            \
+    static int shim_##call parameters {                    \
+        return PAUSED(point, ON(file, call, __VA_ARGS__)); \
+    }
 
-static int shim_file_size(sqlite3_file *file, int64_t *size) {
-    return PAUSED(PAUSE_SIZE, ON(file, file_size, size));
-}
-
-static int shim_check_reserved_lock(sqlite3_file *file, int *found) {
-    return PAUSED(PAUSE_LOCK, ON(file, check_reserved_lock, found));
-}
-
-static int shim_file_control(sqlite3_file *file, int what, void *with) {
-    return PAUSED(PAUSE_CONTROL, ON(file, file_control, what, with));
-}
+PASSED_ON(read, PAUSE_READ, (sqlite3_file *file, void *to, int bytes, int64_t at), to, bytes, at)
+PASSED_ON(file_size, PAUSE_SIZE, (sqlite3_file *file, int64_t *size), size)
+PASSED_ON(check_reserved_lock, PAUSE_LOCK, (sqlite3_file *file, int *found), found)
+PASSED_ON(file_control, PAUSE_CONTROL, (sqlite3_file *file, int what, void *with), what, with)
+PASSED_ON(shm_unmap, PAUSE_SHM_MAP, (sqlite3_file *file, int removed), removed)
+PASSED_ON(fetch, PAUSE_FETCH, (sqlite3_file *file, int64_t at, int bytes, void **to), at, bytes, to)
+PASSED_ON(unfetch, PAUSE_FETCH, (sqlite3_file *file, int64_t at, void *from), at, from)
 
 static int shim_sector_size(sqlite3_file *file) {
     return ON(file, sector_size);
@@ -55,18 +52,6 @@ static void shim_shm_barrier(sqlite3_file *file) {
     pause_at(PAUSE_BARRIER, PAUSE_BEFORE);
     ON(file, shm_barrier);
     pause_at(PAUSE_BARRIER, PAUSE_AFTER);
-}
-
-static int shim_shm_unmap(sqlite3_file *file, int removed) {
-    return PAUSED(PAUSE_SHM_MAP, ON(file, shm_unmap, removed));
-}
-
-static int shim_fetch(sqlite3_file *file, int64_t at, int bytes, void **to) {
-    return PAUSED(PAUSE_FETCH, ON(file, fetch, at, bytes, to));
-}
-
-static int shim_unfetch(sqlite3_file *file, int64_t at, void *from) {
-    return PAUSED(PAUSE_FETCH, ON(file, unfetch, at, from));
 }
 
 static int shim_close(sqlite3_file *file) {

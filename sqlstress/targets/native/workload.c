@@ -241,7 +241,9 @@ const uint8_t *value_make(Values *values, int64_t sequence) {
     return value;
 }
 
-int value_is_ours(const Values *values, int64_t header) { return header >> SALT_SHIFT == values->salt; }
+int value_is_ours(const Values *values, int64_t header) {
+    return header >> SALT_SHIFT == (header_worker(header) ? values->salt : PRELOAD_SALT);
+}
 
 /* Whether a write of this trial can have made it: its salt and its size; *header is who that was. */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header) {

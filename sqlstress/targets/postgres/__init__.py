@@ -118,7 +118,7 @@ class PostgresTarget(Target):
             import psycopg
         except ImportError as error:
             raise NotInstalled("psycopg", PACKAGE, error) from error
-        from sqlstress.targets.postgres.schema import first, opened
+        from sqlstress.targets.postgres.own_schema import first, opened
         from sqlstress.targets.postgres.server import would_start
 
         if address is None:

@@ -21,7 +21,7 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PGconn, Transact
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
-from sqlstress.targets.native import NotToBeHad, carry_out, extension, lacking, needed
+from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.postgres.dialect import (
     BUSY,
@@ -321,26 +321,20 @@ _STATE = 5
 """Characters of an SQLSTATE."""
 
 
-class PostgresNativeStore:
-    """Opens the tables of a schema. Raises EnvironmentFailure, with the server's words."""
+def native_store(case: Case, schema: str, begin: str) -> NativeStore:
+    """Open the tables of a schema. Raises EnvironmentFailure, with the server's words."""
+    with needed(case.driver):
+        extension()
+        addresses = functions()
+    store = PostgresStore(case, schema, begin)
+    names = [f"{kind}_{bucket}".encode() for bucket in range(case.buckets) for kind in KINDS]
+    plan = {"stores": True, "server": (store.address, addresses, names, begin == "immediate")}
 
-    def __init__(self, case: Case, schema: str, begin: str) -> None:
-        with needed(case.driver):
-            self._native, addresses = extension(), functions()
-        store = self._store = PostgresStore(case, schema, begin)
-        self.effective, self.close = store.effective, store.close
-        names = [f"{kind}_{bucket}".encode() for bucket in range(case.buckets) for kind in KINDS]
-        self._plan: dict[str, Any] = {
-            "stores": True,
-            "server": (store.address, addresses, names, begin == "immediate"),
-        }
+    def words(_code: int, said: str) -> str:
+        error = ServerError(said[:_STATE].strip(), said[_STATE:])
+        return explained(error) or str(error)
 
-    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        def words(_code: int, said: str) -> str:
-            error = ServerError(said[:_STATE].strip(), said[_STATE:])
-            return explained(error) or str(error)
-
-        return carry_out(self._native, {**plan, **self._plan}, words)
+    return NativeStore(store, plan, words)
 
 
 @cache

@@ -16,18 +16,18 @@ from sqlstress.errors import UsageError
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import Place
-from sqlstress.targets.postgres import schema as schemas
+from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import (
     INT8,
     Client,
-    PostgresNativeStore,
     PostgresStore,
     connected,
     fine,
+    native_store,
     numbered,
 )
 from sqlstress.targets.postgres.dialect import UNTYPED, ServerError, answer, differences, dsn_of, schema_of
-from sqlstress.targets.postgres.schema import Connection, Owner, await_quiet, connect, first, opened
+from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
 from sqlstress.targets.views import Answer, Directions, Row, T
 
 if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress.targets.postgres.tables import PostgresSnapshot, PostgresTable
 
@@ -81,8 +82,8 @@ class PostgresPlace(Place):
             select, _ = client.binary(b"bare", "SELECT 1")
             yield lambda: select(())
 
-    def native(self, worker: int, begin: str) -> PostgresNativeStore:
-        return PostgresNativeStore(self.case, self.name, begin)
+    def native(self, worker: int, begin: str) -> NativeStore:
+        return native_store(self.case, self.name, begin)
 
     def client(self, worker: int) -> Client:
         return Client(self.case, self.name)
@@ -99,7 +100,7 @@ class PostgresPlace(Place):
     @contextmanager
     def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
         """Connect to read what is there when no worker of ours is connected any more."""
-        with opened(dsn_of(self.case), f"cannot read {self.name}", schemas.RECOVERY_S) as connection:
+        with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             await_quiet(connection, self.name, pulse)
             yield connection
 

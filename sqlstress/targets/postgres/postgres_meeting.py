@@ -23,7 +23,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.meeting import Invitation
 from sqlstress.targets.postgres.dialect import PREFIX, explained, key_of
-from sqlstress.targets.postgres.schema import COMMENT, Connection, connect, drop_if_alone, first
+from sqlstress.targets.postgres.own_schema import COMMENT, Connection, connect, drop_if_alone, first
 
 # What hosts that meet say to the server: {} is the meeting's schema.
 

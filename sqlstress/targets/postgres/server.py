@@ -34,7 +34,7 @@ from sqlstress.system.processes import Inbox
 from sqlstress.system.processes import start as start_process
 from sqlstress.targets.place import SERVER_FOLDER
 from sqlstress.targets.postgres.dialect import OURS, dsn_of, one_line
-from sqlstress.targets.postgres.schema import drop_abandoned, first, opened
+from sqlstress.targets.postgres.own_schema import drop_abandoned, first, opened
 
 # Where a server's programs are, and as whom they may run.
 

@@ -12,10 +12,10 @@ from psycopg.sql import SQL, Identifier
 from sqlstress.report import Check
 from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.place import MEANWHILE, Definition, Disturbance
+from sqlstress.targets.place import MEANWHILE, Definition, Disturbance, redefinitions
 from sqlstress.targets.postgres.client import counter_name, table_name
 from sqlstress.targets.postgres.dialect import one_line
-from sqlstress.targets.postgres.schema import Connection, first, opened
+from sqlstress.targets.postgres.own_schema import Connection, first, opened
 
 if TYPE_CHECKING:
     from sqlstress.targets.postgres.place import PostgresPlace
@@ -209,25 +209,16 @@ def integrity_check(place: PostgresPlace, level: str, pulse: Pulse) -> Check:
 
 
 def definitions(place: PostgresPlace, pulse: Pulse) -> list[Definition]:
-    """Return what is defined in a schema: kind, of what, how."""
+    """Return what is defined in a schema: of what, and how."""
     with place.read(pulse) as connection:
-        return connection.execute(_DEFINITIONS, {"schema": place.name}).fetchall()
+        rows = connection.execute(_DEFINITIONS, {"schema": place.name}).fetchall()
+    return [(f"the {kind} of {of}", how) for kind, of, how in rows]
 
 
 def schema_check(place: PostgresPlace, created: Sequence[Definition], pulse: Pulse) -> Check:
     """See that the schema defines what was created when the trial began, and nothing else."""
-
-    def described(row: Definition) -> str:
-        kind, of, how = row
-        return f"the {kind} of {of}: {how!r:.160}"
-
     tally = Tally("schema")
     tally.checked = len(created)
-    present = definitions(place, pulse)
-    for row in created:
-        if row not in present:
-            tally.problem(f"the schema lacks {described(row)}")
-    for row in present:
-        if row not in created:
-            tally.problem(f"the schema holds {described(row)}, which nobody created")
+    for complaint in redefinitions(created, definitions(place, pulse)):
+        tally.problem(f"the schema {complaint}")
     return tally.check()

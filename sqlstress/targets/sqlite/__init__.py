@@ -24,7 +24,7 @@ _GETS = 2_000
 
 
 class SqliteTarget(Target):
-    FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal)?"
+    FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 4
     """The database, its WAL, the wal-index, and in the parent the database once more.
 

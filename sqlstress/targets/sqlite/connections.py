@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.native import NotToBeHad, carry_out, extension, lacking, needed
+from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.sqlite.busy import Turns, waiting_of
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
@@ -148,29 +148,23 @@ ENTRY = "sqlite3_native_init"
 _JITTER_BITS = 62
 
 
-class SqliteNativeStore:
-    """The same for the loop in C. Raises EnvironmentFailure, with SQLite's code."""
-
-    def __init__(self, client: Client, begin: str) -> None:
-        self.effective, self.close = client.effective, client.close
-        case, waiting = client.case, client.waiting
-        with needed(case.driver):
-            _, handles = reached(case.driver, client.connect_all)
-            self._native = extension()
-        self._plan: dict[str, Any] = {
-            "stores": True,
-            "connections": [tuple(handle) for handle in handles],
-            # In the order of Sql in loop.h.
-            "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
-            "fair": case.settings.busy == "fair",
-            "turn_ns": int(waiting.turn_s * NS_PER_S),
-            "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
-            "least_wait_ns": int(waiting.least_s * NS_PER_S),
-            "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
-        }
-
-    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        return carry_out(self._native, {**plan, **self._plan}, explained)
+def native_store(client: Client, begin: str) -> NativeStore:
+    """Return the same for the loop in C. Raises EnvironmentFailure, with SQLite's code."""
+    case, waiting = client.case, client.waiting
+    with needed(case.driver):
+        _, handles = reached(case.driver, client.connect_all)
+    plan = {
+        "stores": True,
+        "connections": [tuple(handle) for handle in handles],
+        # In the order of Sql in loop.h.
+        "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
+        "fair": case.settings.busy == "fair",
+        "turn_ns": int(waiting.turn_s * NS_PER_S),
+        "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
+        "least_wait_ns": int(waiting.least_s * NS_PER_S),
+        "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
+    }
+    return NativeStore(client, plan, explained)
 
 
 class Handle(NamedTuple):
@@ -204,11 +198,8 @@ def reached(
     native = extension()
     native.handed_over()
     loads = loads_extensions(driver)
-    if loads:
+    with nullcontext() if loads else _handed_over_when_opened():
         connections = list(connect())
-    else:
-        with _handed_over_when_opened():
-            connections = list(connect())
     try:
         for connection in connections if loads else ():
             _hand_over(driver, connection)

@@ -184,26 +184,17 @@ class _ImageFile:
     def xFileSize(self) -> int:
         return len(self._data)
 
-    def xSync(self, flags: int) -> None:
-        pass
+    def _nothing(self, *_: int) -> None:
+        """Do nothing: nobody else is there, and no image outlives its process."""
 
-    def xLock(self, level: int) -> None:
-        pass
-
-    def xUnlock(self, level: int) -> None:
-        pass
-
-    def xCheckReservedLock(self) -> bool:
+    def _no(self, *_: int) -> bool:
         return False
 
-    def xFileControl(self, op: int, pointer: int) -> bool:
-        return False
+    xSync = xLock = xUnlock = xClose = _nothing
+    xCheckReservedLock = xFileControl = _no
 
     def xSectorSize(self) -> int:
         return SECTOR_TOLD
 
     def xDeviceCharacteristics(self) -> int:
         return self._characteristics
-
-    def xClose(self) -> None:
-        pass

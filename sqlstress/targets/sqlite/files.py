@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import chain, islice
-from os import SEEK_END
+from os import SEEK_END, fsync
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.errors import EnvironmentFailure
@@ -20,11 +20,14 @@ if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it
 
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.sqlite.copies import Copy
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 HELD_OPEN = ("", "-wal", "-shm")
 """Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
-SUFFIXES = (*HELD_OPEN, "-journal")
+SPARE = "-spare"
+"""A WAL that waits for the next trial."""
+SUFFIXES = (*HELD_OPEN, "-journal", SPARE)
 
 
 def paths(case: Case, folder: Path) -> list[Path]:
@@ -96,6 +99,19 @@ _CACHE_KIB = 32 << 10
 SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
+def spare_wals(paths: Sequence[Path]) -> None:
+    """Give each WAL a second name, by which it outlives the last connection, where the file system can."""
+    from os import link
+
+    from sqlstress.system.files import remove
+
+    for path in paths:
+        wal, spare = (path.with_name(path.name + suffix) for suffix in ("-wal", SPARE))
+        with suppress(OSError):
+            remove(spare)
+            link(wal, spare)
+
+
 class SqliteTable:
     """The table of keys and values in each file of a place, and beside it that of the counters."""
 
@@ -111,18 +127,42 @@ class SqliteTable:
         self._place.create_tables((self._definition,), pulse)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, and leave each WAL at the size that it works at.
+        """Fill the files, or make them as they were filled before; each WAL has the size that it works at.
 
-        The last connection to close would delete the WAL: one stays until the workers have theirs.
+        The last connection to close would delete the WAL: one stays until the workers have closed theirs.
         """
+        from sqlstress.targets.sqlite import copies
+
         self.release()  # Windows removes nothing that we have open ourselves
+        kept, paths = self._place.copies, self._place.paths
+        if kept is not None and (copy := kept.get(copies.layout_of(self._case))):
+            self._place.stays = True
+            self._restore(copy, pulse)
+            return
         self._place.discard()
-        for path, rows in zip(self._place.paths, buckets, strict=True):
+        for path, rows in zip(paths, buckets, strict=True):
             self._idle.append(self.fill_file(path, rows))
             first_write(self._case, path)
+            if self._is_wal:
+                _checkpoint(self._idle[-1])
             pulse()
+        if kept is not None and (taken := copies.take(kept, self._case, paths)):
+            self._place.stays = True
+            self.release()
+            self._restore(taken, pulse)  # so that the first trial begins like those after it
+
+    def _restore(self, copy: Copy, pulse: Pulse) -> None:
+        """Make the files as they were filled, and an idle connection for each."""
+        without_wal = copy.restore(self._place.paths, pulse)
+        for path in self._place.paths:
+            self._idle.append(self._idle_on(path))
+            if path in without_wal:
+                self._grow_wal(path, self._idle[-1])
 
     def release(self) -> None:
+        """Close what was kept open, last of all connections: that syncs nothing, since nobody needs it to."""
+        if self._idle and self._place.stays:
+            spare_wals(self._place.paths)
         while self._idle:
             self._idle.pop().close()
 
@@ -163,10 +203,14 @@ class SqliteTable:
             if self._is_wal:
                 self._grow_wal(path, connection)
                 _checkpoint(connection)
-            idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
-            if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
-                idle.rows("SELECT count(*) FROM sqlite_schema")
-            return idle
+            return self._idle_on(path)
+
+    def _idle_on(self, path: Path) -> Connection:
+        idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
+        idle.rows("PRAGMA synchronous=off")
+        if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+            idle.rows("SELECT count(*) FROM sqlite_schema")
+        return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
         """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
@@ -192,6 +236,8 @@ class SqliteTable:
         with path.with_name(path.name + "-wal").open("r+b") as file:
             for size in range(file.seek(0, SEEK_END), target, _BLOCK):
                 file.write(bytes(min(_BLOCK, target - size)))
+            file.flush()
+            fsync(file.fileno())
 
 
 def _checkpoint(connection: Connection) -> None:

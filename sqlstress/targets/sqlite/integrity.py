@@ -12,6 +12,7 @@ from sqlstress.report.results import Tally
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import run_watched
+from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
@@ -20,6 +21,8 @@ from sqlstress.targets.sqlite.space import trees_of
 
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
+_AT_ONCE = 4 << 20
+"""Bytes of a file that is looked at in a few hundredths of a second."""
 _HEADING = "*** in database main ***"
 """Stands above what SQLite complains of, in the same row as the first complaint."""
 
@@ -59,7 +62,14 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
     error = ""
     try:
         with opened(case, path) as connection:
-            run_watched(connection, lambda: rows.extend(connection.iterate(f"PRAGMA {pragma}")), pulse)
+
+            def ask() -> None:
+                rows.extend(connection.iterate(f"PRAGMA {pragma}"))
+
+            if path.stat().st_size < _AT_ONCE:
+                ask()  # a thread would take longer than the answer
+            else:
+                run_watched(connection, ask, pulse)
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
@@ -84,7 +94,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     return complaints + call_apart(pulse, pages.complaints, path, trees)
 
 
-def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], pulse: Pulse) -> Check:
+def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
     """See that every file defines what was created when the trial began, and nothing else.
 
     SQLite compares no definition with anything: one that has been changed is only another one.
@@ -93,31 +103,24 @@ def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Row], puls
     for path in paths:
         pulse()
         tally.checked += len(created)
-        for complaint in schema_complaints(created, schema(case, path)):
+        for complaint in redefinitions(created, schema(case, path)):
             tally.problem(f"the schema of {path.name} {complaint}")
     return tally.check()
 
 
-def schema_complaints(created: Sequence[Row], present: Sequence[Row]) -> list[str]:
-    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
-
-    def described(row: Row) -> str:
-        number, kind, name, table, sql = row
-        return f"definition {number}, the {kind} {name} of {table}: {sql!r:.160}"
-
-    lacks = [f"lacks {described(row)}" for row in created if row not in present]
-    return lacks + [f"holds {described(row)}, which nobody created" for row in present if row not in created]
-
-
-def schema(case: Case, path: Path) -> list[Row]:
+def schema(case: Case, path: Path) -> list[Definition]:
     """Return what is defined in a file: see `definitions`."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
-def definitions(connection: Connection) -> list[Row]:
-    """Return what is defined: number, type, name, table, SQL; the oldest first."""
+def definitions(connection: Connection) -> list[Definition]:
+    """Return what is defined, the oldest first: number, type, name and table; and the SQL."""
     # As bytes: what is damaged need not be text any more.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
-    return [tuple((blob or b"").decode(errors="backslashreplace") for blob in row) for row in rows]
+    texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]
+    return [
+        (f"definition {number}, the {kind} {name} of {table}", sql)
+        for number, kind, name, table, sql in texts
+    ]

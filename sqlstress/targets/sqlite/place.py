@@ -13,7 +13,7 @@ from sqlstress.errors import said
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import TRIAL_FOLDER, Place, Seal
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.connections import Client, SqliteNativeStore, SqliteStore
+from sqlstress.targets.sqlite.connections import Client, SqliteStore, native_store
 from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.native import NativeStore
+    from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
     from sqlstress.targets.sqlite.where_recording import Watch
     from sqlstress.targets.views import Answer, Directions, T
@@ -41,6 +43,8 @@ class SqlitePlace(Place):
         self.case, self.where = case, where
         self.paths = files.paths(case, where)
         """The database files, by bucket."""
+        self.stays = False
+        """Whether its files are for the next trial, too."""
         self._watch: Watch | None = None
 
     # Where the time goes.
@@ -84,8 +88,8 @@ class SqlitePlace(Place):
             select = client.connect(0).scalar("SELECT 1")
             yield lambda: select(())
 
-    def native(self, worker: int, begin: str) -> SqliteNativeStore:
-        return SqliteNativeStore(self.client(worker), begin)
+    def native(self, worker: int, begin: str) -> NativeStore:
+        return native_store(self.client(worker), begin)
 
     def seal(self) -> Seal:
         # An application closes its connections as it likes, and the last one takes the WAL along.
@@ -101,6 +105,11 @@ class SqlitePlace(Place):
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         return SqliteTable(self, key_type, value_size, counters)
 
+    def proved(self, plan: dict[str, Any], pulse: Pulse) -> int | None:
+        from sqlstress.targets.sqlite.proved import proved
+
+        return proved(self.case, self.paths, plan, pulse)
+
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
         """Make every file anew, with the settings of the case and these tables."""
         definitions = tuple(definitions)
@@ -109,7 +118,7 @@ class SqlitePlace(Place):
             pulse()
             files.create_tables(self.case, path, definitions)
 
-    def schema(self) -> list[Row]:
+    def schema(self) -> list[Definition]:
         from sqlstress.targets.sqlite.integrity import schema
 
         return schema(self.case, self.paths[0])
@@ -131,7 +140,7 @@ class SqlitePlace(Place):
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
-    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import schema_check
 
         return schema_check(self.case, self.paths, created, pulse)
@@ -147,7 +156,7 @@ class SqlitePlace(Place):
             from sqlstress.targets.sqlite.own_folder import empty
 
             empty(self.where)
-        else:
+        elif not self.stays:
             files.remove(self.case, self.where)
 
     # For SQL of the user's.

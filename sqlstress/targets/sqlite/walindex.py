@@ -16,12 +16,13 @@ from struct import Struct
 from typing import NamedTuple
 
 _VERSION = 3_007_000
-_HEADER = Struct("=I8xBxHI12x4s4x2I")
-"""Native byte order: iVersion, isInit, szPage, mxFrame, aSalt[0], aCksum[2]. Two copies must agree."""
+_HEADER = Struct("=I4xIBxHI12x4s4x2I")
+"""Native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0], aCksum[2]; there is a copy."""
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
-_LENGTH = 2 * _HEADER.size + _BACKFILLED.size
-"""The two headers and nBackfill; the bytes that SQLite locks lie behind."""
+_MARKS = Struct("=5I")
+LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
+"""The two headers, nBackfill and aReadMark; the bytes that SQLite locks lie behind."""
 _ATTEMPTED_AT = 128
 """Where nBackfillAttempted stands: frames that a checkpoint has begun to copy."""
 _TRIES = 20
@@ -39,6 +40,10 @@ class WalIndex(NamedTuple):
     """One more, modulo 2^32, each time that the WAL begins anew: frames of another salt are others."""
     page_size: int
     """Size of the page in a frame, in bytes."""
+    commits: int = 0
+    """One more, modulo 2^32, with each commit that wrote (iChange)."""
+    marks: tuple[int, ...] = ()
+    """Frames that a reader of each of the five read locks can see (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -47,7 +52,7 @@ def read(database: Path) -> WalIndex | None:
         with (
             database.with_name(f"{database.name}-shm").open("rb", buffering=0) as file,
             # Only what is mapped is sure to be what the others have mapped.
-            mmap.mmap(file.fileno(), _LENGTH, access=mmap.ACCESS_READ) as words,
+            mmap.mmap(file.fileno(), LENGTH, access=mmap.ACCESS_READ) as words,
         ):
             return _settled(words)
     except (OSError, ValueError):
@@ -82,7 +87,7 @@ def _settled(words: mmap.mmap) -> WalIndex | None:
     """Return what the words say when nobody is changing them."""
     before = None
     for _ in range(_TRIES):
-        found = _parse(words)
+        found = parse(words[:LENGTH])
         # nBackfill lies outside the sums: it belongs to a header if the WAL did not begin anew meanwhile,
         # and it goes back to 0 just after the header has.
         if before and found and found.salt == before.salt and before.checkpointed <= before.frames:
@@ -93,11 +98,13 @@ def _settled(words: mmap.mmap) -> WalIndex | None:
     return None
 
 
-def _parse(words: mmap.mmap) -> WalIndex | None:
-    """Return what the words say now; None when the two headers differ or their sums are wrong."""
+def parse(words: bytes) -> WalIndex | None:
+    """Return what the first LENGTH bytes say; None when the two headers differ or their sums are wrong."""
+    if len(words) < LENGTH:
+        return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]
-    (checkpointed,) = _BACKFILLED.unpack(words[2 * _HEADER.size : _LENGTH])
-    version, is_init, page_size, frames, salt, *sums = _HEADER.unpack(header)
+    (checkpointed,) = _BACKFILLED.unpack_from(words, 2 * _HEADER.size)
+    version, commits, is_init, page_size, frames, salt, *sums = _HEADER.unpack(header)
     summed = _SUMMED.unpack_from(header)
     first = second = 0
     for one, other in zip(summed[::2], summed[1::2], strict=True):
@@ -105,5 +112,11 @@ def _parse(words: mmap.mmap) -> WalIndex | None:
         second = (second + other + first) & 0xFFFF_FFFF
     if header != copy or version != _VERSION or not is_init or sums != [first, second]:
         return None
-    # The salt stands there as in the WAL, with its highest byte first; 65,536 stands there as 1.
-    return WalIndex(frames, checkpointed, int.from_bytes(salt, "big"), page_size if page_size > 1 else 65_536)
+    return WalIndex(
+        frames,
+        checkpointed,
+        int.from_bytes(salt, "big"),  # it stands there as in the WAL, with its highest byte first
+        page_size if page_size > 1 else 65_536,  # which stands there as 1
+        commits,
+        _MARKS.unpack_from(words, 2 * _HEADER.size + _BACKFILLED.size),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -44,14 +44,6 @@ BLOCKS = {
 _DOINGS = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
-class Wait(NamedTuple):
-    """A wait for a lock on a file."""
-
-    span: Span
-    kind: int
-    file: int
-
-
 class Blocked(NamedTuple):
     """A stretch of a wait in which another process held the lock."""
 
@@ -74,7 +66,7 @@ class Row:
     def over(self, begin: int, end: int) -> list[Span]:
         """Return those that have a part of a stretch of time, cut to it."""
         spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
-        return [Span(span.process, max(begin, span.begin), min(end, span.end)) for span in spans]
+        return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
 
 
 class Seen:
@@ -82,28 +74,25 @@ class Seen:
 
     def __init__(self, areas: Sequence[Area]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
-        self.waits: list[Wait] = []
-        self.transactions: list[Wait] = []
-        """As waits: with their file."""
+        self.waits: list[Span] = []
+        self.transactions: list[Span] = []
         self.opens = max((area[recording.OPENS] for area in areas), default=0)
         self.closes = max((area[recording.CLOSES] for area in areas), default=0)
         self.complete_from = max((area.complete_from for area in areas), default=0)
-        for area in areas:
-            for begin, end, tag in area.spans():
-                kind, file, span = tag & 0xFF, tag >> 8, Span(area.process, begin, end)
-                if kind == recording.TRANSACTION:
-                    self.transactions.append(Wait(span, kind, file))
-                elif kind in BLOCKS:
-                    self.waits.append(Wait(span, kind, file))
-                else:
-                    spans[kind, 0 if kind in _DOINGS else file, area.process].append(span)
+        for span in (span for area in areas for span in area.spans()):
+            if span.kind == recording.TRANSACTION:
+                self.transactions.append(span)
+            elif span.kind in BLOCKS:
+                self.waits.append(span)
+            else:
+                spans[span.kind, 0 if span.kind in _DOINGS else span.file, span.process].append(span)
         self._rows: dict[tuple[int, int], dict[int, Row]] = defaultdict(dict)
         """By kind and file, then by process; of syncs and checkpoints the file is left out."""
         for (kind, file, process), of_process in spans.items():
             self._rows[kind, file][process] = Row(of_process)
         self._waits = defaultdict(list)
         for wait in self.waits:
-            self._waits[wait.span.process].append(wait)
+            self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
         """Return whether two processes are told to have held at once what only one can hold."""
@@ -114,27 +103,27 @@ class Seen:
                     return True
         return False
 
-    def waits_of(self, process: int, begin: int, end: int) -> list[Wait]:
-        return [wait for wait in self._waits[process] if begin <= wait.span.begin and wait.span.end <= end]
+    def waits_of(self, process: int, begin: int, end: int) -> list[Span]:
+        return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
         """Return the syncs or the checkpoints of a process in a stretch of time."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
-    def holds(self, wait: Wait) -> Iterator[Span]:
+    def holds(self, wait: Span) -> Iterator[Span]:
         """Yield what other processes held that a wait was for."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
-            if process != wait.span.process:
-                yield from row.over(wait.span.begin, wait.span.end)
+            if process != wait.process:
+                yield from row.over(wait.begin, wait.end)
 
-    def blocked(self, wait: Wait) -> Iterator[Blocked]:
+    def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the stretches of a wait in which others held the lock, and what they did in them.
 
         Where several held it at once, which only readers can, each has its own. A checkpoint's syncs are
         the checkpoint's.
         """
-        for process, begin, end in self.holds(wait):
+        for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
@@ -155,9 +144,9 @@ class Seen:
                 yield Blocked(process, COMMIT, at, end)
 
 
-def covered_ns(stretches: Sequence[tuple[int, int]]) -> int:
+def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
     total, reached = 0, 0
-    for begin, end in sorted(stretches):
+    for begin, end in sorted((stretch.begin, stretch.end) for stretch in stretches):
         total += max(0, end - max(begin, reached))
         reached = max(reached, end)
     return total
@@ -176,7 +165,7 @@ WAIT = "wait"
 """What a span of a moment can be beside commit, sync, checkpoint and read."""
 
 
-def slowest(seen: Seen, operations: Sequence[Wait]) -> Slowest | None:
+def slowest(seen: Seen, operations: Sequence[Span]) -> Slowest | None:
     """Return what the slowest 1% of operations waited for; None of too few. The slowest comes first."""
     if len(operations) < FEWEST:
         return None
@@ -184,15 +173,15 @@ def slowest(seen: Seen, operations: Sequence[Wait]) -> Slowest | None:
     parts: Counter[str] = Counter()
     holders: Counter[tuple[int, str]] = Counter()
     for operation in chosen:
-        _add(seen, operation.span, parts, holders)
+        _add(seen, operation, parts, holders)
     behind: Counter[str] = Counter()
     for (_, what), ns in holders.items():
         behind[what] += ns
     return Slowest(
         operations=len(chosen),
         of=len(operations),
-        fastest_ns=_length(chosen[-1].span),
-        total_ns=sum(_length(operation.span) for operation in chosen),
+        fastest_ns=chosen[-1].ns,
+        total_ns=sum(operation.ns for operation in chosen),
         parts=dict(parts),
         behind=dict(behind),
         held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MOST_HOLDERS)),
@@ -200,17 +189,17 @@ def slowest(seen: Seen, operations: Sequence[Wait]) -> Slowest | None:
 
 
 def _add(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
-    process, begin, end = operation
+    process, begin, end, *_ = operation
     waited = held = 0
     for wait in seen.waits_of(process, begin, end):
         blocked = list(seen.blocked(wait))
-        waited += _length(wait.span)
-        held += covered_ns([(stretch.begin, stretch.end) for stretch in blocked])
+        waited += wait.ns
+        held += covered_ns(blocked)
         for stretch in blocked:
             holders[stretch.process, stretch.what] += stretch.end - stretch.begin
-    checkpoint = sum(map(_length, seen.doing(process, recording.CHECKPOINT, begin, end)))
+    checkpoint = sum(span.ns for span in seen.doing(process, recording.CHECKPOINT, begin, end))
     sync = sum(
-        _length(span)
+        span.ns
         for span in seen.doing(process, recording.SYNC, begin, end)
         if not seen.doing(process, recording.CHECKPOINT, span.begin, span.end)
     )
@@ -218,9 +207,9 @@ def _add(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tupl
     parts.update({HELD: held, FREE: waited - held, CHECKPOINT: checkpoint, SYNC: sync, OWN: own})
 
 
-def moment(seen: Seen, worst: Wait, processes: int) -> Moment:
+def moment(seen: Seen, worst: Span, processes: int) -> Moment:
     """Return an operation with what all processes did on its file meanwhile."""
-    process, begin, end = worst.span
+    process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for what in _everything(seen, worst, processes):
         rows[what.process, what.what].append((max(0, what.begin - begin), min(end, what.end) - begin))
@@ -235,15 +224,15 @@ def moment(seen: Seen, worst: Wait, processes: int) -> Moment:
     return Moment(process, begin - seen.opens, end - begin, drawn)
 
 
-def _everything(seen: Seen, worst: Wait, processes: int) -> Iterator[Blocked]:
+def _everything(seen: Seen, worst: Span, processes: int) -> Iterator[Blocked]:
     """Yield what each process did on the file of an operation while that lasted."""
-    _, begin, end = worst.span
+    _, begin, end, *_ = worst
     for wait in seen.waits:
-        if wait.file == worst.file and wait.span.begin < end and wait.span.end > begin:
-            yield Blocked(wait.span.process, WAIT, wait.span.begin, wait.span.end)
+        if wait.file == worst.file and wait.begin < end and wait.end > begin:
+            yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
         # A wait of nobody sees the holds of all.
-        yield from seen.blocked(Wait(Span(0, begin, end), kind, worst.file))
+        yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
             yield Blocked(number, CHECKPOINT, span.begin, span.end)
@@ -258,10 +247,6 @@ def _joined(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, i
         else:
             joined.append((low, high))
     return joined
-
-
-def _length(span: Span) -> int:
-    return span.end - span.begin
 
 
 # How the workers' time divides.
@@ -300,9 +285,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         (
             operation
             for operation in seen.transactions
-            if operation.span.process <= len(workers) and operation.span.begin >= seen.complete_from
+            if operation.process <= len(workers) and operation.begin >= seen.complete_from
         ),
-        key=lambda operation: -_length(operation.span),
+        key=lambda operation: -operation.ns,
     )
     common = [name for name in PARTS if all(name in part for part in parts)]
     return Where(
@@ -360,19 +345,18 @@ def held_share(seen: Seen, process: int) -> float:
     """Return which share of a worker's waits for locks was while another process held them."""
     total = held = 0
     for wait in seen.waits:
-        begin, end = max(wait.span.begin, seen.opens), min(wait.span.end, seen.closes)
-        if wait.span.process != process or begin < seen.complete_from or end <= begin:
+        begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
+        if wait.process != process or begin < seen.complete_from or end <= begin:
             continue
-        cut = wait._replace(span=Span(process, begin, end))
         total += end - begin
-        held += covered_ns([(hold.begin, hold.end) for hold in seen.holds(cut)])
+        held += covered_ns(seen.holds(wait._replace(begin=begin, end=end)))
     return held / total if total else 0.0
 
 
 def _pending_ns(seen: Seen, workers: Sequence[Area]) -> int:
     """Return the longest wait that went on when the window closed; one of a worker that died never ended."""
     numbers = {area.process for area in workers}
-    waits = (wait.span for wait in seen.waits if wait.span.process in numbers)
-    begun = [span.begin for span in waits if span.end > seen.closes]
+    waits = (wait for wait in seen.waits if wait.process in numbers)
+    begun = [wait.begin for wait in waits if wait.end > seen.closes]
     begun += [since for area in workers if (since := area[recording.PENDING])]
     return max(0, seen.closes - min(begun, default=seen.closes))

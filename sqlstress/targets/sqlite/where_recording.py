@@ -45,6 +45,13 @@ class Span(NamedTuple):
     """1 and up: the workers, then those beside them."""
     begin: int
     end: int
+    kind: int
+    file: int
+    """0 where it is of none."""
+
+    @property
+    def ns(self) -> int:
+        return self.end - self.begin
 
 
 class Area:
@@ -68,14 +75,17 @@ class Area:
         """Its syncs, checkpoints' left out."""
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
-    def spans(self) -> list[tuple[int, int, int]]:
-        """Return its spans as (begin, end, kind | file << 8), the oldest first."""
+    def spans(self) -> list[Span]:
+        """Return its spans, the oldest first."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
             self.words[RING + column : RING + SPAN * count : SPAN].tolist() for column in range(SPAN)
         )
-        found = list(zip(begins, ends, tags, strict=True))
+        found = [
+            Span(self.process, begin, end, tag & 0xFF, tag >> 8)
+            for begin, end, tag in zip(begins, ends, tags, strict=True)
+        ]
         return found[first:] + found[:first]
 
     @property

@@ -20,7 +20,7 @@ from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
 from sqlstress.report import from_json
-from sqlstress.report.schema import report_schema
+from sqlstress.report.json_schema import report_schema
 from sqlstress.show.json_file import report_json
 from sqlstress.user_work import AFTER, UNDER
 from tests.pages import ROOT

@@ -12,6 +12,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.phrases import phrase
 from sqlstress.show.text import report_text
+from sqlstress.user_work import SUSPICION
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden
 
@@ -52,6 +53,28 @@ def test_what_is_unwise_is_said_and_nothing_else(traits: dict[str, str], code: s
     found = said(**traits)
     assert set(found) - set(calm) == {code}
     assert words in found[code]
+
+
+def test_a_suspicion_is_the_cause_beside_wrong_data_and_else_a_suspicion() -> None:
+    (suspicion,) = (one for one in SIGHTINGS if one.topic == SUSPICION)
+    found = {one.code: phrase(one) for one in advise(app_report())}
+    assert found["read-outside"].startswith("Probable cause of a lost update: transfer reads account outside")
+    assert "(bank.py:27), then UPDATE account" in found["read-outside"]
+    again = replace(suspicion, traits={**suspicion.traits, "then_at": "bank.py:30"})
+    (text,) = (phrase(one) for one in advise(with_sightings(suspicion, again)) if one.code == "read-outside")
+    assert text.startswith("Suspicion, although every check passed, of a lost update")
+
+
+def test_a_deferred_transaction_is_told_once_and_with_its_statements_where_they_are_known() -> None:
+    traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
+    upgrade = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "upgrades": "yes"})
+    traced = Sighting(SUSPICION, "deferred-upgrade", 30, "", traits)
+    (text,) = (
+        phrase(one)
+        for one in advise(with_sightings(upgrade, traced, Sighting(SUSPICION, "unknown", 1)))
+        if one.code == "deferred-upgrade"
+    )
+    assert "First SELECT 1, then UPDATE account. If another" in text
 
 
 def test_what_a_saved_report_may_hold_is_shown_in_lines() -> None:

@@ -13,13 +13,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash import study as kill_round
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.experiment import Kills, Transactions
-from sqlstress.experiments.crash.study import KillStudy, Strike, Victims
+from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow
@@ -160,7 +161,7 @@ def test_others_that_do_not_go_on_are_told(
 
     drawn(ALONE._replace(then_s=0.0))
     monkeypatch.setattr(Victims, "kill", kill_and_stop)
-    monkeypatch.setattr(kill_round, "GOES_ON_S", 0.3)
+    monkeypatch.setattr(crash, "GOES_ON_S", 0.3)
     (told,) = kills(tmp_path, 1).verdict.counterexamples
     assert told == (
         "round 1: after writer 2 was killed the others did not go on: nothing was acknowledged for 0 s"
@@ -211,3 +212,26 @@ def test_a_stop_between_two_rounds_keeps_what_was_proved(tmp_path: Path) -> None
     assert follow(study, bench(tmp_path, signals=signals), stop).interrupted
     assert (study.kills.rounds, study.kills.verdict.status) == (1, "ok")
     assert list(tmp_path.iterdir()) == []
+
+
+# How writers are killed is drawn from the seed, and covers everything that is to be covered.
+
+
+@given(st.integers(0, 2**32), st.integers(0, 10**6), st.integers(1, 256))
+def test_every_writer_is_killed_once_and_the_moments_are_within_bounds(
+    seed: int, number: int, writers: int
+) -> None:
+    strike = draw(seed, number, writers)
+    assert sorted(strike.order) == list(range(1, writers + 1))
+    assert strike.alone <= (writers > 1)
+    assert 0 <= strike.after_s <= (OPENING_S if strike.opening else LONGEST_S)
+    assert 0 <= strike.then_s <= LONGEST_S
+    assert strike == draw(seed, number, writers)
+
+
+def test_a_hundred_rounds_have_all_kinds_of_kills_and_moments_from_the_first_to_the_last() -> None:
+    strikes = [draw(1, number, 3) for number in range(100)]
+    kinds = {(strike.opening, strike.alone, strike.held) for strike in strikes}
+    assert len(kinds) == 8
+    assert {strike.order[0] for strike in strikes} == {1, 2, 3}
+    assert {int(10 * strike.after_s / LONGEST_S) for strike in strikes} == set(range(10))

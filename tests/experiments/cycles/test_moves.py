@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 from itertools import chain
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,19 +73,3 @@ def test_no_two_rows_have_the_same_value(cycling: Cycling) -> None:
     values = [move.value for worker in (1, 2) for move in all_moves(cycling, worker) if move.kind == INSERT]
     assert len(values) == 2 * 2 * cycling.cycles * cycling.rows
     assert len(set(values)) == len(values)
-
-
-@pytest.mark.parametrize(
-    ("transaction", "first", "middle", "last"),
-    [
-        ("none", "iidii", "iidii", "iidii"),
-        ("cycle", "biidiic", "biidiic", "biidiic"),
-        ("run", "biidii", "iidii", "iidiic"),
-    ],
-)
-def test_a_transaction_begins_and_ends_where_it_should(
-    transaction: str, first: str, middle: str, last: str
-) -> None:
-    cycling = Cycling(cycles=3, rows=2, transaction=transaction)
-    shown = ["".join("bidc"[move.kind] for move in moves_of(cycling, cycle, 1, SALT)) for cycle in (1, 2, 3)]
-    assert shown == [first, middle, last]

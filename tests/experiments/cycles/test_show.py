@@ -5,23 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.moves import STATEMENTS
-from sqlstress.experiments.cycles.show import LEVELS, CyclesShown, Series, bars, picture
-from sqlstress.report import Report, Run
-from sqlstress.show.blocks import Picture
+from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
+from sqlstress.report import Run
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
-from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.several import column, tables
 from tests.several import several as over_passes
-from tests.strategies import cycles_reports
 
 
 def several() -> Run:
@@ -65,17 +61,6 @@ def test_several_processes_have_a_table_of_their_own() -> None:
     assert processes.rows == (("wal", "2", "9.00", "27.0", "0.80"),)
 
 
-def test_every_series_is_a_line_of_the_picture() -> None:
-    (group,) = group_runs(cycles_report().runs)
-    (shown,) = (block for block in CyclesShown().blocks(group) if isinstance(block, Picture))
-    names = [line.split()[0] for line in shown.lines[:6] if line.strip() != "^"]
-    assert names == ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
-    wal, marks = shown.lines[2:4]
-    # Two cycles share a column: the checkpoint of cycle 91 is in column 46.
-    assert wal[marks.index("^")] == LEVELS[-1]
-    assert marks.index("^") - len("wal-tx-off  ") == 45
-
-
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
@@ -113,14 +98,6 @@ def test_a_higher_value_has_no_lower_bar(values: list[int]) -> None:
 def test_any_picture_fits_a_terminal(lines: list[Series]) -> None:
     shown = list(picture(lines))
     assert max(map(len, shown)) <= WIDTH
-
-
-@settings(max_examples=examples(0.4))
-@given(cycles_reports)
-def test_any_report_of_cycles_is_shown(report: Report) -> None:
-    text = report_text(report)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert report_markdown(report)
 
 
 def test_other_rows_or_cycles_stand_in_a_table_of_their_own() -> None:

@@ -63,10 +63,18 @@ def work_off(source: CyclesSource, sizes: list[int]) -> list[str]:
     return chunks
 
 
-def test_a_chunk_ends_where_its_cycle_does() -> None:
-    source = dry(cycles=2, rows=2, transaction="cycle")
-    assert work_off(source, [100]) == ["biidiic", "biidiic"]
-    assert work_off(dry(cycles=2, rows=2, transaction="run"), [100]) == ["biidii", "iidiic"]
+@pytest.mark.parametrize(
+    ("transaction", "chunks"),
+    [
+        ("none", ["iidii", "iidii", "iidii"]),
+        ("cycle", ["biidiic", "biidiic", "biidiic"]),
+        ("run", ["biidii", "iidii", "iidiic"]),
+    ],
+)
+def test_a_chunk_ends_where_its_cycle_does_and_a_transaction_where_it_should(
+    transaction: str, chunks: list[str]
+) -> None:
+    assert work_off(dry(cycles=3, rows=2, transaction=transaction), [100]) == chunks
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=5), st.sampled_from(("none", "cycle", "run")))

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS
 from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
 from sqlstress.experiments.keys.show import KeysShown
 from sqlstress.report import Run
-from sqlstress.report.case import Case
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
-from tests.drawing import examples
 from tests.example_keys import EXAMPLE, keys_report, run
 from tests.example_report import assert_golden
 from tests.several import column, several, tables
-from tests.strategies import trials
 
 FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
 
@@ -67,22 +61,6 @@ def test_without_uuid4_there_is_nothing_to_stand_beside() -> None:
         assert not [name for name in table.headers if "uuid4" in name]
 
 
-def test_the_space_is_told_as_sqlite3_analyzer_writes_it() -> None:
-    _, spaces = tables(run("pair-rowid", "uuid4"))[:2]
-    row = dict(zip(spaces.headers, spaces.rows[0], strict=True))
-    assert row == {
-        "schema": "pair-rowid",
-        "id type": "uuid4",
-        "file MB": "17.25",
-        "uuid4 = 1 (file)": "1.00",
-        "bytes per row": "164",
-        "table": "32.2%",
-        "indices": "63.1%",
-        "table fan-out": "104",
-        "indices fan-out": "106",
-    }
-
-
 def test_where_no_space_was_measured_there_is_no_table_of_it() -> None:
     assert len(tables(run("no-key", "uuid7", space=None))) == 1
     one, other = run("id-rowid", "int", space=None), run("no-key", "int")
@@ -119,26 +97,6 @@ def test_the_published_figures_are_shown_in_the_units_of_the_text() -> None:
     )
 
 
-loads = st.builds(
-    Picks,
-    schema=st.sampled_from((*SCHEMAS, "of another version")),
-    id_type=st.sampled_from((*ID_TYPES, "of another version")),
-    made_by=st.sampled_from(ID_MAKERS),
-)
-cases = st.builds(Case, workload=st.just("keys"), concurrency=st.sampled_from((1, 4)), spec=loads)
-runs_of_keys = st.builds(Run, case=cases, trials=st.lists(trials, max_size=2).map(tuple))
-
-
-@settings(max_examples=examples(0.4))
-@given(st.lists(runs_of_keys, max_size=5))
-def test_whatever_the_figures_they_are_shown(runs: list[Run]) -> None:
-    report = replace(EXAMPLE, runs=tuple(runs))
-    text = report_text(report)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert report_markdown(report)
-    assert not re.search(r"\bnan\b|\binf\b", text)
-
-
 # The published figures stand beside those of a report that has the same ones.
 
 
@@ -148,15 +106,6 @@ def here(*runs: Run) -> dict[tuple[object, ...], float]:
         (published.figure, published.schema, published.id_type, published.beside): value
         for published, value in beside_published(group)
     }
-
-
-def test_times_and_ratios_of_the_same_cases_are_compared() -> None:
-    found = here(*keys_report(("id-rowid", "no-key", "pair-norowid")).runs)
-    assert found["time", "id-rowid", "ulid", None] == 6.0
-    assert found["time", "id-rowid", "ulid", ("id-rowid", "uuid4")] == pytest.approx(6.0 / 8.4)
-    assert found["file", "no-key", "ulid", ("pair-norowid", "ulid")] == pytest.approx(2956 / 3860)
-    assert found["indices' share", "no-key", "ulid", None] == pytest.approx(1401 / 2956)
-    assert not [place for place in found if "id-norowid" in place]
 
 
 def test_what_was_not_measured_and_another_load_is_compared_with_nothing() -> None:

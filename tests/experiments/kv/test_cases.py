@@ -25,7 +25,7 @@ from sqlstress.targets import sqlite
 from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import PLANNED, by_name
 from tests.options.test_options import anything
-from tests.render.variants import EXAMPLE, with_case
+from tests.show.variants import EXAMPLE, with_case
 
 KNOWN = ", ".join(PLANNED)
 """The workloads that a plan can name."""
@@ -94,7 +94,7 @@ def refused(given: dict[str, Any]) -> str:
 
 LOOP = "python" if lacks("sqlite3") else "native"
 """What drives a load of which nothing else is said, here."""
-PLANNED_ONE = Case(duration_s=0.3, warmup_s=0.1, repeat=5, spec=Load(loop=LOOP))
+PLANNED_ONE = Case(duration_s=0.25, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
 """What is planned without options, but for processes and seed."""
 
 

@@ -31,6 +31,13 @@ def rows(done: Measured, bucket: int = 0) -> list[tuple[int, int]]:
     return done.rows("SELECT key, value FROM kv ORDER BY key", bucket=bucket)
 
 
+def wrote(folder: Path, worker: int) -> bool:
+    """Whether the store has a value of that worker, while others write to it."""
+    with closing(sqlite3.connect(folder / "kv.db", timeout=10)) as connection:
+        values = [value for (value,) in connection.execute("SELECT value FROM kv")]
+    return any((stamp := VALUES.read(value)) and stamp.worker == worker for value in values)
+
+
 def case_of(load: Load, concurrency: int = 2, buckets: int = 1, duration_s: float = 0.15) -> Case:
     return Case(
         concurrency=concurrency,
@@ -110,11 +117,13 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # So many keys that the others don't overwrite all of them before the window closes.
     # Fair waits, so that each worker gets to write at all.
-    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=0.5)
+    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=1.0)
     case = replace(case, settings=replace(FAST, busy="fair"))
 
     def kill(pool: Pool) -> None:
-        time.sleep(0.3)
+        # A slow disk may keep it waiting for its first write.
+        while not wrote(tmp_path, 2) and pool._processes[1].is_alive():
+            time.sleep(0.02)
         pool._processes[1].kill()
 
     done = measure(case, tmp_path, kill)

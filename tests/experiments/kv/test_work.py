@@ -38,7 +38,7 @@ def test_workers_find_a_wal_of_its_working_size(
     assert wal_bytes(tmp_path) >= frames * FRAME
     worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
     assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
-    work.connected()
+    work.ended()
     assert wal_bytes(tmp_path) >= frames * FRAME
     # The next commit begins the WAL anew, within the size that it has.
     worker.rows("PRAGMA user_version=7")
@@ -55,8 +55,8 @@ def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> N
     worker.rows("BEGIN EXCLUSIVE")
     worker.rows("ROLLBACK")
     worker.close()
-    work.connected()
-    work.connected()
+    work.ended()
+    work.ended()
     work.discard()
 
 
@@ -95,13 +95,13 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
             work.prepare(pulse)
             assert len(list(tmp_path.iterdir())) == 3 * buckets
         finally:
-            work.connected()
+            work.ended()
             work.discard()
             assert list(tmp_path.iterdir()) == []
 
     assert stopped_everywhere(prepare) > 8
     work = prepared(case, tmp_path)
-    work.connected()
+    work.ended()
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
     assert [verdict.status for verdict in verdicts] == ["ok"]
 
@@ -111,7 +111,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
     preparing, verifying, missing = Pulses(), Pulses(), Pulses()
     work = prepared(case, tmp_path, preparing)
-    work.connected()
+    work.ended()
     work.verify(all_alive(case), verifying)
     with files.opened(case, tmp_path / "kv.db") as connection:
         connection.rows("DELETE FROM kv")
@@ -123,7 +123,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
 def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
     case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
     work = prepared(case, tmp_path)
-    work.connected()
+    work.ended()
     gone = (0, 7, 8, 49)
     for path in files.paths(case, tmp_path):
         with files.opened(case, path) as connection:
@@ -135,7 +135,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
 def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
     case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
     work = prepared(case, tmp_path)
-    work.connected()
+    work.ended()
     tracemalloc.start()
     try:
         assert work.verify(all_alive(case), nothing).status == "ok"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.methods.method_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells, Series
+from sqlstress.experiments.methods.method_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run
 from tests.several import facts, findings, sentences, several
@@ -170,10 +170,10 @@ def test_processes_are_compared_where_the_fewest_have_come_farthest() -> None:
 
 
 def test_a_cell_that_was_not_tried_ended_as_its_method_did_before() -> None:
-    series = Series(1, "sqlite3", "query", "BLK")
     known = cells(*(run("query", "BLK", *each) for each in ((80, 500.0), (100, "limit"), (4000, "skipped"))))
-    assert [cell.outcome for cell in known.of(series)] == ["done", LIMIT, LIMIT]
-    assert known.best(series) is known.at(series, 80)
+    series = known.series("query", "BLK")
+    assert [cell.outcome for cell in series.cells] == ["done", LIMIT, LIMIT]
+    assert series.best is series.at(80)
     other = cells(insert("1b1", "timeout", 10), insert("1b1", "skipped", 100))
     assert [cell.outcome for cell in other.all] == [TIMEOUT, TIMEOUT]
     assert [cell.outcome for cell in cells(insert("1b1", "skipped")).all] == [FAILED]

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, Method, tricks_of
+from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.experiments.methods.show import MethodsShown, _factor, _short
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
-from sqlstress.report.case import Case, Settings
 from sqlstress.show.blocks import MISSING, Note, Paragraph
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.text import WIDTH, report_text
-from tests.drawing import examples
-from tests.example_methods import EXAMPLE, OK, methods_report, run
+from sqlstress.show.text import report_text
+from tests.example_methods import OK, methods_report, run
 from tests.example_report import assert_golden
 from tests.several import several, tables
-from tests.strategies import trials
 
 
 def titles(*runs: Run) -> list[str]:
@@ -60,25 +56,6 @@ def test_of_several_passes_the_matrices_show_the_median_and_the_legend_how_far_i
     assert "±" not in legend(run("insert", "1b1", 100))
 
 
-def test_the_best_cell_of_each_column_stands_out() -> None:
-    rates: dict[int, tuple[float, float | str]]
-    rates = {100: (9000.0, 300.0), 1000: (13_000.0, "timeout"), 10_000: (12_000.0, "skipped")}
-    matrix = tables(
-        *(run("insert", "1b1 + TSC", scale, rate) for scale, (rate, _) in rates.items()),
-        *(run("insert", "1b1 + WAL", scale, rate) for scale, (_, rate) in rates.items()),
-    )[0]
-    assert matrix.headers == ("samples", "1b1 + TSC", "1b1 + WAL")
-    assert matrix.rows == (
-        ("100", "9,000 (0.01 s)", "300.0 (0.33 s)"),
-        ("1,000", "13,000 (0.08 s)", "TIMEOUT"),
-        ("10,000", "12,000 (0.83 s)", "TIMEOUT"),
-    )
-    assert matrix.marked == {(1, 1), (0, 2)}
-    # Allocations are told by the number of their results.
-    (matrix, *_) = tables(run("allocate", "SPC", 100), run("allocate", "SPC", 1300))
-    assert [row[0] for row in matrix.rows] == ["4,950", "844,350"]
-
-
 def test_every_planned_cell_has_its_place_in_a_matrix() -> None:
     cases = cases_of({"full": "on", "driver": "peewee"}, "methods")
     runs = [replace(run(case.spec.phase, tricks_of(case), case.spec.scale), case=case) for case in cases]
@@ -95,18 +72,6 @@ SUMMED = (
     run("allocate", "BLK", 450, "limit"),
     run("query", "BLK", 100, "limit"),
 )
-
-
-def test_the_summary_is_relative_to_one_by_one_in_the_same_phase() -> None:
-    summary = tables(*SUMMED)[-1]
-    assert summary.headers == ("phase", "method", "--", "WAL", "TSC", "TSC + WAL")
-    assert summary.rows == (
-        ("insert", "1b1", "100.0 (1x)", "320.0 (3.2x)", MISSING, MISSING),
-        ("insert", "BLK", "40,000 (400x)", MISSING, MISSING, MISSING),
-        ("allocate", "1b1", "50.0 (1x)", MISSING, MISSING, MISSING),
-        ("allocate", "BLK", "20,000 (400x)", MISSING, MISSING, MISSING),
-        ("query", "BLK", "LIMIT", MISSING, MISSING, MISSING),
-    )
 
 
 def test_the_published_summary_mixes_phases_and_is_shown_only_when_it_is_asked_for() -> None:
@@ -179,45 +144,3 @@ def test_factors_are_short(ratio: float, text: str) -> None:
 def test_no_figure_is_wider_than_its_column(value: float) -> None:
     assert len(_short(value)) <= 7
     assert len(_factor(value)) <= 6
-
-
-strange = st.builds(
-    Method,
-    phase=st.sampled_from((*PHASES, "of another version")),
-    name=st.sampled_from((*METHOD_NAMES, "of another version")),
-    transaction=st.booleans(),
-    scale=st.sampled_from((0, 1, 100, 3000, 1_000_000)),
-    timeout_s=st.just(1.0),
-)
-cases = st.builds(
-    Case,
-    workload=st.just("methods"),
-    driver=st.sampled_from(("peewee", "sqlite3", "apsw")),
-    concurrency=st.sampled_from((1, 2, 4, 8, 16, 1024)),
-    settings=st.sampled_from((Settings(), Settings(journal_mode="delete"))),
-    spec=strange,
-)
-outcomes = st.sampled_from(("done", "done", "timeout", "limit", "of another version"))
-figures = st.sampled_from((1234.5, 612_193.6, 7e15, 1e-300, float("inf"), float("nan"), 0.0, -1.0))
-runs_of_methods = st.builds(
-    lambda case, trial, outcome, figure, skipped: Run(
-        case,
-        () if skipped else (replace(trial, outcome=outcome, rows_per_s=figure, error=None),),
-        skipped=skipped,
-    ),
-    cases,
-    trials,
-    outcomes,
-    figures,
-    st.sampled_from((None, None, None, "timed out")),
-)
-
-
-@settings(max_examples=examples(0.4))
-@given(st.lists(runs_of_methods, max_size=12))
-def test_whatever_the_figures_they_are_shown(runs: list[Run]) -> None:
-    report = replace(EXAMPLE, runs=tuple(runs))
-    text = report_text(report)
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert report_markdown(report)
-    assert not re.search(r"\bnan\b|\binf\b", text)

@@ -11,7 +11,7 @@ from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.page.document import report_html
+from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
 from sqlstress.user_work import AFTER, UNDER
 from sqlstress.user_work.options import Data, Invariant

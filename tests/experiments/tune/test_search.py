@@ -31,14 +31,9 @@ def carried_out(rate: Callable[[Row], float | None], seed: int, slices: int = SL
     """Search where a row does so much, or can not be measured; return the search, and its slices."""
     taken = 0
     search = Search(SIZES, seed, lambda: taken / slices)
-    asked = search.slices()
-    wanted = next(asked, None)
-    while wanted is not None:
+    for wanted in search.slices():
         taken += 1
-        try:
-            wanted = asked.send(rate(wanted.row))
-        except StopIteration:
-            wanted = None
+        search.enter(wanted, rate(wanted.row))
     return search, taken
 
 

@@ -11,8 +11,7 @@ import pytest
 from sqlstress.errors import UsageError, said
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
-from tests.targets.drivers.conftest import Connect
-from tests.targets.drivers.fake_time import FakeTime
+from tests.targets.drivers.conftest import Connect, FakeTime
 
 PUT = "REPLACE INTO kv (key, value) VALUES (?, ?)"
 GET = "SELECT value FROM kv WHERE key = ?"

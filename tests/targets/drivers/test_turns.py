@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.targets.sqlite.busy import PAUSE_S, Turns, Waiting
-from tests.targets.drivers.fake_time import FakeTime
+from tests.targets.drivers.conftest import FakeTime
 
 WRITE_S = 1e-4
 ROW = round(FakeTime().waiting().turn_s / WRITE_S)

@@ -9,7 +9,7 @@ import pytest
 
 from sqlstress.targets.sqlite.busy import FIRST, PATIENCE, SHORTEST_S, Waiting, turn_s
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, IOERR, PROTOCOL
-from tests.targets.drivers.fake_time import FakeTime
+from tests.targets.drivers.conftest import FakeTime
 
 MANY = 512
 """So many workers that no wait is as short as SHORTEST_S."""

@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
-import os
+import ctypes
 import platform
-import subprocess
 import sys
+from array import array
+from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.loop import Window
+from sqlstress.experiments.kv.acks import shape_of
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.native_loop import NativeSource
+from sqlstress.report.case import Case
+from sqlstress.system.processes import call_apart
+from sqlstress.system.sharing import shared_array
+from sqlstress.targets import open_place
 from sqlstress.targets.native import extension, lacking
-from tests.pages import ROOT
+from tests.pulses import nothing
 
+BLOCKS, BLOCK = 500, 4368
+"""As many pages as SQLite's cache has by default, each a little larger than a page of the system."""
 FAULTS_OF_LUCK, FAULTS_OF_CHANCE = 250, 50
 """Of some 500 pages."""
 
 
+def taken_again(libc: ctypes.CDLL) -> int:
+    """Return the page faults of taking the blocks a second time."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    blocks = (ctypes.c_void_p * BLOCKS)()  # nothing else is to be allocated behind them
+    for _ in range(2):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for place in range(BLOCKS):
+            blocks[place] = libc.malloc(BLOCK)
+            ctypes.memset(blocks[place] or 0, 1, BLOCK)
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        for place in reversed(range(BLOCKS)):
+            libc.free(blocks[place])
+    return faults
+
+
+def before_and_after_a_run() -> tuple[int, int]:
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    libc.free.argtypes = (ctypes.c_void_p,)
+    before = taken_again(libc)
+    case = Case(driver="dry", spec=Load(key_space=100))
+    words = shared_array("q", shape_of(case).words)
+    source = NativeSource(case, open_place(case, Path()), 1, 1, (words, None, None))
+    source.run(Window(0, 0, 1), None, array("q", [0]), array("q", [0]))
+    return before, taken_again(libc)
+
+
 @pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is another one")
-def test_memory_that_was_given_back_is_there_again_without_a_page_fault() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.targets.native.heap_stage"],
-        cwd=ROOT,
-        # Else it is up to what the process has allocated before, which is the luck that is taken away.
-        env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "131072"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    before, after = map(int, done.stdout.split())
+def test_memory_that_was_given_back_is_there_again_without_a_page_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Else it is up to what the process has allocated before, which is the luck that is taken away.
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "131072")
+    before, after = call_apart(nothing, before_and_after_a_run)
     assert before > FAULTS_OF_LUCK
     assert after < FAULTS_OF_CHANCE

@@ -21,7 +21,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import busy
-from sqlstress.targets.sqlite.connections import Client, SqliteNativeStore, lacks
+from sqlstress.targets.sqlite.connections import Client, lacks, native_store
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("turns.c")
@@ -138,9 +138,9 @@ def test_the_loop_in_c_is_told_the_waits_and_turns_of_pythons(tmp_path: Path, wo
     if lacks("sqlite3"):
         pytest.skip("no native loop here")
     case = Case(concurrency=workers, settings=Settings(busy="fair"))
-    store = SqliteNativeStore(Client(case, [tmp_path / "kv.db"], 1), "IMMEDIATE")
+    store = native_store(Client(case, [tmp_path / "kv.db"], 1), "IMMEDIATE")
     waits = busy.Waiting(workers, 60.0, "")
-    told = [store._plan[name] / NS_PER_S for name in ("turn_ns", "mean_wait_ns", "least_wait_ns")]
+    told = [store.plan[name] / NS_PER_S for name in ("turn_ns", "mean_wait_ns", "least_wait_ns")]
     store.close()
     assert told == pytest.approx([waits.turn_s, waits.mean_s, waits.least_s])
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.meeting import Invitation
+from sqlstress.targets.postgres.own_schema import drop_abandoned
 from sqlstress.targets.postgres.postgres_meeting import (
     LONGEST_NS,
     ROUNDS,
@@ -23,7 +24,7 @@ from sqlstress.targets.postgres.postgres_meeting import (
     PostgresMeeting,
     read_clock,
 )
-from sqlstress.targets.postgres.schema import drop_abandoned
+from tests.cli.on_postgres import schemas
 from tests.drawing import examples
 from tests.pulses import nothing
 
@@ -56,12 +57,6 @@ def hosts(
         for one in found:
             one.leave()
         assert not schemas(server)
-
-
-def schemas(server: str) -> list[str]:
-    with psycopg.connect(server) as connection:
-        rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%'")
-        return [name for (name,) in rows.fetchall()]
 
 
 def together(*calls: Callable[[], int]) -> list[int]:

@@ -16,12 +16,12 @@ from sqlstress.targets.postgres.dialect import schema_of
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres.schema import COMMENT, Owner, drop_abandoned  # noqa: E402
+from sqlstress.targets.postgres.own_schema import COMMENT, Owner, drop_abandoned  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys
-from sqlstress.targets.postgres.schema import Owner
+from sqlstress.targets.postgres.own_schema import Owner
 owner = Owner(sys.argv[1], sys.argv[2])
 owner.make()
 print("made", flush=True)

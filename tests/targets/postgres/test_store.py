@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sqlstress.report.case import ISOLATIONS
+from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.targets.postgres import TARGET
-from tests.targets.postgres.conftest import Open
+from sqlstress.targets.postgres.dialect import schema_of
+from tests.targets.conftest import Open, any_case
 
 psycopg = pytest.importorskip("psycopg")
 
 from sqlstress.targets.postgres.client import Client  # noqa: E402
-from sqlstress.targets.postgres.place import PostgresPlace  # noqa: E402
 
 
-def test_a_row_that_is_let_go_in_time_is_waited_for(
-    place: PostgresPlace, open_view: Open, our_server: str
-) -> None:
-    store = open_view(timeout_ms=60_000)
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Case:
+    return any_case("psycopg", request, 2)
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    return schema_of(tmp_path)
+
+
+def test_a_row_that_is_let_go_in_time_is_waited_for(schema: str, open_view: Open, our_server: str) -> None:
+    store = open_view(busy_timeout_ms=60_000)
     with psycopg.connect(our_server) as other:
-        other.execute(f"UPDATE {place.name}.kv_0 SET value = value")
+        other.execute(f"UPDATE {schema}.kv_0 SET value = value")
         release = threading.Timer(0.2, other.rollback)
         release.start()
         store.puts[0]((1, 5))
@@ -32,7 +41,7 @@ def test_a_row_that_is_let_go_in_time_is_waited_for(
 
 @pytest.mark.parametrize("isolation", ISOLATIONS[1:])
 def test_who_is_refused_at_his_write_is_begun_again_and_counted(
-    place: PostgresPlace, open_view: Open, our_server: str, isolation: str, monkeypatch: pytest.MonkeyPatch
+    schema: str, open_view: Open, our_server: str, isolation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody else commits between our read and our write, once."""
     prepared, ran = Client.prepared, list[bytes]()
@@ -44,19 +53,19 @@ def test_who_is_refused_at_his_write_is_begun_again_and_counted(
             result = run(params)
             if name == b"count_0" and not ran:
                 with psycopg.connect(our_server) as other:
-                    other.execute(f"UPDATE {place.name}.counter_0 SET n = n + 10")
+                    other.execute(f"UPDATE {schema}.counter_0 SET n = n + 10")
             ran.append(name)
             return result
 
         return answer
 
     monkeypatch.setattr(Client, "prepared", watched)
-    store = open_view("deferred", isolation, timeout_ms=60_000)
+    store = open_view("deferred", isolation, busy_timeout_ms=60_000)
     store.updates[0]((3,))
     assert store.busy_counts() == (0, 1)
     assert ran == [b"count_0", b"count_0", b"set_0"]
     with psycopg.connect(our_server) as other:
-        assert other.execute(f"SELECT n FROM {place.name}.counter_0 WHERE id = 3").fetchone() == (11,)
+        assert other.execute(f"SELECT n FROM {schema}.counter_0 WHERE id = 3").fetchone() == (11,)
 
 
 def test_a_connection_that_the_server_ends_is_explained(open_view: Open, our_server: str) -> None:

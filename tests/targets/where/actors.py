@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from array import array
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from sqlstress.engine.loop import Window, work_through
+from sqlstress.experiment import face_of
+from sqlstress.report.case import Case
+from sqlstress.system.importing import named
 from sqlstress.system.processes import start
+from sqlstress.targets import open_place
 from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.where_recording import Watch
+from tests.halves import open_work
 
 Stamps = dict[str, int]
 Act = Callable[[Connection, Any], Stamps]
 LONG_NS = 60_000_000_000
 PATIENCE_S = 60.0
+SALT = 1
 
 
 @contextmanager
-def acting(
-    act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
-) -> Iterator[Any]:
-    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+def started(main: Callable[..., None], *told: Any) -> Iterator[Any]:
+    """Start a process that calls a function with its end of a pipe and what it is told; yield our end."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    own = context.Process(
-        target=_main, args=(theirs, act, words, process, driver, path, slow_sync_s), daemon=True
-    )
+    own = context.Process(target=main, args=(theirs, *told), daemon=True)
     start(own)
     theirs.close()
     try:
@@ -40,6 +44,13 @@ def acting(
     finally:
         own.kill()
         own.join()
+
+
+def acting(
+    act: Act, words: Any, process: int, driver: str, path: Path, slow_sync_s: float = 0.0
+) -> AbstractContextManager[Any]:
+    """Start a process, and yield our end of its pipe: what it does is told to it, and it tells its stamps."""
+    return started(_main, act, words, process, driver, path, slow_sync_s)
 
 
 def heard(pipe: Any) -> Any:
@@ -179,3 +190,51 @@ def waits(connection: Connection, pipe: Any) -> Stamps:
     had = time.perf_counter_ns()
     connection.rows("ROLLBACK")
     return {"asked": asked, "had": had}
+
+
+# The same of a worker, driven by either loop.
+
+
+@contextmanager
+def working(
+    case: Case, words: Any, process: int, folder: Path, operations: int, slow_sync_s: float = 0.0
+) -> Iterator[Any]:
+    """Prepare the case's data and start its worker; yield our end of its pipe.
+
+    It says "ready", does so many operations when it is told to, and tells its stamps.
+    """
+    work = open_work(case, folder, SALT, {})
+    work.prepare(lambda: None)
+    with started(_work, case, words, process, folder, work.shared, operations, slow_sync_s) as pipe:
+        assert heard(pipe) == "ready"
+        work.ended()
+        yield pipe
+
+
+def _work(
+    pipe: Any,
+    case: Case,
+    words: Any,
+    process: int,
+    folder: Path,
+    shared: tuple[Any, ...],
+    operations: int,
+    slow_sync_s: float,
+) -> None:
+    slow = SlowSyncs(slow_sync_s) if slow_sync_s else None
+    place = open_place(case, folder)
+    watch = place.watch((words, 2), process)
+    assert watch
+    source = named(face_of(case).worker)(case, place, 1, SALT, shared)
+    pipe.send("ready")
+    heard(pipe)
+    SlowFile.took_ns = 0
+    asked = time.perf_counter_ns()
+    window = Window(asked, asked, asked + LONG_NS)
+    watch.window(window.opens_ns, window.closes_ns)
+    totals = work_through(source, window, operations, array("q", [0]), array("q", [0]))
+    had = time.perf_counter_ns()
+    watch.end()
+    pipe.send({"asked": asked, "had": had, "synced_ns": SlowFile.took_ns, "failed": totals.failed})
+    source.close()
+    del slow

@@ -17,8 +17,8 @@ from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import where_recording
 from sqlstress.targets.sqlite.connections import lacks
 from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.where import Blocked, Seen, Wait
-from sqlstress.targets.sqlite.where_recording import Area, areas, size
+from sqlstress.targets.sqlite.where import Blocked, Seen
+from sqlstress.targets.sqlite.where_recording import Area, Span, areas, size
 from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import (
     acting,
@@ -30,8 +30,8 @@ from tests.targets.where.actors import (
     meets_a_newer_snapshot,
     opens,
     waits,
+    working,
 )
-from tests.targets.where.working import working
 
 WAITER, HOLDER = 1, 2
 HOLD_S = 0.444
@@ -58,9 +58,9 @@ def total(blocked: list[Blocked], what: str, process: int = HOLDER) -> int:
     return sum(one.end - one.begin for one in blocked if (one.process, one.what) == (process, what))
 
 
-def waited(seen: Seen) -> Wait:
+def waited(seen: Seen) -> Span:
     """Return the one wait of the waiter."""
-    (wait,) = (one for one in seen.waits if one.span.process == WAITER)
+    (wait,) = (one for one in seen.waits if one.process == WAITER)
     return wait
 
 
@@ -84,7 +84,7 @@ def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
     blocked = list(seen.blocked(wait))
     truth = of_holder["ended"] - of_waiter["asked"]
     commit = of_holder["ended"] - of_holder["freed"]
-    assert wait.span.end - wait.span.begin == pytest.approx(of_waiter["had"] - of_waiter["asked"], rel=NEAR)
+    assert wait.ns == pytest.approx(of_waiter["had"] - of_waiter["asked"], rel=NEAR)
     found = sum(one.end - one.begin for one in blocked)
     assert truth - commit - NEAR * truth <= found <= truth * (1 + NEAR)
     # Until it was freed nothing but a transaction under way can have kept it.
@@ -142,11 +142,11 @@ def test_an_operation_that_is_given_up_waits_no_longer(words: Any, tmp_path: Pat
         heard(holder)
     seen = Seen(areas(words, 2))
     wait = waited(seen)
-    assert of_waiter["asked"] < wait.span.begin < wait.span.end < of_waiter["had"]
-    assert wait.span.end - wait.span.begin > 100_000_000  # SQLite's own time-out was 150 ms
-    own = [one.span for one in seen.transactions if one.span.process == WAITER]
-    assert own[-1].begin == wait.span.begin  # who opens a WAL first has held the lock before
-    assert own[-1].end == pytest.approx(wait.span.end, abs=NEAR * 1e8)
+    assert of_waiter["asked"] < wait.begin < wait.end < of_waiter["had"]
+    assert wait.ns > 100_000_000  # SQLite's own time-out was 150 ms
+    own = [one for one in seen.transactions if one.process == WAITER]
+    assert own[-1].begin == wait.begin  # who opens a WAL first has held the lock before
+    assert own[-1].end == pytest.approx(wait.end, abs=NEAR * 1e8)
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
@@ -169,7 +169,7 @@ def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
                 second.send(0.1)
                 heard(second)
                 asked = heard(waiter)["asked"]
-    assert waited(Seen(areas(words, 2))).span.begin > asked
+    assert waited(Seen(areas(words, 2))).begin > asked
 
 
 def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any
         heard(waiter)
     seen = Seen(areas(words, 2))
     assert not seen.waits and Area(words, WAITER, 2)[where_recording.PENDING] == 0
-    assert len([one for one in seen.transactions if one.span.end - one.span.begin < 40_000_000]) >= 2
+    assert len([one for one in seen.transactions if one.ns < 40_000_000]) >= 2
 
 
 def test_a_checkpoint_that_may_not_begin_leaves_no_wait_behind(words: Any, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_checkpoint_that_may_not_begin_leaves_no_wait_behind(words: Any, tmp_p
             heard(holder)
         heard(waiter)
     assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
-    assert not [one for one in Seen(areas(words, 2)).waits if one.span.process == WAITER]
+    assert not [one for one in Seen(areas(words, 2)).waits if one.process == WAITER]
 
 
 # The same of workers, driven by either loop.
@@ -223,13 +223,13 @@ def held_while_one_writes(case: Case, words: Any, folder: Path, hold_s: float) -
             return {"holder": heard(holder), "worker": heard(worker)}
 
 
-def waited_by_worker(seen: Seen) -> Wait:
+def waited_by_worker(seen: Seen) -> Span:
     """Return the worker's only wait since it was told to begin.
 
     It may meet a changed schema with the lock, give it back, and obtain it again: a second one, and brief.
     """
-    waits = [one for one in seen.waits if one.span.process == WAITER]
-    (wait,) = (one for one in waits if one.span.end - one.span.begin > BRIEF_NS)
+    waits = [one for one in seen.waits if one.process == WAITER]
+    (wait,) = (one for one in waits if one.ns > BRIEF_NS)
     assert len(waits) <= 2
     return wait
 
@@ -244,7 +244,7 @@ def test_either_loop_finds_a_lock_held_for_a_known_time_within_3_percent(
     seen = Seen(areas(words, 2))
     wait = waited_by_worker(seen)
     of_worker, of_holder = told["worker"], told["holder"]
-    assert wait.span.end - wait.span.begin == pytest.approx(of_worker["had"] - of_worker["asked"], rel=NEAR)
+    assert wait.ns == pytest.approx(of_worker["had"] - of_worker["asked"], rel=NEAR)
     held = sum(one.end - one.begin for one in seen.blocked(wait))
     assert held == pytest.approx(of_holder["ended"] - of_worker["asked"], rel=NEAR)
     assert not seen.contradiction()
@@ -260,8 +260,8 @@ def test_an_operation_that_either_loop_gives_up_waits_no_longer(
     of_worker = held_while_one_writes(case, words, tmp_path, HOLD_S)["worker"]
     assert of_worker["failed"] == 1
     wait = waited_by_worker(Seen(areas(words, 2)))
-    assert of_worker["asked"] < wait.span.begin < wait.span.end < of_worker["had"]
-    assert wait.span.end - wait.span.begin > 100_000_000
+    assert of_worker["asked"] < wait.begin < wait.end < of_worker["had"]
+    assert wait.ns > 100_000_000
     assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
 
 

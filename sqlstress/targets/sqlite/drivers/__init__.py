@@ -50,6 +50,8 @@ class Connection(Protocol):
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
         """Return a function of named parameters: all rows. The statement has then run to its end."""
+        execute = self._connection.cursor().execute
+        return lambda params: list(execute(sql, params))
 
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
         """Return a function of named parameters: the names of the columns, and all rows."""

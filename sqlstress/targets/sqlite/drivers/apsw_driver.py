@@ -37,10 +37,6 @@ class ApswConnection(Connection):
 
         return read
 
-    def reads(self, sql: str) -> Callable[[Named], list[Row]]:
-        execute = self._connection.cursor().execute
-        return lambda params: list(execute(sql, params))
-
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
         cursor = self._connection.cursor()
 

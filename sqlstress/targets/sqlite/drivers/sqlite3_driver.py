@@ -32,10 +32,6 @@ class StdlibConnection(Connection):
 
         return read
 
-    def reads(self, sql: str) -> Callable[[Named], list[Row]]:
-        execute = self._connection.cursor().execute
-        return lambda params: execute(sql, params).fetchall()
-
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
         execute = self._connection.cursor().execute
 

@@ -17,7 +17,7 @@ from sqlstress.show.blocks import Picture, Table
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot
 from sqlstress.show.text import WIDTH, report_text
-from tests.render.variants import EXAMPLE, beside_report, each_trial
+from tests.show.variants import EXAMPLE, beside_report, each_trial
 
 CASE = Case()
 NORMAL: dict[str, Any] = {"settings": replace(CASE.settings, synchronous="normal")}

@@ -94,7 +94,7 @@ def test_pairs_are_called_pairs() -> None:
         ((1000, 1000, 1000), 0.06, "scaling-unclear", "any gain beyond 1 process is at most"),
         (
             (100, 1000, 1100),
-            0.2,
+            0.3,
             "scaling-unclear",
             "cannot tell whether throughput rises beyond 2 processes. 5 passes are too noisy. Use ",
         ),

@@ -16,7 +16,7 @@ from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.loads import OTHERS
-from tests.render.variants import (
+from tests.show.variants import (
     EXAMPLE,
     classic_report,
     each_trial,

@@ -27,7 +27,7 @@ from sqlstress.statistics.series import (
     Series,
 )
 from tests.analysis.hand_made import findings, run, trial
-from tests.render.variants import EXAMPLE, beside_report, each_trial, with_case
+from tests.show.variants import EXAMPLE, beside_report, each_trial, with_case
 
 MS = MB = 1_000_000
 SECOND = 1_000_000_000

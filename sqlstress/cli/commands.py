@@ -1,0 +1,293 @@
+"""The group of commands: loaded when they are called; that of the first experiment needs no name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from sqlstress import __version__
+from sqlstress.analysis.wording import listing
+from sqlstress.cli.common_options import (
+    GroupedCommand,
+    Running,
+    click_options,
+    looking_on_options,
+    result_options,
+    run_options,
+    slice_options,
+    typed,
+    with_options,
+)
+from sqlstress.errors import UsageError
+from sqlstress.experiment import DEFAULT, commands, face, with_windows
+from sqlstress.options.option import REST, Option
+from sqlstress.options.parsing import suggestion
+from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.system.importing import named
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+OTHERS = {
+    "ab": (
+        "sqlstress.cli.studies:ab",
+        "Compare two settings, or two Pythons, here: pass or fail.",
+    ),
+    "limit": ("sqlstress.cli.studies:limit", "Find the highest rate that keeps a latency promise."),
+    "check": ("sqlstress.cli.studies:check", "Check a saved report against its baseline: pass or fail."),
+    "run": ("sqlstress.cli.commands:measure_plan", "Measure the cases of a plan, a TOML file."),
+    "compare": ("sqlstress.cli.reports:compare", "Compare saved reports side by side."),
+    "fleet": (
+        "sqlstress.cli.fleet_command:fleet",
+        "Measure a plan on many hosts, or show their reports.",
+    ),
+    "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
+    "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),
+    "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
+}
+"""Commands that measure no experiment: name → (import string, one line for `--help`).
+
+The line is here so that help loads no command.
+"""
+
+
+def summaries() -> dict[str, str]:
+    """Return all commands, each in a line."""
+    own = {name: experiment.command.summary for name, experiment in commands().items()}
+    return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
+
+
+class LazyGroup(click.Group):
+    """Loads a command when it is called; what begins with an option goes to the default command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # While a shell completes the first word, that word is not there yet: it may be a command.
+        nothing = not args and not ctx.resilient_parsing
+        if nothing or (args and args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(summaries())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in OTHERS:
+            return cast(click.Command, named(OTHERS[cmd_name][0]))
+        if cmd_name not in commands():
+            return None
+        return _measuring(cmd_name)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        known = summaries()
+        if args and args[0] not in known and not ctx.resilient_parsing:
+            raise click.UsageError(
+                f"no such command: {args[0]!r}.{suggestion(args[0], known)} "
+                f"The commands are {', '.join(known)}; see sqlstress --help."
+            )
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):  # options before any command are those of the default command
+            default = self.get_command(ctx, DEFAULT)
+            assert default
+            with click.Context(default, ctx, DEFAULT, resilient_parsing=True) as own:
+                found = default.shell_complete(own, incomplete)
+            found += click.Command.shell_complete(self, ctx, incomplete)
+            return [*{item.value: item for item in found}.values()]
+        return [
+            CompletionItem(name, help=text)
+            for name, text in summaries().items()
+            if name.startswith(incomplete)
+        ]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([*summaries().items()])
+        with formatter.section(f"Main options of {DEFAULT} (see all: sqlstress {DEFAULT} --help)"):
+            rows = []
+            for option in main_options():
+                short = f"-{option.short}, " if option.short else ""
+                value = "" if option.flag else f" {option.metavar}"
+                rows.append((f"{short}--{option.name}{value}", option.help))
+            rows.append(("--dir FOLDER", "Folder for the databases. The default is the current folder."))
+            saves = "Save the report: .json, .csv, .txt, .md, .html, .xml. May be repeated."
+            rows.append(("-o, --output FILE", saves))
+            formatter.write_dl(rows)
+
+
+def main_options() -> list[Option]:
+    """Return the options that are shown beside the commands: those of the one that needs no name."""
+    default = face(DEFAULT)
+    known = {option.name: option for option in default.options}
+    return [known[name] for name in default.command.main_options if name in known]
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=False,
+    epilog="Example: sqlstress --concurrency 1-8 --buckets 20",
+)
+@click.version_option(__version__, message="sqlstress %(version)s")
+def cli() -> None:
+    """Stress SQLite with concurrent processes: measure throughput, latency and lost data.
+
+    Without a command, kv runs.
+    """
+
+
+# The commands that measure: each experiment as its face says, and a plan.
+
+
+def _measuring(name: str) -> click.Command:
+    """Return the command of a name, with the options of every experiment that it can measure."""
+    experiment = commands()[name]
+    asks = experiment.study.asks if experiment.study else ""
+    if experiment.study and experiment.study.looks_on:
+        add_running = looking_on_options
+    else:
+        add_running = slice_options if asks else result_options if experiment.study else run_options
+
+    @with_options(options_of_command(name))
+    @click.command(
+        name,
+        cls=GroupedCommand,
+        main=experiment.command.main_options,
+        help=experiment.command.help,
+        epilog=f"Example: {experiment.command.example}",
+    )
+    @add_running
+    def measure(**given: Any) -> int:
+        running = Running.taken(given)
+        return _run_study(asks, running, given) if asks else running.measure_plan(planned(typed(given), name))
+
+    return measure
+
+
+def _run_study(asks: str, running: Running, given: dict[str, Any]) -> int:
+    """Measure the cases of other experiments, or only show something, as options ask for it."""
+    # Imported when there is something to measure: what is wrong is told at once.
+    from sqlstress.engine.study import LookingOn, StudyRequest
+
+    found = named(asks)(typed(given), given_in)
+    if isinstance(found, LookingOn):
+        return running.look_on(found)
+    if isinstance(found, StudyRequest):
+        from sqlstress.cli.measure import command_line
+        from sqlstress.engine.session import Session
+
+        session = Session(found.cases, running.directory, False, command_line())
+        return running.measure(found.study, session, strict=found.strict)
+    from sqlstress.cli.outputs import say
+    from sqlstress.show.text import drawn
+
+    if running.outputs:
+        raise UsageError("nothing is measured, so there is no report to save. Leave out -o.")
+    say("\n\n".join(map(drawn, found)))
+    return 0
+
+
+@click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
+@click.argument("plan", type=click.Path(path_type=Path))
+@run_options
+def measure_plan(plan: Path, **given: Any) -> int:
+    """Measure the cases of a plan: a TOML file with a [[case]] for each. Its keys are names of options.
+
+    Every case names its workload. Options at the top of the file are defaults for all cases.
+    """
+    return Running.taken(given).measure_plan(Planned(from_toml(plan)))
+
+
+# Commands that measure the main experiment, or another one that is named: `sqlstress limit sql a.sql`.
+#
+# The name may stand before all options or among them.
+
+
+Made = Callable[[str], click.Command]
+"""The name of an experiment → the command with its options."""
+
+
+class OfExperiment(GroupedCommand):
+    """The command of the main experiment, which hands over to that of another one where one is named."""
+
+    def __init__(self, *args: Any, made: Made, **known: Any) -> None:
+        super().__init__(*args, **known)
+        self._made = made
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        name, others = named_experiment(args, self._made)
+        if name == DEFAULT:
+            return super().make_context(info_name, others, parent, **extra)
+        return self._made(name).make_context(f"{info_name} {name}", others, parent, **extra)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        named = [CompletionItem(name) for name in with_windows() if name.startswith(incomplete)]
+        return named + super().shell_complete(ctx, incomplete)
+
+
+def experiment_command(
+    experiment: str, made: Made, **said: Any
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Return what makes the command for an experiment of a function; `said` is what click.command takes."""
+    if experiment == DEFAULT:
+        return click.command(cls=OfExperiment, made=made, **said)
+    return click.command(cls=GroupedCommand, **said)
+
+
+def others() -> str:
+    """Return the names of the other experiments, as part of a sentence."""
+    return listing([name for name in with_windows() if name != DEFAULT], "or")
+
+
+def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
+    """Return which experiment is named, and the other words."""
+    place = 0
+    while place < len(words) and words[place].startswith("-") and words[place] != "--":
+        place += 1 if _stands_alone(words[place], made) else 2
+    if place < len(words) and words[place] in with_windows():
+        return words[place], [*words[:place], *words[place + 1 :]]
+    return DEFAULT, [*words]
+
+
+def _stands_alone(word: str, made: Made) -> bool:
+    """Return whether an option has its value in the same word, or takes none."""
+    if "=" in word if word.startswith("--") else len(word) > 2:
+        return True
+    params = [param for name in with_windows() for param in made(name).params]
+    flags = [param.opts for param in params if isinstance(param, click.Option) and param.is_flag]
+    return word in {"-h", "--help"}.union(*flags)
+
+
+def short_names(files: Sequence[Path]) -> list[str]:
+    """Return the files' names without suffix, and as much of their folders as tells them apart."""
+    paths = [file.absolute() for file in files]
+    for depth in range(1, max(len(path.parts) for path in paths) + 1):
+        names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [path.name for path in paths]
+
+
+def given_in(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
+    """Return the options that words give, by name, as they were typed.
+
+    Raises UsageError that says where they stand.
+    """
+    known = list(options)
+    command = click.Command(where, params=click_options(known), add_help_option=False)
+    command.allow_interspersed_args = not any(one.argument == REST for one in known)
+    try:
+        context = command.make_context(where, list(words))
+    except click.UsageError as error:
+        said = error.format_message().rstrip(".?")
+        raise UsageError(f"{where}: {said}. Give options of the load.") from error
+    return typed(context.params)

@@ -1,0 +1,1 @@
+"""Who holds the locks of a database that other programs use now."""

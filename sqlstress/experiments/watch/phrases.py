@@ -1,0 +1,90 @@
+"""The sentences of a watch, as `show.phrases` has them."""
+
+from __future__ import annotations
+
+from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
+
+PHRASES = {
+    "watch-what": Phrase(
+        "Watched {database} from outside for {took_ns:duration}: {samples} samples[, journal "
+        "{journal}][, {commits:plural commit}]."
+    ),
+    "watch-wal": Phrase(
+        "WAL: at most {frames:plural frame} ({size:size})[, {checkpointed} of them in the database "
+        "file at the end][; its file has {file:size}]."
+    ),
+    "watch-process": Phrase("process {pid:plain}[ ({command})]{gone?, which has ended,|}"),
+    "watch-elsewhere": Phrase("a process of another container"),
+    "watch-readers": Phrase("{first}[ and {others} more]"),
+    "watch-for": Phrase("{ns:duration}"),
+    "watch-below": Phrase("{ns:duration}"),
+    "watch-held": Phrase(
+        "^{process} held the write lock {share:percent} of the time, at most {longest} without a break."
+    ),
+    "watch-too-long": Phrase(
+        "FAILED: {process} has held the write lock for {now_ns:duration}, longer than {limit:seconds}."
+    ),
+    "watch-free": Phrase(
+        "Nobody was seen with the write lock.[ There were {commits:plural commit}, all too short to be seen.]"
+    ),
+    "watch-closed": Phrase("Nobody had {database} open."),
+    "watch-no-sample": Phrase("Nothing was seen: the watch ended before its first sample."),
+    "watch-long-write": Phrase(
+        "^{process} {lasts?has kept|kept} the write lock for {longest_ns:duration} in one transaction. "
+        'Writers with a shorter busy time-out get "database is locked". Commit after fewer rows, and keep '
+        "network calls and long computations out of the transaction."
+    ),
+    "watch-often": Phrase(
+        "^{process} takes the write lock again and again: {share:percent} of the time, at most "
+        "{longest} each. A waiting writer sleeps up to 100 ms between two attempts and can miss every "
+        "gap. Write several rows in each transaction, or pause between transactions."
+    ),
+    "watch-exclusive": Phrase(
+        "^{process} has the database for itself (PRAGMA locking_mode=EXCLUSIVE): nobody else can read "
+        "or write it."
+    ),
+    "watch-blocking-checkpoint": Phrase(
+        "^{process} held the write lock during a checkpoint, {longest_ns:duration} at most: FULL, "
+        "RESTART and TRUNCATE wait for readers with it. Use PASSIVE checkpoints, or give this "
+        "connection a short busy time-out."
+    ),
+    "watch-pin": Phrase(
+        "^{process} read in one transaction for {took_ns:duration}{before? or longer|}. {grew:plural "
+        "frame} ({size:size}) committed after its frame {frame} {lasts?cannot|could not} be "
+        "checkpointed, so the WAL grows. Fetch all rows or close the cursor, then commit or roll "
+        "back.[ {more:plural other transaction} did the same.]"
+    ),
+    "watch-pending": Phrase(
+        "A writer that wanted to commit waited for readers {share:percent} of the time[ (readers: "
+        "{readers})]. In WAL mode readers do not block writers: PRAGMA journal_mode=WAL."
+    ),
+    "watch-gaps": Phrase(
+        "The write lock was free {share:percent} of the time, and taken without a gap for up to "
+        "{longest}. Set every busy time-out to more than that."
+    ),
+    "watch-checkpoints": Phrase("Checkpoints: {by:commas}."),
+    "watch-checkpointer": Phrase("{process} {share:percent} of the time, {longest} at most"),
+    "watch-hot-journal": Phrase(
+        "A writer died in a transaction and left its rollback journal. The next program that opens the "
+        "database rolls it back: keep the -journal file beside it.",
+        rank=GRAVE,
+    ),
+    "watch-deleted": Phrase("The file was deleted after {at_ns:duration}."),
+    "watch-replaced": Phrase(
+        "Another file took its place after {at_ns:duration}; the watch went on with that one."
+    ),
+    "watch-journal": Phrase("The journal became {journal} after {at_ns:duration}."),
+    "watch-not-visible": Phrase(
+        "Some locks belong to processes that are not visible here. Run sqlstress watch on the host to "
+        "see them."
+    ),
+    "watch-partly": Phrase("{share:percent} of the time nobody had the database open.", rank=ASIDE),
+    "watch-rest": Phrase("{count:processes} more held locks, for less time.", rank=ASIDE),
+    # While it goes on, a line a second.
+    "watch-line": Phrase("{at:fixed 1}s: {state}[; {wal}][, {pin}]"),
+    "watch-line-held": Phrase("{process} holds the write lock for {now_ns:duration}"),
+    "watch-line-free": Phrase("write lock free"),
+    "watch-line-closed": Phrase("nobody has {database} open; waiting"),
+    "watch-line-wal": Phrase("WAL {frames:plural frame}, {checkpointed} checkpointed"),
+    "watch-line-pin": Phrase("pinned for {took_ns:duration} by {process}"),
+}

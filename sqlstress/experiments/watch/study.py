@@ -1,0 +1,149 @@
+"""A watch, carried out: samples at a rate, each at a random moment of its turn, until the time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.watch.experiment import Shown, Watching
+from sqlstress.experiments.watch.live import now_line, now_page
+from sqlstress.experiments.watch.processes import Names
+from sqlstress.experiments.watch.results import Watch
+from sqlstress.experiments.watch.tally import Tally
+from sqlstress.machine import host
+from sqlstress.machine.warnings import shared_file_system
+from sqlstress.options.option import options_of
+from sqlstress.plan import built, parsed
+from sqlstress.report import Environment, Report
+from sqlstress.system.interrupt import StopSignals
+from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database
+
+USUAL_S = 10.0
+"""How long is watched where nobody says."""
+STEP_S = 1.0
+"""So often what was found is shown, and saved."""
+LIST_S = 10.0
+"""So often all who share a read lock are listed at most: Linux lets nobody lock a file meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBench:
+    """What a watch needs around it."""
+
+    report: Report
+    signals: StopSignals
+    observer: Observer
+
+
+class WatchOpening:
+    """Where a watch is carried out: nothing is written beside the database, and no sync is measured."""
+
+    kept_folder = None
+    stayed = ()
+
+    def __init__(self, path: Path, command: tuple[str, ...]) -> None:
+        self._path, self._command = path, command
+
+    @contextmanager
+    def opened(self, observer: Observer) -> Iterator[WatchBench]:
+        """Yield a bench. Signals to stop are caught meanwhile."""
+        with StopSignals() as signals:
+            mounted = host.file_system_of(self._path.resolve().parent)
+            warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
+            environment = Environment(host.describe(), mounted, (), None, (warning,) if warning else ())
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            yield WatchBench(Report(created, self._command, environment), signals, observer)
+
+
+class WatchStudy:
+    """Watches; a step is a second."""
+
+    save_every_s = STEP_S
+
+    def __init__(self, path: Path, asked: Watching) -> None:
+        """Raise UsageError and EnvironmentFailure, as `Database` does."""
+        self._database, self._asked = Database(path), asked
+        self._names = Names()
+        self._tally = Tally(self._names.place)
+        self._blank = Watch(str(path), asked)
+        self.until_s = asked.duration_s or (None if asked.until_held_s else USUAL_S)
+
+    @property
+    def watch(self) -> Watch:
+        """What was found by now."""
+        names = self._names
+        found = [replace(one, gone=names.is_gone(place)) for place, one in enumerate(names.found)]
+        return self._tally.watch(replace(self._blank, others=names.others), found)
+
+    def report(self, blank: Report) -> Report:
+        """Return what was found by now."""
+        return replace(blank, results={"watch": self.watch})
+
+    def steps(self, bench: WatchBench) -> Steps:
+        """Take samples, and yield about once a second."""
+        with closing(self._database):
+            try:
+                yield from self._sampled(bench)
+            except EnvironmentFailure as problem:
+                if self._tally.last is None:
+                    raise
+                self._blank = replace(self._blank, error=str(problem))
+
+    def _sampled(self, bench: WatchBench) -> Steps:
+        interval_s, random, turn = 1 / self._asked.rate, Random(), 0
+        begun = time.perf_counter()
+        next_list_s, next_step_s = 0.0, STEP_S
+        while True:
+            bench.signals.check()
+            # At random within its turn, so that no rhythm of the watched programs hides in ours.
+            due_s = (turn + random.random()) * interval_s
+            time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
+            at_s = time.perf_counter() - begun
+            turn = max(turn + 1, int(at_s / interval_s))
+            self._tally.add(at_s, self._database.look())
+            if at_s >= next_list_s and self._tally.is_pinned:
+                self._tally.add_readers(self._database.readers())
+                next_list_s = at_s + LIST_S
+            over = self.until_s is not None and at_s >= self.until_s
+            if over or self._is_held_too_long() or at_s >= next_step_s:
+                self._look_around()
+                bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
+                yield
+                next_step_s = time.perf_counter() - begun + STEP_S
+            if over or self._blank.held_too_long is not None:
+                return
+
+    def _is_held_too_long(self) -> bool:
+        longest = self._tally.longest_now
+        if self._asked.until_held_s and longest and longest[1] > self._asked.until_held_s:
+            self._blank = replace(self._blank, held_too_long=longest[0])
+        return self._blank.held_too_long is not None
+
+    def _look_around(self) -> None:
+        """Look at what need not be looked at often."""
+        self._names.refresh()
+        look, is_hot = self._database.look(), False
+        if look.state == ROLLBACK and not look.locks and self._database.has_journal():
+            # A writer makes its journal with the lock, and removes it with the lock.
+            is_hot = not self._database.look().locks and self._database.has_journal()
+        self._tally.add_files(self._database.wal_bytes(), is_hot)
+
+
+def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:
+    """Return the watch that options ask for, as they were typed. Raises UsageError."""
+    options = {one.name: one for part in (Shown, Watching) for one in options_of(part).values()}
+    values = {name: parsed(one, given.get(name, one.default)) for name, one in options.items()}
+    if values["file"] is None:
+        raise UsageError("give the database to watch: sqlstress watch app.db.")
+    path = Path(values["file"])
+    study = WatchStudy(path, built(Watching, values))
+    return LookingOn(study, partial(WatchOpening, path), bool(values["plain"]))

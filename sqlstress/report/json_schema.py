@@ -1,0 +1,217 @@
+"""The JSON Schema of a saved report, generated from the types that it is read into.
+
+`python -m sqlstress.report.json_schema` writes report.schema.json, which ships with the package: the
+descriptions come from the source, and an installed program may have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from sqlstress.experiment import DEFAULT, Experiment, faces, studies
+from sqlstress.options.option import has_default, options_of
+from sqlstress.options.parsing import constraint
+from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
+from sqlstress.report.document import FORMAT_VERSION, Report
+from sqlstress.report.results import CHECK_STATUSES
+from sqlstress.report.saving import write_atomically
+from sqlstress.report.study_results import ARMS, ORDERS
+from sqlstress.statistics.sequential import METRICS, VERDICTS
+
+FILE_NAME = "report.schema.json"
+
+_MAJOR = FORMAT_VERSION.split(".")[0]
+_SCALARS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+_CONSTRAINTS: dict[str, dict[str, Any]] = {
+    "Case.concurrency": {"minimum": 0},
+    "Case.buckets": {"minimum": 1},
+    "Settings.journal_mode": {"enum": [*JOURNAL_MODES, KEPT]},
+    "Check.status": {"enum": [*CHECK_STATUSES]},
+    "AbTest.metric": {"enum": [*METRICS]},
+    "AbTest.first": {"enum": [*ARMS]},
+    "AbTest.order": {"enum": [*ORDERS]},
+    "AbTest.verdict": {"enum": [*VERDICTS]},
+    "Arm.name": {"enum": [*ARMS]},
+    "Look.verdict": {"enum": [*VERDICTS]},
+    "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
+}
+"""What neither a type hint nor an option can say."""
+_OPEN = ("Case.driver",)
+"""Options that leave out values: the binding of one experiment, the unknown one of published figures."""
+
+
+_FINDINGS: dict[str, Any] = {
+    "type": "array",
+    "description": "What the report says: made anew whenever it is written, and not read.",
+    "items": {
+        "type": "object",
+        "required": ["code", "facts", "text"],
+        "properties": {
+            "code": {"type": "string", "description": "Stable name: starvation, highest."},
+            "facts": {
+                "type": "object",
+                "description": "Numbers, labels and other findings; times end in _ns, shares are 0 to 1.",
+            },
+            "text": {"type": "string", "description": "The same in English, for people."},
+        },
+    },
+}
+"""Of no type that is read: it follows from the rest."""
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a report; unknown keys are allowed, as a reader ignores them."""
+    definitions: dict[str, Any] = {}
+    report = _object(Report, definitions, ("results",))
+    report["required"].append("format_version")  # It has a default, but a reader insists on it.
+    report["properties"]["findings"] = _FINDINGS
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:sqlstress:report:{_MAJOR}",
+        "title": f"sqlstress report, format {FORMAT_VERSION}",
+        **report,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as it ships with the package."""
+    return resources.files("sqlstress.report").joinpath(FILE_NAME).read_text(encoding="utf-8")
+
+
+def generated_text() -> str:
+    """Return the schema as the types now say it."""
+    return json.dumps(report_schema(), indent=2) + "\n"
+
+
+def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
+    hints = get_type_hints(cls)
+    own = [field for field in fields(cls) if field.name not in apart]
+    properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
+    if cls is Report:
+        properties |= _results(definitions)
+    rules: dict[str, Any] = {}
+    if cls is Case:  # what those of each experiment have, where that puts it
+        rules["allOf"] = [_rule(experiment, definitions) for experiment in faces() if fields(experiment.spec)]
+    return {
+        "description": inspect.cleandoc(cls.__doc__ or ""),
+        "type": "object",
+        "properties": properties,
+        "required": _required(cls),
+        **rules,
+        "additionalProperties": True,
+    }
+
+
+def _required(cls: type) -> list[str]:
+    return [field.name for field in fields(cls) if not has_default(field)]
+
+
+def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    place = f"{cls.__name__}.{name}"
+    option = options_of(cls).get(name)
+    text = option.described if option else field_docstrings(cls).get(name)
+    if text is None:
+        raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
+    found = {"description": text} | _type(hint, definitions)
+    if option and place not in _OPEN:
+        # What its parser says of its values, and that there may be none.
+        bounds = constraint(option.parse)
+        if "enum" in bounds and NoneType in get_args(hint):
+            bounds = {"enum": [*bounds["enum"], None]}
+        found |= bounds
+    return found | _CONSTRAINTS.get(place, {})
+
+
+def _rule(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
+    condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
+    if experiment.name != DEFAULT:
+        condition["required"] = ["workload"]
+    spec, key = experiment.spec, experiment.key
+    hints, required = get_type_hints(spec), _required(spec)
+    beside = experiment.beside if key else tuple(field.name for field in fields(spec))
+    properties = {name: _property(spec, name, hints[name], definitions) for name in beside}
+    if key is None:
+        return {"if": condition, "then": {"properties": properties, "required": required}}
+    reference = _reference(spec, definitions, beside)
+    kinds = reference if required else {"anyOf": [reference, {"type": "null"}]}
+    own = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
+    then = {"properties": {key: own, **properties}, "required": [key] * bool(required)}
+    return {"if": condition, "then": then}
+
+
+def _results(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return what studies find, where their experiments put it."""
+    found: dict[str, Any] = {}
+    for study in studies().values():
+        place, key = study.result_key
+        text = f"What was found by {study.called}; None for anything else."
+        own = found.setdefault(place, {"description": text, "type": ["object", "null"], "properties": {}})
+        reference = _reference(study.result_type(), definitions)
+        own["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
+    return found
+
+
+def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type; definitions gathers those of the dataclasses on the way."""
+    if hint in _SCALARS:
+        return {"type": _SCALARS[hint]}
+    if is_dataclass(hint):
+        return _reference(hint, definitions)
+    arguments, origin = get_args(hint), get_origin(hint)
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _type(arguments[1], definitions)}
+    kinds = [_type(argument, definitions) for argument in arguments if argument is not Ellipsis]
+    if NoneType in arguments:
+        if all(kind.keys() == {"type"} for kind in kinds):
+            return {"type": [kind["type"] for kind in kinds]}
+        return {"anyOf": kinds}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": kinds[0]}
+    if origin is tuple:
+        count = len(kinds)
+        return {
+            "type": "array",
+            "prefixItems": kinds,
+            "items": False,
+            "minItems": count,
+            "maxItems": count,
+        }
+    raise TypeError(f"the schema does not know the type {hint!r}")
+
+
+def _reference(cls: Any, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
+    made = _object(cls, definitions, ("spec",) if cls is Case else apart)
+    if definitions.setdefault(cls.__name__, made) != made:
+        raise TypeError(f"two types of a report are called {cls.__name__}")
+    return {"$ref": f"#/$defs/{cls.__name__}"}
+
+
+@cache
+def field_docstrings(cls: type) -> dict[str, str]:
+    """Return {field: the string literal that follows it in the class's source}."""
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for node, following in zip(definition.body, definition.body[1:], strict=False):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
+            continue
+        match following:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                found[node.target.id] = inspect.cleandoc(text)
+    return found
+
+
+if __name__ == "__main__":
+    write_atomically(Path(__file__).with_name(FILE_NAME), generated_text())

@@ -1,0 +1,455 @@
+"""The page: one file, which opens offline and may ask nobody for anything.
+
+Its Content-Security-Policy lets our script run, known by its hash: a text of a report that got through as a
+script would still not run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib import resources
+
+from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.comparison import Compared, Comparison, compare
+from sqlstress.analysis.differences import LETTERS
+from sqlstress.analysis.durability import telling
+from sqlstress.analysis.finding import results
+from sqlstress.analysis.fleet import Fleet, Row, conclude
+from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.highest_rate import answered, promised
+from sqlstress.analysis.wording import percent, place, plural, rounded, whole
+from sqlstress.experiment import face_of
+from sqlstress.report import Environment, Report
+from sqlstress.show import heading
+from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
+from sqlstress.show.case_table import SYSTEMS
+from sqlstress.show.comparison_view import comparison_heading, comparison_tables
+from sqlstress.show.fleet_view import case_blocks, fleet_findings, fleet_heading, joint_blocks
+from sqlstress.show.page.markup import WARNING, data, element, said, sentence, tables_of, text
+from sqlstress.show.phrases import phrase
+from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
+from sqlstress.show.plots import name as plot_name
+from sqlstress.show.sections import Section, headline, headline_beside, report_sections, title_of
+from sqlstress.show.shown import Tile
+from sqlstress.show.study_view import ab_plots, limit_plots
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
+from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
+
+
+def report_html(*reports: Report) -> str:
+    """Return reports as a page; of several ones, first what they say beside each other."""
+    return named_html([(heading.when(report), report) for report in reports])
+
+
+def named_html(named: Sequence[tuple[str, Report]]) -> str:
+    """Return the same of reports that have names, such as their files'."""
+    if 2 <= len(named) <= len(LETTERS) and (comparison := compare(named)).tables:
+        return comparison_html(comparison)
+    numbered = [f"Report {number}: {name}" for number, (name, _) in enumerate(named, 1)]
+    return _page(numbered if len(named) > 1 else [""], [report for _, report in named])
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return reports side by side as a page, and then each by itself."""
+    names = [f"Report {letter}: {name}" for letter, name in zip(LETTERS, comparison.names, strict=False)]
+    return _page(names, comparison.reports, comparison)
+
+
+def report_fragment(report: Report) -> str:
+    """Return a report as one HTML element for a notebook, without a script: tables, and first conclusions."""
+    sections = (element("section", *tables_of(_briefly(one.blocks))) for one in report_sections(report))
+    return element("article", *sections, class_="sqlstress")
+
+
+def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Bullets):
+            yield Bullets(block.texts[: block.first])
+        elif not isinstance(block, Legend | Note | Picture):
+            yield block
+
+
+def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
+    """Return a page; without a comparison it has the title of its first report."""
+    plots, title, body = Plots(), "", list[str]()
+    if comparison:
+        title = headline_beside(comparison)
+        body += _compared(comparison, title, plots)
+    for report, name in zip(reports, names, strict=False):
+        sections = tuple(report_sections(report))
+        finding = headline(sections[1:])
+        title = title or finding
+        body.append(_report(report, sections, f"{name}: {finding}" if name else finding, plots))
+    return page(title, body, plots)
+
+
+def page(title: str, body: Sequence[str], plots: Plots) -> str:
+    """Return a page of sections, with the plots that were placed in them."""
+    return "\n".join(
+        (
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            element("head", *_head(title)),
+            "<body>",
+            element("main", *body),
+            element("script", data(plots.views), type="application/json", id="plots"),
+            element("script", script()),
+            "</body>",
+            "</html>\n",
+        )
+    )
+
+
+class Plots:
+    """The plots of a page, numbered as they are placed."""
+
+    def __init__(self) -> None:
+        self.views: list[list[Plain]] = []
+        """Those of each plot, for the script."""
+
+    def place(self, plots: Iterable[Plot]) -> str:
+        """Return the places of plots, which the script fills."""
+        places = []
+        for plot in plots:
+            places.append(_place(len(self.views), plot))
+            self.views.append([{"data": view.data, "layout": view.layout} for view in plot.views])
+        return element("div", *places, class_="plots") if places else ""
+
+
+def _head(title: str) -> Iterator[str]:
+    digest = b64encode(sha256(script().encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    yield '\n<meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="color-scheme" content="light dark">\n'
+    yield '<link rel="icon" href="data:,">\n'
+    yield element("title", text(title)) + "\n"
+    yield element("style", _asset("page.css")) + "\n"
+
+
+SCRIPTS = ("marks.js", "chart.js", "page.js")
+"""Each uses those before it."""
+
+
+@cache
+def script() -> str:
+    """Return the page's script: its files as one, whose names are seen by nobody else."""
+    return "\n".join(('"use strict";', "(() => {", *map(_asset, SCRIPTS), "})();"))
+
+
+def _asset(name: str) -> str:
+    return resources.files("sqlstress.show.page").joinpath(name).read_text(encoding="utf-8")
+
+
+BUTTONS = tuple(
+    element("button", name, type="button", hidden=True, title=told)
+    for name, told in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
+)
+"""Of a plot; the script shows them where they do something."""
+
+
+def _place(number: int, plot: Plot) -> str:
+    choices = [
+        element("option", text(view.label), value=str(place), selected=place == plot.first)
+        for place, view in enumerate(plot.views)
+    ]
+    choice = element("select", *choices, aria_label=f"{plot.title}: data shown") if choices[1:] else ""
+    return element(
+        "figure",
+        element("figcaption", element("h3", text(plot.title)), *BUTTONS, choice),
+        element("div", class_="canvas"),
+        element("p", text(plot.note), class_="remark"),
+        class_="plot wide" if plot.wide else "plot",
+        data_plot=str(number),
+    )
+
+
+def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
+    yield element("section", element("h1", text(title)), *tables_of(comparison_heading(comparison)))
+    for beside in comparison_tables(comparison):
+        findings = beside.findings
+        yield element(
+            "section",
+            said((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            plots.place(_beside_plots(beside.compared)),
+            *tables_of(beside.figures),
+        )
+
+
+def _beside_plots(compared: Compared) -> Iterator[Plot]:
+    names = []
+    for part in compared.table.parts:
+        system = part.report.environment.host.system
+        unknown = "published" if part.report.published is not None else "unknown"
+        names.append(plot_name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}"))
+    return face_of(compared.table.parts[0].case).show().compared_plots(compared, names)
+
+
+def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
+    first, *others = sections
+    lines = (block for section in others for block in section.blocks if isinstance(block, Lines))
+    warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
+    tiles = (
+        element("div", element("strong", text(value)), element("span", text(what)), class_=f"tile {kind}")
+        for value, what, kind in _tiles(report)
+    )
+    top = element("div", *tiles, class_="tiles")
+    return element(
+        "article",
+        element("header", element("h1", text(title)), *tables_of(first.blocks), top),
+        *(_section(report, section, plots) for section in others),
+        element("section", element("h2", "Environment"), _environment(report.environment, warned)),
+        _again(report),
+    )
+
+
+def _section(report: Report, section: Section, plots: Plots) -> str:
+    """Return a section: what was done, what it says, the plots, the tables."""
+    group = section.group
+    shown = face_of(group.case).show().plots(group) if group else _study_plots(report)
+    placed = plots.place(shown)
+    begin, rest = section.blocks[:1], section.blocks[1:]
+    saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
+    # A picture shows in characters what a plot shows better.
+    left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
+    figures = [block for block in rest if not isinstance(block, left_out)]
+    return element("section", said((*begin, *saying)), placed, *tables_of(figures))
+
+
+def _study_plots(report: Report) -> Iterator[Plot]:
+    """Yield the plots of what is no group of cases."""
+    yield from ab_plots(report)
+    yield from limit_plots(report)
+    for experiment, result in results(report):
+        yield from experiment.show_result().result_plots(result)
+
+
+# A fleet: the map of its hosts, the spread of each case, and the tables.
+
+
+MOST_VIEWS = 40
+"""Cases that can be chosen in a plot; the tables have them all."""
+
+
+def fleet_html(fleet: Fleet) -> str:
+    """Return a fleet as a page."""
+    plots = Plots()
+    title = title_of(next(map(phrase, conclude(fleet)), plural(len(fleet.hosts), "host")))
+    return page(title, [*_fleet(fleet, title, plots)], plots)
+
+
+def _fleet(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
+    first, *others = fleet_heading(fleet)
+    findings = [*fleet_findings(fleet)]
+    bullets = [block for block in findings if isinstance(block, Bullets)]
+    yield element(
+        "section",
+        element("h1", text(title)),
+        said((first, *bullets)),
+        plots.place(_fleet_plots(fleet)),
+        *tables_of(others),
+    )
+    if joint := [*joint_blocks(fleet)]:
+        yield element("section", *tables_of(joint))
+    for work, table in map(case_blocks, fleet.tables):
+        yield element("section", said((work,)), *tables_of((table,)))
+    yield element("section", *tables_of(block for block in findings if isinstance(block, Paragraph)))
+
+
+def _fleet_plots(fleet: Fleet) -> Iterator[Plot]:
+    first = fleet.told()
+    others = (row for table in fleet.tables for row in table.rows if row not in first and row.comparable)
+    rows = [*first, *others][:MOST_VIEWS]
+    if views := [view for row in rows if (view := _map(row))]:
+        note = "A mark is a host: its sync cost (higher to the right) and its throughput."
+        yield Plot("Map of the hosts", note, tuple(views), wide=True)
+    if rows:
+        note = "The figure of each host (the median of its trials), highest first."
+        yield Plot("Host by host", note, tuple(map(_ranks, rows)), wide=True)
+
+
+def _map(row: Row) -> View | None:
+    """Return the hosts by what a sync costs and what they reached; None where no cost is known.
+
+    Nor is there one of hosts that loaded a server: its disk is not theirs.
+    """
+    if row.case.server:
+        return None
+    data: list[Plain] = []
+    kinds = (("comparable", "--c1", row.comparable), ("not comparable with the others", "--c2", row.apart))
+    for label, shade, figures in kinds:
+        known = [figure for figure in figures if figure.host.sync_ns]
+        if known:
+            costs = [figure.host.sync_ns[0] / NS_PER_MS for figure in known]
+            rates, names = (
+                [figure.rate for figure in known],
+                [plot_name(figure.host.name) for figure in known],
+            )
+            hover = "%{text}: sync %{x:.3g} ms, %{y:,.4g}/s"
+            data.append(marks(label, costs, rates, hover, names, color=shade, size=10, opacity=0.75))
+    layout = {
+        "xaxis": axis("a sync, p50, ms", type="log"),
+        "yaxis": axis(_unit(row), **scale([figure.rate for figure in row.figures()])),
+        "showlegend": bool(row.apart),
+    }
+    return View(plot_name(row.place), data, layout) if data else None
+
+
+def _ranks(row: Row) -> View:
+    """Return the hosts by their rank: so the spread of any number of hosts can be seen."""
+    rates, names = zip(
+        *((figure.rate, plot_name(figure.host.name)) for figure in row.comparable), strict=True
+    )
+    places = range(1, len(rates) + 1)
+    trace = marks(
+        "comparable", places, rates, "%{text}: %{y:,.4g}/s", names, color="--c1", size=8, opacity=0.75
+    )
+    yaxis = axis(_unit(row), rangemode="tozero")
+    layout = {"xaxis": axis("rank", whole=True), "yaxis": yaxis, "showlegend": False}
+    return View(plot_name(row.place), [trace], layout)
+
+
+def _unit(row: Row) -> str:
+    return f"{face_of(row.case).rate_counts} per second"
+
+
+# Facts of a page: at its top the figures looked for first, at its end the environment and the command.
+
+
+_PROOF = {
+    "failed": ("FAILED", "the data is wrong"),
+    "unknown": ("undecided", "whether the data is right"),
+    "skipped": ("unproved", "nothing was checked"),
+}
+_GATE = {
+    FAIL: ("FAIL", "failed"),
+    PASS: ("pass", "ok"),
+    INCONCLUSIVE: ("inconclusive", "unknown"),
+    UNDECIDED: ("undecided", "unknown"),
+}
+
+
+def _tiles(report: Report) -> Iterator[Tile]:
+    """Yield the figures that are looked for first."""
+    if report.results:
+        for experiment, result in results(report):
+            yield from experiment.show_result().tiles(result)
+        return
+    if report.ab:
+        verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
+        yield verdict, found_change(report, report.ab) or "B against A", kind
+    elif report.limit:
+        answer, what = answered(report, report.limit), promised(report.limit.promise)
+        for due, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
+            if due is not None:
+                yield f"{whole(due)}/s", f"{verb} {what}", ""
+        if answer.holds is None and answer.breaks is None:
+            yield "cannot tell", f"which rate holds {what}", "unknown"
+    else:
+        # Of the report's first experiment: the rates of others count something else.
+        rates = [(rate, run, face_of(run.case).rate_counts) for run in report.runs if (rate := rate_of(run))]
+        if alike := [each for each in rates if each[2] == rates[0][2]]:
+            highest, best, unit = max(alike, key=lambda each: each[0])
+            yield rounded(highest), f"{unit} per second at most: {place(best.case)}", ""
+    yield from _trust(report)
+
+
+def _trust(report: Report) -> Iterator[Tile]:
+    """Yield how far the figures can be trusted."""
+    statuses = {run.verdict.status for run in report.runs}
+    status = next((each for each in ("failed", "unknown", "ok") if each in statuses), "skipped")
+    proved = "; ".join(
+        dict.fromkeys(face_of(run.case).show().proves for run in report.runs if run.verdict.status == "ok")
+    )
+    if status == "ok" and any(run.failed_too_many for run in report.runs):
+        share = percent(max(run.failed_share() for run in report.runs))
+        yield f"{share} failed", f"of what was done: {proved}", "failed"
+    elif status == "ok":
+        yield "proved", proved, status
+    else:
+        yield *_PROOF[status], status
+    failed = sum(run.error is not None for run in report.runs)
+    amount = f"{whole(len(report.runs))} of {whole(max(report.planned, len(report.runs)))}"
+    errors = f", {whole(failed)} with errors" if failed else ""
+    if report.published is not None:
+        yield whole(len(report.runs) - failed), "cases published", ""
+    else:
+        yield amount, f"cases measured{errors}", "failed" * bool(failed)
+    if sync := report.environment.sync:
+        yield f"{format_ms(sync.overwrite_p50_ns)} ms", f"one {sync.primitive} (p50)", ""
+
+
+_GIB = 1 << 30
+_UNKNOWN = "unknown"
+_LONGEST_COMMAND = 4000
+
+
+def _environment(surroundings: Environment, warned: Collection[str]) -> str:
+    """Return the environment as a list of terms, and its warnings but for those that stand above."""
+    terms = [
+        element("div", element("dt", text(name)), element("dd", text(value)))
+        for name, value in _facts(surroundings)
+        if value
+    ]
+    ordered = sorted(surroundings.warnings, key=lambda warning: not warning.serious)
+    warnings = [
+        element("p", sentence(warning.text), class_="warning" if warning.serious else "remark")
+        for warning in ordered
+        if warning.text not in warned
+    ]
+    return element("dl", *terms) + element(
+        "div", *warnings, class_="said two" if len(warnings) > 1 else "said"
+    )
+
+
+def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
+    host, mounted = surroundings.host, surroundings.file_system
+    yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
+    yield "Processor", host.processor
+    yield "Cores", "" if host.cores is None else whole(host.cores)
+    yield "Memory", "" if host.memory_bytes is None else f"{rounded(host.memory_bytes / _GIB)} GiB"
+    yield "Python", host.python
+    if host.sleep_1ms_ns is not None:
+        yield "A sleep of 1 ms", f"{format_ms(host.sleep_1ms_ns)} ms"
+    yield "File system", f"{mounted.kind} on {mounted.device}" if mounted.device else mounted.kind
+    yield "Mount options", mounted.options.replace(",", ", ")
+    if cost := surroundings.sync:
+        kinds = (
+            ("Write and sync, at the end", cost.append_p50_ns, cost.append_p99_ns),
+            ("Write and sync, over a block", cost.overwrite_p50_ns, cost.overwrite_p99_ns),
+        )
+        for name, p50, p99 in kinds:
+            yield name, f"{cost.primitive}: p50 {format_ms(p50)} ms, p99 {format_ms(p99)} ms"
+    for build in surroundings.builds:
+        yield f"{build.library} of {build.driver}", f"{build.version} ({build.driver} {build.driver_version})"
+        yield "Built from", build.source_id
+        if build.memory_gets_per_s is not None:
+            yield "Gets per second from memory", format_count(build.memory_gets_per_s)
+        yield "Compile options", telling(build.compile_options)
+
+
+def _again(report: Report) -> str:
+    """Return the command that measures it again, to be copied; nothing where there was none."""
+    if not report.command:
+        return ""
+    line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]
+    # No line breaks within a word, such as after a hyphen.
+    words = (element("span", escape(word)) for word in line.split(" "))
+    seeds = {run.case.seed for run in report.runs}
+    given = any(word.partition("=")[0] == "--seed" for word in report.command)
+    known = report.published is None and len(seeds) == 1 and not given
+    seed = f"The seed was random: add --seed {seeds.pop()} to get the same keys." if known else ""
+    button = element("button", "Copy", type="button", class_="copy", hidden=True)
+    code = element("pre", element("code", " ".join(words)), tabindex="0")
+    remark = element("p", sentence(seed), class_="remark") if seed else ""
+    command = element("div", code, button, class_="command")
+    return element("section", element("h2", "Measure it again"), command, remark)

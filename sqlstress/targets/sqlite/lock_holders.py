@@ -1,0 +1,308 @@
+"""Who holds which lock of a database, asked of the system: without SQLite, and without taking a lock.
+
+fcntl(F_GETLK) tells the process whose lock would conflict with one of ours, which is not taken. It tells one
+process where several share a lock; Linux lists all in /proc/locks. It does not tell the locks of the process
+that asks. A WAL's locks are bytes of the wal-index (-shm), those of a rollback journal bytes of the database
+file.
+
+On POSIX a process that opens a database file and closes it again gives up the locks of its own connections
+to it: ask from a process that has none, as `sqlstress watch` does. `Database` refuses files that its process
+has open already.
+
+Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from struct import Struct
+from typing import Any, NamedTuple
+
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.system.files import reason
+from sqlstress.targets.sqlite import walindex
+from sqlstress.targets.sqlite.walindex import WalIndex
+
+if sys.platform != "win32":
+    import fcntl
+else:
+    fcntl: Any = None
+
+WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "missing"
+"""What a database is at a moment: a WAL whose wal-index is there, or not (nobody has it open, or one process
+for itself); a rollback journal; a file of no bytes; no file."""
+WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
+    "write",
+    "exclusive",
+    "pending",
+    "read",
+    "checkpoint",
+    "recovery",
+)
+"""Write: nobody else can write (of a rollback journal RESERVED); exclusive: nobody else can read either;
+pending: a writer waits for readers, and lets no other begin; read: a transaction reads."""
+
+_WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123, 5
+_PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
+_MAGIC = b"SQLite format 3\0"
+_VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
+"""Where the header says whether there is a WAL; the counter of changes."""
+_HEADER = 28
+# start, length, pid, type, whence; in the order in which each system has them.
+_FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
+_TRIES = 3
+_LIST = Path("/proc/locks")
+ELSEWHERE = 0
+"""The process of a lock that a process of another container holds, which this one can't see."""
+
+
+class Lock(NamedTuple):
+    """A lock at one moment."""
+
+    name: str
+    """One of LOCKS."""
+    pid: int
+    """Who holds it; ELSEWHERE, or below 0 where it is no process of this system."""
+    slot: int = 0
+    """Of a WAL's read locks, which of the five."""
+
+
+class Look(NamedTuple):
+    """What was found at one moment."""
+
+    state: str
+    """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
+    locks: tuple[Lock, ...] = ()
+    """Of a lock that several share, one of them."""
+    changes: int | None = None
+    """One more with each commit, modulo 2^32; None where it could not be read at this moment."""
+    wal: WalIndex | None = None
+    """What the wal-index says; None where it could not be read at this moment."""
+    file: int = 0
+    """One more each time that another file stands in the place of the last one."""
+
+
+def check_system() -> None:
+    """Raise UsageError where no call tells who holds a lock."""
+    if sys.platform not in ("linux", "darwin"):
+        raise UsageError(
+            "watch needs fcntl(F_GETLK), the call that tells who holds a lock, and this system has none that "
+            "sqlstress knows. Run it on Linux or macOS."
+        )
+
+
+class _File:
+    """A file that is open as long as it stands at its path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.opened = 0
+        """How often another file was found there."""
+        self.identity = (0, 0)
+        self._descriptor = -1
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was there when it was last looked for."""
+        return self._descriptor >= 0
+
+    def follow(self) -> bool:
+        """Open the file that stands there now, unless it is open; return whether there is one."""
+        try:
+            found = self.path.stat()
+            if self._descriptor < 0 or self.identity != (found.st_dev, found.st_ino):
+                self.close()
+                self._open()
+        except FileNotFoundError:
+            self.close()
+        return self.is_open
+
+    def _open(self) -> None:
+        if sys.platform == "win32":
+            return
+        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        found = os.fstat(self._descriptor)
+        self.opened += self.identity != (found.st_dev, found.st_ino)
+        self.identity = (found.st_dev, found.st_ino)
+
+    def read(self, length: int) -> bytes:
+        """Return how the file begins."""
+        if sys.platform == "win32":
+            return b""
+        return os.pread(self._descriptor, length, 0)
+
+    def holder(self, start: int, length: int = 1) -> int | None:
+        """Return the process that holds a lock on some bytes, or one of them; None where nobody does."""
+        return None if sys.platform == "win32" else _asked(self._descriptor, fcntl.F_WRLCK, start, length)
+
+    def exclusive_holder(self, start: int, length: int = 1) -> int | None:
+        """Return the same of a lock that nobody can share."""
+        return None if sys.platform == "win32" else _asked(self._descriptor, fcntl.F_RDLCK, start, length)
+
+    def close(self) -> None:
+        """Close it. The process has no locks of its own to lose."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _asked(descriptor: int, kind: int, start: int, length: int) -> int | None:
+    """Return whose lock would keep us from one of a kind."""
+    if sys.platform == "win32":
+        return None
+    if sys.platform == "darwin":
+        asked = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
+        _, _, pid, found, _ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    else:
+        asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
+        found, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+    return None if found == fcntl.F_UNLCK else int(pid)
+
+
+class Database:
+    """A database that others have open, looked at from outside: nothing is written, and no lock is taken."""
+
+    def __init__(self, path: Path) -> None:
+        """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
+        check_system()
+        self.path = path
+        # Others find its locks beside the file itself, wherever a link to it is.
+        resolved = path.resolve()
+        _refuse_own(resolved)
+        check_database(path)
+        self._file = _File(resolved)
+        self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
+        self._journal = resolved.with_name(f"{resolved.name}-journal")
+
+    def look(self) -> Look:
+        """Return who holds which lock now. Raises EnvironmentFailure for what can't be read any more."""
+        try:
+            return self._look()
+        except PermissionError as error:
+            raise EnvironmentFailure(_forbidden(Path(error.filename or self.path), error)) from error
+        except OSError as error:
+            raise EnvironmentFailure(f"cannot read {self.path}: {error.strerror}.") from error
+
+    def _look(self) -> Look:
+        if not self._file.follow():
+            return Look(MISSING, file=self._file.opened)
+        header = self._file.read(_HEADER)
+        if len(header) < _HEADER:
+            return Look(EMPTY, self._rollback_locks(), file=self._file.opened)
+        if header[_VERSION_AT] == _WAL_VERSION:
+            return self._look_at_wal()
+        (changes,) = _CHANGES.unpack(header)
+        return Look(ROLLBACK, self._rollback_locks(), changes, file=self._file.opened)
+
+    def _look_at_wal(self) -> Look:
+        # One process may have the file for itself, without a wal-index.
+        whole, index = self._file.exclusive_holder(_PENDING_AT, _SHARED_LENGTH + 2), self._index
+        locks = [] if whole is None else [Lock(WRITE, whole), Lock(EXCLUSIVE, whole)]
+        if not index.follow():
+            return Look(CLOSED, tuple(locks), file=self._file.opened)
+        if index.holder(_WRITE_AT, _READ_AT + _READERS - _WRITE_AT) is not None:
+            alone = {WRITE: _WRITE_AT, CHECKPOINT: _CHECKPOINT_AT, RECOVERY: _RECOVERY_AT}
+            found = [Lock(name, pid) for name, at in alone.items() if (pid := index.holder(at)) is not None]
+            locks += [lock for lock in found if lock not in locks]
+            for slot in range(_READERS):
+                if (pid := index.holder(_READ_AT + slot)) is not None:
+                    locks.append(Lock(READ, pid, slot))
+        wal = next(filter(None, (walindex.parse(index.read(walindex.LENGTH)) for _ in range(_TRIES))), None)
+        return Look(WAL, tuple(locks), wal and wal.commits, wal, self._file.opened)
+
+    def _rollback_locks(self) -> tuple[Lock, ...]:
+        file = self._file
+        if file.holder(_PENDING_AT, _SHARED_LENGTH + 2) is None:
+            return ()
+        reserved, pending = file.holder(_RESERVED_AT), file.exclusive_holder(_PENDING_AT)
+        exclusive = file.exclusive_holder(_SHARED_AT, _SHARED_LENGTH)
+        reader = file.holder(_SHARED_AT, _SHARED_LENGTH) if exclusive is None else None
+        # Who rolls back what a dead process left goes from SHARED to EXCLUSIVE without RESERVED.
+        writer = next((pid for pid in (exclusive, reserved, pending) if pid is not None), None)
+        named = {
+            WRITE: writer,
+            EXCLUSIVE: exclusive,
+            PENDING: pending if exclusive is None else None,
+            READ: reader if reader != writer else None,
+        }
+        return tuple(Lock(name, pid) for name, pid in named.items() if pid is not None)
+
+    def readers(self) -> tuple[Lock, ...]:
+        """Return everybody who shares a read lock of the WAL now; nothing where the system lists no locks.
+
+        Linux keeps everybody from locking any file while it lists: ask seldom.
+        """
+        return tuple(listed(self._index.identity)) if self._index.is_open else ()
+
+    def wal_bytes(self) -> int:
+        """Return the size of the WAL."""
+        return walindex.wal_bytes(self._file.path)
+
+    def has_journal(self) -> bool:
+        """Return whether a rollback journal is there that has something to roll back."""
+        try:
+            with self._journal.open("rb") as journal:
+                return journal.read(1) not in (b"", b"\0")
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        self._index.close()
+
+
+def listed(identity: tuple[int, int]) -> Iterable[Lock]:
+    """Yield who shares a read lock on a wal-index, by /proc/locks; nothing on a system without it."""
+    if sys.platform != "linux":
+        return
+    file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
+    for line in _LIST.read_text(encoding="ascii", errors="replace").splitlines():
+        words = line.split()
+        # 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
+        if len(words) == 8 and words[1:6:2] == ["POSIX", "READ", file] and words[7] != "EOF":
+            first, last = int(words[6]) - _READ_AT, int(words[7]) - _READ_AT
+            yield from (Lock(READ, int(words[4]), slot) for slot in range(_READERS) if first <= slot <= last)
+
+
+# What can be watched at all.
+
+
+def check_database(path: Path) -> None:
+    """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UsageError(f"{path} is not a file. Give a database file.")
+        with path.open("rb") as file:
+            header = file.read(len(_MAGIC))
+    except FileNotFoundError:
+        raise UsageError(f"no such file: {path}.") from None
+    except PermissionError as error:
+        raise EnvironmentFailure(_forbidden(path, error)) from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {reason(error)}.") from error
+    if header and header != _MAGIC:
+        raise UsageError(f"{path} is not an SQLite database, or it is encrypted.")
+
+
+def _forbidden(path: Path, error: OSError) -> str:
+    return f"cannot read {path}: {error.strerror}. Run sqlstress watch as the owner of the file, or as root."
+
+
+def _refuse_own(path: Path) -> None:
+    """Raise UsageError where this process has the database open: to look would drop its locks."""
+    with suppress(OSError):
+        found = path.stat()
+        for name in Path("/dev/fd").iterdir():
+            with suppress(OSError, ValueError):
+                own = os.fstat(int(name.name))
+                if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino):
+                    raise UsageError(
+                        f"this process has {path} open itself, and closing what is looked at would drop its "
+                        "locks. Watch from another process (sqlstress watch)."
+                    )

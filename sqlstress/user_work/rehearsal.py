@@ -1,0 +1,136 @@
+"""Each transaction is called a few times more, after the load, on a copy, and its statements are traced.
+
+So nothing of it is in a figure, in a check, or in files that are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.engine.pool import plain
+from sqlstress.errors import Interrupted, SqlstressError
+from sqlstress.report.results import Sighting
+from sqlstress.system.importing import named
+from sqlstress.system.processes import call_apart
+from sqlstress.target import target_name
+from sqlstress.targets import open_place
+from sqlstress.user_work import SUSPICION
+from sqlstress.user_work.suspicions import Suspicion, copies, stale_copies, suspicions
+from sqlstress.user_work.tracing import Tracer
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
+    from sqlstress.system.interrupt import Pulse
+    from sqlstress.targets.place import Place
+
+FOLDER = "rehearsal-"
+ROUNDS = 30
+CALLS_S = 1.0
+"""How long the calls may take: no further round begins after it, and after the fewest."""
+FEWEST = 10
+"""Rounds in which a table that is empty at first is filled."""
+PATIENCE_S = 15.0
+"""How long all of it may take: an import, a connection, a call that waits for something."""
+LARGEST = 1 << 30
+"""Bytes of files that are copied at most."""
+_LONGEST = 200
+
+Calls = Mapping[str, Callable[[], object]]
+Opening = Callable[["Case", "Place", Tracer], Calls]
+"""Connects, and returns what calls each transaction; connections are followed already."""
+
+
+def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
+    """Return the suspicions that a rehearsal of a case raises; none where it can't be rehearsed.
+
+    `where` has its data, to which no process is connected; `opening` is the import string of an Opening.
+    """
+    if target_name(case.driver) != "sqlite":
+        return ()
+    until = time.monotonic() + PATIENCE_S
+
+    def limited() -> None:
+        pulse()
+        if time.monotonic() > until:
+            raise SqlstressError("the rehearsal takes too long")
+
+    with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
+        try:
+            return call_apart(limited, rehearse, plain(case), where, Path(folder), opening)
+        except Interrupted:
+            raise
+        except Exception:  # whatever the user's code raises as it is imported, or connects
+            return ()
+
+
+def rehearse(case: Case, where: Path, folder: Path, opening: str) -> tuple[Sighting, ...]:
+    """Do so in this process, whose connections are followed for good."""
+    if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
+        return ()
+    copy = folder / "copy"
+    shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
+    tracer = Tracer()
+    tracer.start()
+    calls = named(opening)(case, open_place(case, copy), tracer)
+    return sightings(traced(calls, tracer))
+
+
+def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
+    """Call each in turn, several times; return the statements of the calls of each."""
+    found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in calls}
+    until, own = time.monotonic() + CALLS_S, os.getpid()
+    for number in range(ROUNDS):
+        for name, call in calls.items():
+            tracer.call.clear()
+            with suppress(Exception, SystemExit):
+                call()
+            if os.getpid() != own:
+                os._exit(0)  # a fork of the user's has come back
+            found[name].append((*tracer.call, *tracer.forks.heard()))
+        if number >= FEWEST and time.monotonic() > until:
+            break
+    return found
+
+
+def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
+    """Return what the calls of each transaction make suspicious, each kind once."""
+    pairs = copies(call for calls in traced.values() for call in calls)
+    first: dict[tuple[str, ...], Suspicion] = {}
+    counts: Counter[tuple[str, ...]] = Counter()
+    for name, calls in traced.items():
+        for call in calls:
+            found = {one.key: one for one in (*suspicions(call), *stale_copies(call, pairs))}
+            for key, one in found.items():
+                first.setdefault((name, *key), one)
+                counts[name, *key] += 1
+    return tuple(
+        Sighting(
+            SUSPICION,
+            one.code,
+            counts[key],
+            "",
+            {
+                "transaction": key[0],
+                "calls": str(len(traced[key[0]])),
+                "table": one.table,
+                "first": _line(one.first.sql),
+                "first_at": one.first.at,
+                "then": _line(one.then.sql),
+                "then_at": one.then.at,
+            },
+        )
+        for key, one in first.items()
+    )
+
+
+def _line(sql: str) -> str:
+    text = " ".join(sql.split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,392 @@
+"""What the statements of this process's connections read and write, told by SQLite itself.
+
+As a statement begins, SQLite's trace names it. It is explained then, on the same connection: an authorizer
+hears of each table and column that it reads or writes, and of views, temporary tables and the user's own
+functions as that connection knows them. A query is run once more for its first row. Nothing here is cheap:
+it is for a few calls, and not for a measurement. Connections of sqlite3 and of apsw are followed.
+
+Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dis
+import json
+import multiprocessing.connection
+import os
+import re
+import sqlite3
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
+
+from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
+
+_LONGEST_TOLD = 300
+MOST_STATEMENTS = 200
+"""So many statements of a call are looked at."""
+
+Events = list[tuple[Any, ...]]
+"""What an authorizer heard: (action, table, column, database, trigger or view)."""
+
+_ROWID = ("rowid", "oid", "_rowid_")
+_OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
+_RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
+_ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
+_EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
+_EXPLAINED = re.compile(
+    r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(select|values|with|insert|replace|update|delete)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""No other statement is explained: of one that changes the schema that has consequences."""
+_SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
+_COUNTS = {"rowcount", "changes", "total_changes"}
+
+
+def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
+    """Call a function when the next thing happens in this thread that `has_come` takes."""
+    before = sys.getprofile()
+
+    def profile(frame: FrameType, event: str, arg: Any) -> None:
+        if has_come(frame, event, arg):
+            sys.setprofile(before)
+            with suppress(sqlite3.Error):  # it was closed meanwhile, or is busy: then nothing is known of it
+                call()
+
+    sys.setprofile(profile)
+
+
+class Connection(Protocol):
+    """What a library's connection is asked."""
+
+    def in_transaction(self) -> bool: ...
+
+    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
+        """Return the first rows of what a statement answers."""
+
+
+class Sqlite3Connection:
+    """One of Python's sqlite3."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def in_transaction(self) -> bool:
+        return self._connection.in_transaction
+
+    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
+        cursor = sqlite3.Cursor(self._connection)
+        cursor.row_factory = None
+        try:
+            return cursor.execute(sql).fetchmany(most)
+        finally:
+            cursor.close()
+
+
+class ApswConnection:
+    """One of apsw."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def in_transaction(self) -> bool:
+        return bool(self._connection.in_transaction)
+
+    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
+        cursor = self._connection.cursor()
+        cursor.row_trace = None
+        try:
+            return [row for row, _ in zip(cursor.execute(sql), range(most), strict=False)]
+        finally:
+            cursor.close()
+
+
+class Spot(NamedTuple):
+    """Where the user's code runs a statement."""
+
+    at: str
+    """"bank.py:27"; empty: not known."""
+    number: int = 0
+    """Tells calls in one line from each other."""
+    counted: bool = False
+    """Whether it looks at the row count, as far as that can be seen."""
+
+
+class Tracer:
+    """Follows all connections that this process opens from now on. There is no way back."""
+
+    def __init__(self) -> None:
+        self.call: list[Statement] = []
+        """The statements since it was emptied."""
+        self.place = ""
+        """Where the next statement stands, as who runs it says; unless the user's frames tell it."""
+        self._frames: Frames | None = None
+        self.numbers = count(1)
+        self.forks = Forks()
+
+    def start(self) -> None:
+        """Follow connections."""
+        sys.addaudithook(self._hook)
+        if find_spec("apsw"):
+            with suppress(ImportError):
+                import_module("apsw").connection_hooks.append(self._follow_apsw)
+
+    def tells_lines_of(self, folder: Path) -> None:
+        """Tell which lines run statements, of the user's code in a folder."""
+        self._frames = Frames(folder)
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "sqlite3.connect/handle":
+            # It can't be used before `connect` has returned.
+            next_moment(lambda: self._follow(args[0]), lambda *_: True)
+
+    def _follow(self, connection: sqlite3.Connection) -> None:
+        followed = Followed(self, Sqlite3Connection(connection))
+        connection.set_authorizer(followed.heard)
+        connection.set_trace_callback(followed.begins)
+
+    def _follow_apsw(self, connection: Any) -> None:
+        followed = Followed(self, ApswConnection(connection))
+        connection.authorizer = followed.heard
+
+        def begins(cursor: Any, *_: Any) -> bool:
+            followed.begins(cursor.expanded_sql)
+            return True
+
+        connection.exec_trace = begins
+
+    def where(self) -> Spot:
+        """Return where the user's code runs a statement now."""
+        return self._frames.where() if self._frames else Spot(self.place)
+
+
+class Forks:
+    """What forks of this process do with its connections: they tell it through a pipe."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = os.pipe()
+
+    def tell(self, sql: str, at: str) -> None:
+        """Tell of a statement, in a fork."""
+        os.write(self._theirs, json.dumps((sql[:_LONGEST_TOLD], at)).encode() + b"\n")
+
+    def heard(self) -> list[Statement]:
+        """Return what was told meanwhile."""
+        told = b""
+        while multiprocessing.connection.wait([self._ours], 0) if sys.platform != "win32" else False:
+            told += os.read(self._ours, 1 << 16)
+        return [Statement(sql, at, forked=True) for sql, at in map(json.loads, told.splitlines())]
+
+
+class Followed:
+    """One connection that is followed."""
+
+    def __init__(self, tracer: Tracer, connection: Connection) -> None:
+        self._tracer, self._connection = tracer, connection
+        self._heard: Events = []
+        self._known: dict[str, Events] = {}
+        self._asks = False
+        """Whether what runs now is our own."""
+        self._transaction = 0
+        self._file: str | None = None
+        self._keys: dict[str, tuple[frozenset[str], ...]] = {}
+        self._pid = os.getpid()
+
+    def heard(self, *event: Any) -> int:
+        """Hear of what a statement that is prepared reads and writes; all is allowed."""
+        if self._asks:
+            self._heard.append(event)
+        return 0
+
+    def begins(self, sql: str) -> None:
+        """Take a statement that begins to run, before it has done anything."""
+        if self._asks or (sql.startswith("--") and "\n" not in sql):
+            return  # or what a trigger does
+        if os.getpid() != self._pid:
+            self._tracer.forks.tell(sql, self._tracer.where().at)
+            return
+        if not self._connection.in_transaction():
+            self._transaction = next(self._tracer.numbers)
+        if len(self._tracer.call) >= MOST_STATEMENTS:
+            return
+        self._asks = True
+        try:
+            self._tracer.call.append(self._statement(sql))
+        except Exception:  # of either library: it can't be explained, then it isn't
+            return
+        finally:
+            self._asks = False
+
+    def _statement(self, sql: str) -> Statement:
+        events = self._explained(_RETURNING.sub("", sql)) if _EXPLAINED.match(sql) else []
+        spot = self._tracer.where()
+        common: dict[str, Any] = {
+            "sql": sql,
+            "at": spot.at,
+            "spot": spot.number,
+            "transaction": self._transaction,
+            "who": _who(),
+        }
+        reads: dict[Table, frozenset[str]] = {}
+        for action, table, column, *_ in events:
+            if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
+                name = self._table(table)
+                reads[name] = reads.get(name, frozenset()) | {_column(column)}
+        write = self._write(sql, events, spot.counted or bool(_RETURNING.search(sql)))
+        if write or not reads:
+            return Statement(**common, reads=reads, write=write)
+        functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
+        return Statement(
+            **common,
+            reads=reads,
+            found=self._finds(sql),
+            summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),
+        )
+
+    def _explained(self, sql: str) -> Events:
+        # Asked once for each text: a library that keeps prepared statements prepares it once.
+        if sql not in self._known:
+            self._heard.clear()
+            self._connection.rows(f"EXPLAIN {sql}", 1)
+            self._known[sql] = list(self._heard)
+        return self._known[sql]
+
+    def _finds(self, sql: str) -> bool:
+        row = next(iter(self._connection.rows(sql, 1)), None)
+        return any(row) if row and _EXISTS.search(sql) else row is not None
+
+    def _write(self, sql: str, events: Events, counted: bool) -> Write | None:
+        """Return what a statement writes itself: triggers have their names in the last place."""
+        direct = [event for event in events if event[4] is None]
+        kinds = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
+        first = next((event for event in direct if event[0] in kinds), None)
+        if not first or first[1].startswith("sqlite_"):
+            return None
+        kind, table = kinds[first[0]], self._table(first[1])
+        # SQLite hears of the values first, then of the column that is set, and of the WHERE at the end.
+        sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
+        last = sets[-1] if sets else -1
+        columns = [
+            (n, _column(event[2]))
+            for n, event in enumerate(events)
+            if event[0] == sqlite3.SQLITE_READ and event[1] == first[1] and (not event[4] or event[4] in sql)
+        ]
+        own = frozenset(column for n, column in columns if n < last or kind == INSERT)
+        wheres = frozenset(column for n, column in columns if n > last and kind != INSERT)
+        keys = self._keys_of(first[1])
+        if kind == INSERT:
+            own -= frozenset(column for key in keys for column in key)  # ON CONFLICT names them
+            kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
+        return Write(table, kind, frozenset(_column(events[n][2]) for n in sets), own, wheres, keys, counted)
+
+    def _table(self, name: str) -> Table:
+        if self._file is None:
+            self._file = self._connection.rows("PRAGMA database_list")[0][2] or f":memory: {id(self)}"
+        return self._file, name
+
+    def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
+        """Return the primary key of a table, which may be empty, and its other unique keys."""
+        if table not in self._keys:
+            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({_quoted(table)}) WHERE pk")
+            indexes = self._connection.rows(
+                f"SELECT name FROM pragma_index_list({_quoted(table)}) WHERE [unique] AND NOT partial"
+            )
+            unique = [
+                self._connection.rows(f"SELECT name FROM pragma_index_info({_quoted(name)})")
+                for (name,) in indexes
+            ]
+            self._keys[table] = tuple(
+                frozenset(_column(name) for (name,) in rows) for rows in (columns, *unique)
+            )
+        return self._keys[table]
+
+
+def _column(name: str | None) -> str:
+    lower = (name or "").lower()
+    return "rowid" if lower in _ROWID else lower
+
+
+def _quoted(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _who() -> int:
+    """Return who runs: a task of asyncio where there is one, else the thread."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return id(task) if task else threading.get_ident()
+
+
+class Frames:
+    """The frames of the user's code."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder.absolute()) + os.sep
+        paths = sysconfig.get_paths()
+        self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
+
+    def where(self) -> Spot:
+        """Return where the user's code runs now: its innermost call."""
+        frame, passed = self._users(sys._getframe(1))
+        if not frame and threading.current_thread() is not threading.main_thread():
+            frame, passed = self._waiting(), 1  # for a library's thread
+        if not frame:
+            return Spot("")
+        at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        counted = _looks_at_count(frame) or (passed > 0 and _uses_result(frame))
+        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted)
+
+    def _users(self, frame: FrameType | None) -> tuple[FrameType | None, int]:
+        """Return the innermost frame of the user's, and how many frames of libraries are within it."""
+        passed = 0
+        while frame and not self._is_users(frame.f_code.co_filename):
+            passed += not frame.f_code.co_filename.startswith(str(Path(__file__).parent))
+            frame = frame.f_back
+        return frame, passed
+
+    def _waiting(self) -> FrameType | None:
+        """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
+        main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
+            frame = frame.f_back
+        if frame:
+            tasks = asyncio.all_tasks(frame.f_locals["self"])
+            waiting = [found for task in tasks if (found := self._suspended(task.get_coro()))]
+            if len(waiting) == 1:
+                return waiting[0]
+        return self._users(main)[0]
+
+    def _suspended(self, coroutine: Any) -> FrameType | None:
+        """Return where a coroutine of the user's waits."""
+        found: FrameType | None = None
+        while frame := getattr(coroutine, "cr_frame", None):
+            found = frame if self._is_users(frame.f_code.co_filename) else found
+            coroutine = coroutine.cr_await
+        return found
+
+    def _is_users(self, file: str) -> bool:
+        return file.startswith(self._folder) and not file.startswith(self._libraries)
+
+
+def _looks_at_count(frame: FrameType) -> bool:
+    code = frame.f_code
+    texts = " ".join(one for one in code.co_consts if isinstance(one, str)).lower()
+    return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
+
+
+def _uses_result(frame: FrameType) -> bool:
+    """Return whether the result of the call that runs in a frame is looked at: a library's row count."""
+    after = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
+    following = next(after, None)
+    return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

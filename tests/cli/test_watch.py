@@ -1,0 +1,141 @@
+"""The command `sqlstress watch`: real holders, through the real command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.cli.screen import screen
+from sqlstress.experiments.watch.results import WRITE
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
+BEGIN = "import os, sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"
+HOLD = "c.execute('BEGIN IMMEDIATE'); print(1, flush=True); time.sleep(60)\n"
+# It knows itself for how long it has held the lock: from the answer to BEGIN to that to COMMIT.
+BY_TURNS = """
+held, n, begun = 0, 0, time.perf_counter()
+print(1, flush=True)
+while not os.path.exists(sys.argv[2]):
+    c.execute('BEGIN IMMEDIATE'); since = time.perf_counter()
+    c.execute('INSERT INTO t VALUES (1)'); time.sleep((7 + 31 * n % 60) / 1000)
+    c.execute('COMMIT'); held += time.perf_counter() - since
+    time.sleep((5 + 17 * n % 50) / 1000); n += 1
+print(held / (time.perf_counter() - begun), n, flush=True)
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "app.db"
+    make = "c.execute('PRAGMA journal_mode=wal'); c.execute('CREATE TABLE t (a)'); c.close()\n"
+    subprocess.run([sys.executable, "-c", BEGIN + make, str(path)], check=True)
+    return path
+
+
+@contextmanager
+def process(database: Path, code: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", BEGIN + code, str(database), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as found:
+        try:
+            assert found.stdout is not None and found.stdout.readline()
+            yield found
+        finally:
+            found.kill()
+
+
+def command(*words: str | Path) -> list[str]:
+    return [sys.executable, "-m", "sqlstress", "watch", *map(str, words)]
+
+
+def watch(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
+
+
+def test_who_holds_the_write_lock_too_long_is_named_and_the_exit_code_is_1(database: Path) -> None:
+    report = database.with_name("watch.json")
+    with process(database, HOLD) as holder:
+        done = watch(database, "--until-held", "300ms", "-o", report)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"FAILED: process {holder.pid}" in " ".join(done.stdout.split())
+    found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
+    assert found["processes"][found["held_too_long"]]["pid"] == holder.pid
+    assert 0.3 < found["seconds"] < 30
+
+
+def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(database: Path) -> None:
+    report = database.with_name("watch.json")
+    over = database.with_name("over")
+    with process(database, BY_TURNS, str(over)) as holder:
+        done = watch(database, "--duration", "2.5s", "--quiet", "-o", report)
+        over.touch()
+        assert holder.stdout is not None
+        own, turns = map(float, holder.stdout.readline().split())
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
+    (writer,) = (one for one in found["processes"] if one["pid"] == holder.pid)
+    share = writer["locks"][WRITE]["samples"] / found["samples"]
+    # The watch sees another part of the time than the holder counts: as much again, and a turn or two.
+    assert abs(share - own) < 2 * 1.96 * math.sqrt(own * (1 - own) / found["samples"]) + 0.05
+    assert 0 < found["commits"] <= turns
+
+
+def test_a_database_that_nobody_has_open_is_waited_for(database: Path) -> None:
+    done = watch(database, "--duration", "1.2s")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0].endswith(f"nobody has {database} open; waiting")
+    assert [path.name for path in database.parent.iterdir()] == ["app.db"]
+
+
+def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database: Path) -> None:
+    report = database.with_name("watch.json")
+    with process(database, HOLD) as holder:
+        words = command(database, "--duration", "1h", "-o", report)
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            while not report.exists():
+                time.sleep(0.05)
+            watching.send_signal(signal.SIGINT)
+            out, error = watching.communicate()
+        assert watching.returncode == 130
+        assert f"process {holder.pid}" in out and "Stopped after" in error
+        late = "c.execute('PRAGMA busy_timeout=0'); c.execute('BEGIN IMMEDIATE')\n"
+        refused = subprocess.run(
+            [sys.executable, "-c", BEGIN + late, str(database)], capture_output=True, text=True, check=False
+        )
+        assert "database is locked" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["gone.db"], "no such file: gone.db."),
+        ([__file__], "is not an SQLite database"),
+        ([Path(__file__).parent], "is not a file"),
+        ([], "give the database to watch"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: str) -> None:
+    done = watch(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    with screen(True, plain=False) as shown:
+        shown.moment(lambda: "one\ntwo", lambda: "a line")
+        shown.moment(lambda: "three", lambda: "a line")
+    assert capsys.readouterr().out == "one\ntwo\n\033[2A\033[Jthree\n\033[1A\033[J"
+    with screen(True, plain=True) as shown:
+        shown.moment(lambda: "page", lambda: "a line")
+    assert capsys.readouterr().out == "a line\n"

@@ -1,0 +1,92 @@
+"""Tests of how a crash test is shown, in every format."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from sqlstress.errors import UsageError
+from sqlstress.experiments.crash.experiment import Kills
+from sqlstress.report import Report, read
+from sqlstress.show.formats import DOCUMENTS, FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.html_file import report_html
+from sqlstress.show.text import report_text
+from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
+from tests.example_report import assert_golden
+
+ROOT = Path(__file__).parents[3]
+ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_what_is_shown_is_the_golden_one() -> None:
+    assert_golden("crash.txt", report_text(crash_report()))
+    assert_golden("crash.md", report_markdown(crash_report()))
+    assert_golden("crash-lost.txt", report_text(lost_report()))
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS.keys() - set(DOCUMENTS)))
+def test_a_format_that_holds_figures_of_cases_refuses_a_crash_test(form: str) -> None:
+    with pytest.raises(UsageError, match=f"{form} holds the figures of cases, and a crash test has none"):
+        FORMATS[form](EXAMPLE, crash_report())
+
+
+@pytest.mark.parametrize(
+    ("report", "outcome"),
+    [
+        (crash_report(), None),
+        (lost_report(), "failure"),
+        (ENDED, "error"),
+        (empty_report(), "skipped"),
+    ],
+    ids=["proved", "lost", "ended", "nothing"],
+)
+def test_junit_has_a_test_for_it(report: Report, outcome: str | None) -> None:
+    (test, *others) = ElementTree.fromstring(report_junit(report)).iter("testcase")
+    assert (test.get("classname"), test.get("name")) == ("sqlstress.crash", "process death")
+    assert [child.tag for child in test] == ([outcome] if outcome else [])
+    assert len(others) == report.interrupted
+
+
+def test_the_page_and_github_say_first_whether_something_was_lost() -> None:
+    assert "<strong>nothing lost</strong><span>process death</span>" in report_html(crash_report())
+    page = report_html(lost_report())
+    assert "<strong>FAILED</strong><span>process death</span>" in page
+    assert "<strong>300</strong><span>writers killed</span>" in page
+    (lost,) = (line for line in workflow_commands(lost_report()) if line.startswith("::error"))
+    assert lost.startswith(
+        "::error title=Crash test%3A process death::FAILED: after 300 kills, 2 transactions"
+    )
+    assert any("Nothing is proved" in line for line in workflow_commands(empty_report()))
+    assert not any(line.startswith("::error") for line in workflow_commands(crash_report()))
+    assert any("disk full" in line for line in workflow_commands(ENDED))
+
+
+def row(name: str, settings: str) -> str:
+    """Return the row of a saved report on the page about crash tests."""
+    kills = read(ROOT / "reports" / f"{name}.json").results["crash"]
+    assert isinstance(kills, Kills)
+    struck = (kills.kills, kills.alone, kills.opening, kills.checkpoints)
+    recovered = kills.wals + kills.hot_journals
+    found = (kills.acknowledged, kills.finished, kills.undone, recovered, kills.lost, kills.torn)
+    return f"| [{settings}](../reports/{name}.md) | {' | '.join(f'{one:,}' for one in (*struck, *found))} |"
+
+
+def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
+    page = (ROOT / "docs" / "crash.md").read_text(encoding="utf-8")
+    for name, settings in (
+        ("linux-crash-kills", "WAL, FULL"),
+        ("linux-crash-kills-4-files", "WAL, FULL, 4 files"),
+        ("linux-crash-kills-off", "WAL, OFF"),
+        ("linux-crash-kills-delete", "DELETE, FULL"),
+    ):
+        assert row(name, settings) in page

@@ -1,0 +1,112 @@
+"""How a watch is shown: who held what, what that means, and what helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+
+from sqlstress.experiments.watch.live import now_line, now_page
+from sqlstress.experiments.watch.results import CHECKPOINT, WRITE, Holds, Watch
+from sqlstress.experiments.watch.show import MOST_ROWS
+from sqlstress.experiments.watch.watch_findings import conclusion, findings
+from sqlstress.report import from_json, to_json
+from sqlstress.show.endings import endings, exit_code
+from sqlstress.show.formats import DOCUMENTS, FORMATS
+from sqlstress.show.junit import report_junit
+from sqlstress.show.text import WIDTH, report_text
+from tests.drawing import examples
+from tests.example_report import assert_golden
+from tests.strategies import watches
+from tests.watch_report import ALONE, IMPORT, NOBODY, OLD, TOO_LONG, WATCH, WORKER, watch_report
+
+SHOWN = {
+    "watch": (WATCH, 0),
+    "watch-too-long": (TOO_LONG, 1),
+    "watch-rollback": (OLD, 0),
+    "watch-alone": (ALONE, 0),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_watch_is_shown_as_its_golden_file(name: str) -> None:
+    watch, code = SHOWN[name]
+    report = watch_report(watch)
+    assert_golden(f"{name}.txt", report_text(report))
+    assert exit_code(endings(report)) == code
+
+
+@pytest.mark.parametrize("watch", [WATCH, TOO_LONG, OLD, NOBODY])
+def test_a_watch_is_read_as_it_was_written(watch: Watch) -> None:
+    assert from_json(to_json(watch_report(watch))).results == {"watch": watch}
+
+
+def codes(watch: Watch) -> list[str]:
+    return [conclusion(watch).finding.code, *(finding.code for finding in findings(watch))]
+
+
+def test_a_database_that_nobody_has_open_is_no_failure() -> None:
+    assert codes(NOBODY) == ["watch-closed"]
+    assert exit_code(endings(watch_report(NOBODY))) == 0
+
+
+def test_commits_that_no_sample_saw_are_told() -> None:
+    idle = replace(NOBODY, open_samples=1000, commits=12)
+    assert "12 commits" in report_text(watch_report(idle))
+
+
+def test_short_holds_in_close_order_are_told_apart_from_a_long_one() -> None:
+    often = replace(WORKER, locks={WRITE: Holds(900, 900, 0.0, 0.02)})
+    assert "watch-often" in codes(replace(WATCH, processes=(often,)))
+    assert "watch-long-write" in codes(WATCH) and "watch-often" not in codes(WATCH)
+
+
+def test_a_checkpoint_that_waits_with_the_write_lock_is_named_as_one() -> None:
+    waits = {WRITE: Holds(200, 1, 2.0, 2.02, 1.0), CHECKPOINT: Holds(200, 1, 2.0, 2.02, 1.0)}
+    found = codes(replace(WATCH, processes=(replace(IMPORT, locks=waits),)))
+    assert "watch-blocking-checkpoint" in found and "watch-long-write" not in found
+
+
+def test_a_watch_that_ended_early_says_why_and_exits_4() -> None:
+    report = watch_report(replace(WATCH, error="cannot read app.db: Permission denied."))
+    assert exit_code(endings(report)) == 4
+    assert "Permission denied" in report_text(report)
+
+
+def test_a_thousand_processes_are_counted_and_the_first_are_shown() -> None:
+    many = replace(WATCH, processes=(IMPORT,) * 1000, others=5)
+    text = report_text(watch_report(many))
+    assert text.count("import_orders") < 2 * MOST_ROWS
+    assert f"{1005 - MOST_ROWS} processes more" in text
+
+
+def test_the_moment_is_a_page_or_a_line() -> None:
+    line = now_line(WATCH)
+    assert "\n" not in line
+    assert all(
+        part in line for part in ("10.0s", "2598", "holds the write lock for 1.2 s", "pinned", "8,231")
+    )
+    assert "app.db" in now_line(NOBODY)
+    page = now_page(WATCH).splitlines()
+    assert max(map(len, page)) <= WIDTH and any("import_orders" in row for row in page)
+
+
+def test_test_runners_see_it() -> None:
+    (test,) = ElementTree.fromstring(report_junit(watch_report(TOO_LONG))).iter("testcase")
+    assert [child.tag for child in test] == ["failure"]
+
+
+def test_the_page_draws_the_locks_and_the_wal_as_time_went_on() -> None:
+    page = FORMATS["html"](watch_report())
+    assert "As time went on" in page and "2598 python3.11 manage.py import_orders" in page
+
+
+@given(watches)
+@settings(max_examples=examples(0.3))
+def test_any_watch_is_shown_in_every_format_within_80_columns(watch: Watch) -> None:
+    report = watch_report(watch)
+    assert max(map(len, report_text(report).splitlines())) <= WIDTH
+    assert all(FORMATS[form](report) for form in DOCUMENTS)
+    assert "\n" not in now_line(watch)

@@ -1,0 +1,152 @@
+"""From samples to who held what for how long: samples made by hand, at times made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.experiments.watch.experiment import Watching
+from sqlstress.experiments.watch.results import DELETED, JOURNAL, REPLACED, Process, Watch
+from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
+from sqlstress.targets.sqlite.lock_holders import (
+    CHECKPOINT,
+    MISSING,
+    READ,
+    ROLLBACK,
+    WAL,
+    WRITE,
+    Lock,
+    Look,
+)
+from sqlstress.targets.sqlite.walindex import WalIndex
+
+A, B = 0, 1
+PEOPLE = [Process(100), Process(101)]
+BLANK = Watch("app.db", Watching())
+
+
+def tally() -> Tally:
+    return Tally(lambda pid: pid - 100)
+
+
+def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> Look:
+    return Look(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
+
+
+def found(made: Tally, blank: Watch = BLANK) -> Watch:
+    return made.watch(blank, PEOPLE)
+
+
+def test_a_hold_is_as_long_as_the_samples_that_saw_it_and_no_longer_than_those_that_did_not() -> None:
+    made = tally()
+    for at_s, held in ((0.1, False), (0.2, True), (0.3, True), (0.4, True), (0.5, False)):
+        made.add(at_s, look(*[(WRITE, A)] * held))
+    holds = found(made).processes[0].locks[WRITE]
+    assert (holds.samples, holds.times, holds.now_s) == (3, 1, 0.0)
+    assert holds.longest_s == pytest.approx(0.2)
+    assert holds.most_s == pytest.approx(0.4)
+    assert holds.longest_at_s == pytest.approx(0.2)
+
+
+def test_a_commit_between_two_samples_ends_a_hold_of_its_process_but_frees_no_gap() -> None:
+    made = tally()
+    for at_s, changes in ((0.1, 5), (0.2, 5), (0.3, 6), (0.4, None), (0.5, 7)):
+        made.add(at_s, look((WRITE, A), changes=changes))
+    watch = found(made)
+    own = watch.processes[0].locks[WRITE]
+    assert (own.samples, own.times) == (5, 3)
+    assert own.longest_s == pytest.approx(0.1)
+    assert watch.write.longest_s == pytest.approx(0.4)
+    # What was unknown in between is not counted twice.
+    assert watch.commits == 1
+
+
+def test_commits_are_counted_over_the_end_of_the_counter() -> None:
+    made = tally()
+    for at_s, changes in ((0.1, 2**32 - 1), (0.2, 1), (0.3, 0)):
+        made.add(at_s, look(changes=changes))
+    assert found(made).commits == 2  # a counter that goes back begins anew
+
+
+def test_who_held_the_write_lock_most_comes_first_and_is_still_named_by_all() -> None:
+    made = tally()
+    for at_s in (0.15, 0.25, 0.35):
+        made.add(at_s, look((WRITE, B)))
+    made.add(0.45, look((WRITE, A)))
+    assert made.longest_now == (A, 0.0)
+    watch = found(made, replace(BLANK, held_too_long=B))
+    assert [process.pid for process in watch.processes] == [101, 100]
+    assert watch.held_too_long == 0
+    assert watch.course.held == {"0": (0, 1, 1, 1, 0), "1": (0, 0, 0, 0, 1)}
+
+
+def test_a_checkpoint_goes_on_while_others_commit() -> None:
+    made = tally()
+    for at_s, changes in ((0.1, 1), (0.2, 2), (0.3, 3)):
+        made.add(at_s, look((CHECKPOINT, A), changes=changes))
+    assert found(made).processes[0].locks[CHECKPOINT].times == 3
+
+
+def index(frames: int, checkpointed: int, *marks: int) -> WalIndex:
+    return WalIndex(frames, checkpointed, 1, 4096, 0, (0, *marks, 0, 0, 0)[:5])
+
+
+def reading(slot: int, place: int, wal: WalIndex) -> Look:
+    return Look(WAL, (Lock(READ, 100 + place, slot),), 0, wal, 1)
+
+
+def test_a_reader_pins_from_the_first_commit_behind_its_mark() -> None:
+    made = tally()
+    made.add(0.1, reading(1, A, index(4, 4, 4)))
+    made.add(0.2, reading(1, A, index(9, 4, 4)))
+    made.add(0.3, reading(1, A, index(40, 4, 4)))
+    made.add_readers([Lock(READ, 101, 1)])
+    watch = found(made)
+    (pin,) = watch.pins
+    assert (pin.frame, pin.grew_frames, pin.lasts) == (4, 36, True)
+    assert [watch.processes[place].pid for place in pin.processes] == [100, 101]
+    assert pin.since_s == pytest.approx(0.2) and pin.seconds == pytest.approx(0.1)
+    made.add(0.4, reading(1, A, index(41, 41, 41)))
+    assert [pin.lasts for pin in found(made).pins] == [False]
+
+
+def test_a_reader_of_the_file_alone_pins_once_the_wal_grows() -> None:
+    made = tally()
+    for at_s, wal in ((0.1, index(9, 9)), (0.2, index(3, 0)), (0.3, index(5, 0))):
+        made.add(at_s, reading(0, A, wal))
+    (pin,) = found(made).pins
+    assert (pin.frame, pin.grew_frames) == (0, 5)
+
+
+def test_readers_that_come_and_go_pin_nothing() -> None:
+    made = tally()
+    for step in range(1, 9):
+        made.add(step / 10, reading(1, A, index(step + 1, 0, step)))
+    assert found(made).pins == ()
+
+
+def test_what_happens_to_the_file_is_noted_once() -> None:
+    made = tally()
+    looks = (
+        Look(WAL, (), 5, None, 1),
+        Look(ROLLBACK, (), 5, None, 1),
+        Look(MISSING, file=1),
+        Look(MISSING, file=1),
+        Look(ROLLBACK, (), 900, None, 2),
+    )
+    for number, one in enumerate(looks):
+        made.add(number / 10, one)
+    watch = found(made)
+    assert [event.what for event in watch.events] == [JOURNAL, DELETED, REPLACED]
+    assert (watch.commits, watch.journal, watch.open_samples) == (None, "rollback", 3)
+
+
+def test_a_long_watch_has_longer_steps_not_more() -> None:
+    made = tally()
+    for second in range(400):
+        made.add(second + 0.05, look((WRITE, A)))
+    course = found(made).course
+    assert len(course.samples) <= MOST_STEPS
+    assert course.step_s == pytest.approx(0.8)
+    assert sum(course.samples) == sum(course.held["0"]) == 400

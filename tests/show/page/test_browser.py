@@ -1,0 +1,379 @@
+"""Tests of the page in a real Chromium: it draws, asks nobody for anything, and runs nothing of a report."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html import unescape
+from math import log10
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from sqlstress.report import Report, read
+from sqlstress.show.page.html_file import report_html
+from tests.ab_report import ab_report, around
+from tests.browser import Page, find_chromium, running
+from tests.cycles_report import cycles_report
+from tests.example_keys import keys_report
+from tests.example_report import example_report
+from tests.rows import thorough
+from tests.show.hostile import hostile_report
+from tests.show.variants import beside_report, classic_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+KEPT = Path(__file__).parents[3] / "reports"
+CHROMIUM = find_chromium()
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+PLOTS = "document.querySelectorAll('[data-plot]').length"
+PLOT = '[data-plot="{}"]'
+DRAWN = (
+    "[...document.querySelectorAll('.canvas')].filter(one => one.querySelector("
+    "'svg.chart .line, svg.chart .mark, svg.chart .bar, svg.chart .field')).length"
+)
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+INK = "getComputedStyle(document.querySelector('.canvas [data-x]')).fill"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests here that a worker runs."""
+    assert CHROMIUM
+    with running(CHROMIUM) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that knows nothing of those before."""
+    opened = Page(browser)
+    yield opened
+    opened.close()
+
+
+def saved(folder: Path, *reports: Report) -> Path:
+    path = folder / "report.html"
+    path.write_text(report_html(*reports), encoding="utf-8")
+    return path
+
+
+def title_of(path: Path) -> str:
+    """Return the title that was written, as the browser has it."""
+    (title,) = re.findall("<title>(.*?)</title>", path.read_text(encoding="utf-8"))
+    return unescape(title)
+
+
+def check(page: Page, path: Path) -> None:
+    """Check that a page has complained of nothing and asked for nothing but itself."""
+    assert page.errors == []
+    assert page.requests == [path.resolve().as_uri()]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        pytest.param(example_report, 5, id="kv"),
+        thorough(keys_report, 2, id="keys"),
+        thorough(beside_report, 6, id="wal"),
+    ],
+)
+def test_every_plot_is_drawn_with_no_error_and_no_request(
+    page: Page, tmp_path: Path, make: Callable[[], Report], expected: int
+) -> None:
+    path = saved(tmp_path, make())
+    page.open(path)
+    assert page.ask(PLOTS) == page.ask(DRAWN) == expected
+    check(page, path)
+
+
+@pytest.mark.thorough
+def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
+    for reports in (
+        (ab_report([around(1.0, 10)]),),
+        (classic_report(), example_report(), classic_report()),
+        (cycles_report(), cycles_report()),
+    ):
+        page.requests.clear()
+        path = saved(tmp_path, *reports)
+        page.open(path)
+        assert page.ask(PLOTS) == page.ask(DRAWN)
+        check(page, path)
+
+
+def drawn_values(page: Page, plot: int) -> list[float]:
+    """Return what the heights of a plot's round marks say, by the ticks of its linear axis."""
+    (low, at_low), (high, at_high) = page.ask(
+        f"(() => {{ const ticks = [...document.querySelectorAll('[data-plot=\"{plot}\"] [data-y]')]"
+        " .map(one => [Number(one.dataset.y), Number(one.getAttribute('y')) - 4]);"
+        " return [ticks[0], ticks.at(-1)]; })()"
+    )
+    heights: list[float] = page.ask(
+        f"[...document.querySelectorAll('[data-plot=\"{plot}\"] circle.mark')]"
+        " .map(one => Number(one.getAttribute('cy')))"
+    )
+    return [low + (height - at_low) / (at_high - at_low) * (high - low) for height in heights]
+
+
+@pytest.mark.thorough
+def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
+    page: Page, tmp_path: Path
+) -> None:
+    report = example_report()
+    page.open(saved(tmp_path, report))
+    rates = [run.median_tps() for run in report.runs]
+    assert drawn_values(page, 0) == pytest.approx(rates, rel=0.01)
+    cells = page.ask("[...document.querySelectorAll('table td')].map(one => one.innerText)")
+    columns = page.ask("[...document.querySelectorAll('table th')].map(one => one.innerText)")
+    place = columns.index("TPS total")
+    assert cells[place :: len(columns)] == [f"{rate:,.0f}" for rate in rates]
+
+
+@pytest.mark.thorough
+def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    names = page.ask(
+        "(() => { const figure = document.querySelector('[data-plot=\"2\"]');"
+        " const select = figure.querySelector('select');"
+        " const values = () => figure.querySelector('.line').getAttribute('d');"
+        " const before = values(); select.value = '0'; select.dispatchEvent(new Event('change'));"
+        " return [before, values(), select.options[0].text]; })()"
+    )
+    assert names[0] != names[1]
+    assert names[2] == "get, 1 file"
+    assert page.errors == []
+
+
+def test_ticks_of_a_logarithm_are_powers_of_ten(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    for plot, axis in ((2, "y"), (3, "x")):
+        found = page.ask(
+            f"[...document.querySelectorAll('{PLOT.format(plot)} [data-{axis}]')].map(one => one.textContent)"
+        )
+        assert len(found) >= 2
+        assert all(log10(float(tick.replace(",", ""))).is_integer() for tick in found)
+
+
+@pytest.mark.thorough
+def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_path: Path) -> None:
+    report = example_report()
+    only = tuple(run for run in report.runs if run.case.concurrency == 4)
+    page.open(saved(tmp_path, replace(report, runs=only)))
+    shares = "[...document.querySelectorAll('figure')].find(one => one.innerText.startsWith('Share of each'))"
+    assert page.ask(f"[...{shares}.querySelectorAll('[data-x]')].map(one => one.textContent)") == ["4"]
+
+
+def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: Path) -> None:
+    report = example_report()
+    page.open(saved(tmp_path, report))
+    page.point(f"{PLOT.format(0)} circle", 2)
+    told = page.ask(f"document.querySelector('{PLOT.format(0)} .tip').innerText")
+    assert told == f"4 processes on 1 file: {report.runs[2].median_tps():,.0f} transactions/s"
+
+
+@pytest.mark.thorough
+def test_a_part_that_is_dragged_is_enlarged_until_all_is_asked_for_again(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    plot = PLOT.format(0)
+    ticks = f"[...document.querySelectorAll('{plot} [data-y]')].map(one => one.textContent)"
+    button = f"document.querySelector('{plot} figcaption button').hidden"
+    whole = page.ask(ticks)
+    page.drag(f"{plot} svg.chart", (0.4, 0.3), (0.6, 0.5))
+    assert page.ask(ticks) != whole and page.ask(button) is False
+    page.click(f"{plot} figcaption button")
+    assert page.ask(ticks) == whole and page.ask(button) is True
+    page.drag(f"{plot} svg.chart", (0.4, 0.3), (0.6, 0.5))
+    page.click(f"{plot} svg.chart", 2)
+    assert page.ask(ticks) == whole
+
+
+@pytest.mark.thorough
+def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
+    page: Page, tmp_path: Path
+) -> None:
+    page.open(saved(tmp_path, example_report()))
+    lines = f"document.querySelectorAll('{PLOT.format(0)} .line').length"
+    before = page.ask(lines)
+    page.click(f"{PLOT.format(0)} .key")
+    assert page.ask(lines) == before - 2
+    page.click(f"{PLOT.format(0)} .key")
+    assert page.ask(lines) == before
+
+
+def two_drivers() -> Report:
+    report = example_report()
+    others = [replace(run, case=replace(run.case, driver="apsw")) for run in report.runs]
+    return replace(report, runs=(*report.runs, *others), planned=2 * report.planned)
+
+
+def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, two_drivers()))
+    legends = page.ask(
+        "[...document.querySelectorAll('svg')].map((svg) => [...svg.querySelectorAll('g.key')].map((key) => {"
+        "const {fill, stroke, strokeDasharray} = getComputedStyle(key.children[1]);"
+        "return [fill, stroke, strokeDasharray].join(); }))"
+    )
+    assert any(len(samples) > 1 for samples in legends)
+    assert any("px" in sample for samples in legends for sample in samples)  # of a dashed line
+    assert [samples for samples in legends if len({*samples}) < len(samples)] == []
+
+
+@pytest.mark.thorough
+def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()), dark=True)
+    page.point(f"{PLOT.format(0)} h3")
+    picture = page.saved_by(f"{PLOT.format(0)} figcaption button:last-of-type")
+    root = ElementTree.fromstring(picture)
+    assert root.tag.endswith("svg") and "<title>Throughput</title>" in picture
+    assert "var(" not in picture and "#e6e9ed" in picture
+    assert "1 file" in picture and page.errors == []
+
+
+@pytest.mark.thorough
+def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Page, tmp_path: Path) -> None:
+    report = read(KEPT / "linux-1-and-20-files.json")
+    page.open(saved(tmp_path, report))
+    plot = PLOT.format(4)
+    frames = page.ask(
+        f"[...document.querySelectorAll('{plot} svg svg')].map(one => [...one.querySelectorAll('.line')]"
+        ".map(line => line.style.stroke))"
+    )
+    assert len(frames) == 8
+    assert all(len(lines) == 8 and lines.count("var(--faint)") == 7 for lines in frames)
+    assert page.ask(f"document.querySelectorAll('{plot} .key').length") == 0
+
+
+def test_on_a_phone_the_matrix_shows_its_answers_and_keeps_its_names_in_sight(
+    page: Page, tmp_path: Path
+) -> None:
+    page.open(saved(tmp_path, read(KEPT / "linux-crash-matrix.json")), 390)
+    seen = (
+        "[...document.querySelectorAll('thead th')].filter(one => one.getBoundingClientRect().right"
+        " <= document.querySelector('.table').getBoundingClientRect().right).map(one => one.innerText)"
+    )
+    names = ["journal mode", "synchronous"]
+    assert page.ask(seen) == [*names, "good", "lost", "torn", "corrupt"]
+    page.ask("document.querySelector('.table').scrollLeft = 1000")
+    places = page.ask(
+        "[...document.querySelectorAll('tbody tr:last-child td')].map(one => one.getBoundingClientRect().x)"
+    )
+    assert 0 <= places[0] < places[1] < 120
+    assert page.ask("document.querySelector('thead th:last-child').getBoundingClientRect().right") <= 390
+
+
+@pytest.mark.thorough
+def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, read(KEPT / "linux-keys.json")), 300)
+    assert page.ask("document.querySelector('.table').classList.contains('kept')") is False
+    page.ask("document.querySelector('.table').scrollLeft = 1000")
+    x, second = page.ask(
+        "[...document.querySelectorAll('tbody tr:last-child td')].slice(0, 2)"
+        ".map(one => one.getBoundingClientRect().x)"
+    )
+    assert second < 0 <= x
+
+
+@pytest.mark.thorough
+def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, read(KEPT / "linux-methods.json")), 390)
+    assert page.ask("document.documentElement.scrollHeight") < 5500
+    assert page.ask(OVERFLOW) == 0
+    page.click("summary")
+    assert page.ask("document.querySelector('details table').getBoundingClientRect().height") > 50
+
+
+@pytest.mark.thorough
+def test_beside_texts_nothing_stays_empty_on_a_wide_screen(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    begins = (
+        "[...new Set([...document.querySelectorAll('section:first-of-type .said > p, .said li')]"
+        ".map(one => Math.floor(one.getBoundingClientRect().x / 100)))]"
+    )
+    assert len(page.ask(begins)) == 2
+    page.open(saved(tmp_path, example_report()), 390)
+    assert len(page.ask(begins)) == 1
+
+
+@pytest.mark.thorough
+def test_no_button_of_a_plot_sends_it_anywhere(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    buttons = page.ask("[...document.querySelectorAll('figure button')].map(one => one.textContent)")
+    assert set(buttons) == {"Show all", "Save"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("width", [400, 320, 1280])
+def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: Path, width: int) -> None:
+    page.open(saved(tmp_path, example_report()), width)
+    assert page.ask("document.documentElement.clientWidth") == width
+    assert page.ask(OVERFLOW) == 0
+    assert page.errors == []
+
+
+@pytest.mark.thorough
+def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, example_report()))
+    light = page.ask(INK)
+    page.prefer(dark=True)
+    assert page.ask(INK) != light
+    page.prefer(dark=False)
+
+
+@pytest.mark.thorough
+def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded(
+    page: Page, tmp_path: Path
+) -> None:
+    page.open(saved(tmp_path, read(KEPT / "linux-methods.json")), dark=True)
+    dark = page.ask(INK)
+    page.ask(
+        "window.seen = []; addEventListener('beforeprint', () => seen.push("
+        "document.querySelector('.chart').getAttribute('width'),"
+        " document.querySelectorAll('details[open]').length))"
+    )
+    assert page.printed().startswith(b"%PDF")
+    assert page.ask("seen") == ["660", 13]
+    assert page.ask("document.querySelector('.chart').getAttribute('width')") != "660"
+    assert page.ask("document.querySelectorAll('details[open]').length") == 0
+    page.on_paper(printed=True)
+    assert page.ask(INK) == "rgb(27, 31, 36)" != dark
+    page.on_paper(printed=False)
+    assert page.errors == []
+
+
+@pytest.mark.thorough
+def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
+    path = saved(tmp_path, hostile_report(), hostile_report())
+    page.open(path)
+    assert page.ask("document.title") == title_of(path)
+    assert page.ask("document.querySelectorAll('img, iframe, object, a').length") == 0
+    assert page.ask(PLOTS) == page.ask(DRAWN) > 5
+    assert page.ask(OVERFLOW) == 0
+    check(page, path)
+
+
+@pytest.mark.thorough
+def test_a_script_that_got_into_the_page_would_not_run_and_nothing_could_be_loaded(
+    page: Page, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, example_report())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        evil = (
+            "<script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">"
+            f"<img src='http://127.0.0.1:{server.getsockname()[1]}/x.png'>"
+        )
+        text = path.read_text(encoding="utf-8").replace("<main>", f"<main>{evil}")
+        path.write_text(text, encoding="utf-8")
+        page.open(path)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert page.ask("document.title") == title_of(path)
+    assert sum("Content Security Policy" in error for error in page.errors) >= 3
+    assert len(page.requests) == 3

@@ -1,0 +1,386 @@
+"""Tests of the page as a text: what is in it, and that nothing of a report becomes markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress.show.page as page_room
+from benchmarks.publications.__main__ import FOLDER as PUBLISHED
+from benchmarks.publications.__main__ import REPORTS
+from sqlstress.report import read
+from sqlstress.show.page.html_file import SCRIPTS, report_html, script
+from tests.ab_report import ab_report, around
+from tests.example_keys import keys_report
+from tests.example_report import example_report, failed_report
+from tests.show.hostile import HUGE, hostile_report
+from tests.show.variants import beside_report, classic_report
+
+FOLDER_OF_REPORTS = PUBLISHED.parent
+FOLDER = Path(page_room.__file__).parent
+TAGS = frozenset([
+    "html", "head", "meta", "link", "title", "style", "body", "main", "article", "header", "section", "h1",
+    "h2", "h3", "p", "div", "strong", "span", "ul", "li", "code", "pre", "mark", "figure", "figcaption",
+    "select", "option", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd",
+    "button", "script",
+])  # fmt: skip
+ATTRIBUTES = frozenset([
+    "lang", "charset", "http-equiv", "content", "name", "rel", "href", "class", "tabindex", "scope",
+    "data-plot", "data-names", "title", "value", "selected", "aria-label", "type", "id", "hidden",
+])  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Takes a page apart."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: dict[str, set[str | None]] = {}
+        self.scripts: list[str] = []
+        self._inside = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value)
+        self._inside = tag == "script"
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.scripts[-1] += data
+
+
+def plots(page: str) -> list[list[dict[str, Any]]]:
+    """Return what the script is given to draw."""
+    found: list[list[dict[str, Any]]] = json.loads(Reader(page).scripts[0], parse_constant=pytest.fail)
+    return found
+
+
+def hashed(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def test_only_the_script_of_ours_may_run() -> None:
+    page = report_html(example_report())
+    data, *scripts = Reader(page).scripts
+    assert scripts == [script()]
+    (policy,) = (value for value in Reader(page).attributes["content"] if value and "script-src" in value)
+    allowed = re.search(r"script-src ([^;]*);", policy)
+    assert allowed
+    assert allowed[1].split() == [f"'{hashed(script)}'" for script in scripts]
+    assert "default-src 'none'" in policy
+    assert isinstance(json.loads(data), list)
+
+
+def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
+    report = example_report()
+    (throughput,) = plots(report_html(report))[0]
+    measured = [trace for trace in throughput["data"] if "lines+markers" in trace["mode"]]
+    rates = [run.median_tps() for run in report.runs]
+    assert [value for trace in measured for value in trace["y"]] == rates
+    assert [trace["name"] for trace in measured] == ["1 file", "20 files"]
+    ideals = [trace["y"] for trace in throughput["data"] if trace["mode"] == "lines"]
+    assert ideals == [[(rates[place] or 0) * count for count in (1, 2, 4, 8)] for place in (0, 4)]
+
+
+def test_a_figure_of_an_unknown_number_of_processes_has_no_place_on_their_axis() -> None:
+    report = example_report()
+    first = replace(report.runs[0], case=replace(report.runs[0].case, concurrency=0))
+    page = report_html(replace(report, runs=(first, *report.runs[1:])))
+    assert "TPS" in page and report_html(replace(report, runs=(first,)))
+
+
+def test_the_histogram_holds_every_operation_and_the_shares_are_those_of_the_speed_of_processes() -> None:
+    report = example_report()
+    drawn = plots(report_html(report))
+    assert len(drawn[3]) == len(report.runs)
+    assert all(sum(trace["y"]) == pytest.approx(100) for view in drawn[3] for trace in view["data"])
+    shares = [value for trace in drawn[1][0]["data"] for value in trace["y"]]
+    trials = [run.trials[0] for run in report.runs]
+    assert shares == pytest.approx(
+        [
+            worker.transactions * len(trial.workers) / trial.transactions
+            for trial in trials
+            for worker in trial.workers
+        ]
+    )
+    run = next(run for run in report.runs if run.case.concurrency == 2)
+    workers = tuple(
+        replace(worker, transactions=1000, seconds=seconds)
+        for worker, seconds in zip(run.trials[0].workers, (1.0, 4.0), strict=True)
+    )
+    trial = replace(run.trials[0], workers=workers, transactions=2000)
+    (view,) = plots(report_html(replace(report, runs=(replace(run, trials=(trial,)),))))[0]
+    assert [value for trace in view["data"] for value in trace["y"]] == [1.6, 0.4]
+
+
+def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
+    report = beside_report()
+    (view,) = plots(report_html(report))[-1]
+    for run, trace in zip(report.runs, view["data"], strict=True):
+        series = next(one for one in run.trials[0].series if one.name == "WAL size")
+        assert trace["y"] == [value / 1e6 for value in series.values]
+
+
+def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
+    report = keys_report()
+    (view,) = plots(report_html(report))[1]
+    sums = [sum(parts) for parts in zip(*(trace["x"] for trace in view["data"]), strict=True)]
+    spaces = [run.trials[0].space for run in report.runs]
+    assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
+
+
+def test_the_pairs_of_an_ab_test_are_those_of_its_slices_with_what_each_look_leaves() -> None:
+    ratios = around(0.97, 30, 0.1)
+    report = ab_report([ratios])
+    (view,) = plots(report_html(report))[0]
+    pairs, estimate = view["data"]
+    assert pairs["y"] == pytest.approx(ratios)
+    assert report.ab
+    (look,), bars = report.ab.looks, estimate["error_y"]
+    assert estimate["y"] == [look.ratio]
+    ends = look.ratio - bars["arrayminus"][0], look.ratio + bars["array"][0]
+    assert (look.worst, look.bound) == pytest.approx(ends)
+    # One that was judged by its estimate is drawn with its interval of 95 %.
+    old = replace(report, ab=replace(report.ab, looks=(replace(look, worst=None),)))
+    (view,) = plots(report_html(old))[0]
+    assert look.low is not None
+    assert view["data"][1]["error_y"]["arrayminus"] == pytest.approx([look.ratio - look.low])
+
+
+def test_ratios_have_ticks_that_can_be_read_however_wide_they_lie() -> None:
+    def axis(ratio: float) -> dict[str, Any]:
+        (view,) = plots(report_html(ab_report([around(ratio, 10)])))[0]
+        found: dict[str, Any] = view["layout"]["yaxis"]
+        return found
+
+    near = axis(1.02)["tickvals"]
+    assert 1.0 in near and near[0] <= 0.9 and near[-1] >= 1.02 and len(near) < 12
+    assert {round(other - one, 3) for one, other in pairwise(near)} == {0.02}
+    assert axis(7.0)["tickvals"] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50])
+    assert "tickvals" not in axis(1e5)
+
+
+@pytest.mark.parametrize(("ratio", "kind", "value"), [(0.5, "failed", "FAIL"), (1.5, "ok", "pass")])
+def test_the_verdict_of_an_ab_test_stands_with_its_figure_at_the_top_and_as_a_sentence_above_the_plot(
+    ratio: float, kind: str, value: str
+) -> None:
+    before = "no drop of more than 10%. " * (value == "pass")
+    page = report_html(ab_report([around(ratio, 10)]))
+    tile = page.index(f'<div class="tile {kind}"><strong>{value}</strong><span>B&#x27;s TPS is 50% ')
+    assert (
+        tile
+        < page.index(f'<p class="verdict">{value.upper()}: {before}B&#x27;s TPS is 50%')
+        < page.index("<figure")
+    )
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER_OF_REPORTS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_page_is_small_enough_to_be_sent_by_mail(path: Path) -> None:
+    assert len(report_html(read(path)).encode()) < 500_000
+
+
+def headings(page: str) -> tuple[str, list[str]]:
+    """Return the title of a page, and its headings of the first order."""
+    (title,) = re.findall(r"<title>(.*?)</title>", page)
+    return title, re.findall(r"<h1>(.*?)</h1>", page)
+
+
+def test_the_title_of_several_reports_is_what_they_say_beside_each_other() -> None:
+    ours = [read(FOLDER_OF_REPORTS / f"{name}.json") for name in ("linux-1-and-20-files", "linux-20-files")]
+    title, (beside, a, b) = headings(report_html(*ours))
+    assert title == beside and title.startswith("B showed ")
+    assert a.startswith("Report A: ") and b.startswith("Report B: ")
+    assert all(": Highest: " in one for one in (a, b))
+    page = report_html(classic_report(), classic_report())
+    assert page.index("Ratios are relative to A") < page.index("<figure") < page.index("<h1>Report A: ")
+    assert page.count("<article>") == 2
+    apart = report_html(example_report(), keys_report())
+    assert "Ratios are relative to A" not in apart and "<h1>Report 2: " in apart
+
+
+def folded(page: str) -> list[str]:
+    """Return what is said of each table of a page that is folded."""
+    return re.findall(r"<details><summary>(.*?) <span", page)
+
+
+def test_tables_of_more_rows_than_can_be_taken_in_are_folded() -> None:
+    page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
+    assert page.count("<details>") == 13 and page.count("</details>") == 13
+    assert folded(page)[0] == "Sample insertion with peewee, 1 process"
+    assert "<table>" not in re.sub(r"<details>.*?</details>", "", page, flags=re.S)
+    open_ones = report_html(read(FOLDER_OF_REPORTS / "linux-crash-matrix.json"))
+    assert "<details>" not in open_ones and "<table>" in open_ones
+
+
+def test_a_table_without_a_caption_is_open_while_there_are_few_rows_and_then_told_by_its_columns() -> None:
+    page = report_html(read(FOLDER_OF_REPORTS / "linux-keys.json"))
+    (published,) = folded(page)
+    assert published.startswith("Compared with the published figures")
+    report = example_report()
+    many = [
+        replace(run, case=replace(run.case, buckets=run.case.buckets + more))
+        for more in range(0, 200, 20)
+        for run in report.runs
+    ]
+    (told,) = folded(report_html(replace(report, runs=tuple(many))))
+    assert told.startswith("Table: TPS total, ")
+
+
+def test_lines_that_are_too_many_for_one_frame_get_a_frame_each() -> None:
+    views = plots(report_html(read(FOLDER_OF_REPORTS / "linux-cycles.json")))[0]
+    assert views[0]["layout"]["multiples"]
+    assert all(
+        len({trace["name"] for trace in view["data"]}) <= 4 or "multiples" in view["layout"]
+        for path in sorted(FOLDER_OF_REPORTS.glob("*.json"))
+        for plot in plots(report_html(read(path)))
+        for view in plot
+        if all(trace["type"] == "scatter" and trace["mode"] == "lines" for trace in view["data"])
+    )
+    few = plots(report_html(example_report()))[4][0]
+    assert len(few["data"]) == 4 and "multiples" not in few["layout"]
+
+
+def test_the_last_tenth_of_a_second_is_as_wide_as_the_others() -> None:
+    (trace, *_) = plots(report_html(example_report()))[4][0]["data"]
+    bins = example_report().runs[0].trials[0].workers[0].bins
+    assert len(trace["x"]) == len(trace["y"]) == len(bins) + 1
+    assert trace["x"][-1] == pytest.approx(0.1 * len(bins)) and trace["y"][-1] == trace["y"][-2]
+
+
+def test_what_could_not_be_measured_has_no_colour_in_the_matrix_of_methods_and_says_so() -> None:
+    report = read(FOLDER_OF_REPORTS / "linux-methods.json")
+    first = replace(report.runs[0], trials=(), error="worker 0 died")
+    (heat,) = plots(report_html(replace(report, runs=(first, *report.runs[1:]))))[0][0]["data"]
+    assert heat["text"][0][0] == "failed" and heat["z"][0][0] is None
+
+
+def luminance(colour: str) -> float:
+    """Return how bright "#rrggbb" is, by WCAG 2."""
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_every_text_can_be_told_from_what_it_stands_on(scheme: int) -> None:
+    text = (FOLDER / "page.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"(--[\w-]+): (#\w{6});", text.split("color-scheme: dark")[scheme]))
+    pairs = [(ink, paper) for ink in ("ink", "muted", "good", "bad", "warn") for paper in ("paper", "card")]
+    pairs += [("ink", "cold-color"), ("ink", "hot-color"), ("ink", "warn-paper"), ("bad", "bad-paper")]
+    for ink, paper in pairs:
+        dim, bright = sorted(luminance(colours[f"--{name}"]) for name in (ink, paper))
+        assert (bright + 0.05) / (dim + 0.05) >= 4.5, (ink, paper)
+
+
+def test_the_page_has_the_command_and_its_seed() -> None:
+    (line,) = re.findall(r"<pre[^>]*><code>(.*)</code></pre>", report_html(example_report()))
+    words = ["sqlstress", "--concurrency", "1,2,4,8", "--buckets", "1,20", "--seed", "7"]
+    assert line == " ".join(f"<span>{word}</span>" for word in words)
+    unseeded = ab_report([around(1.0, 10)])
+    assert "add <code>--seed</code> 7 to get the same keys" in report_html(unseeded)
+
+
+def test_wrong_data_is_the_first_thing_that_is_seen() -> None:
+    page = report_html(failed_report())
+    title, _ = headings(page)
+    assert title.startswith("FAILED at ") and page.index("FAILED</strong>") < page.index("<section>")
+    assert "worker 2&#x27;s write number 318" in page
+
+
+def test_a_published_report_is_not_said_to_have_been_measured() -> None:
+    top = report_html(REPORTS["004-cycles"]).partition("<section>")[0]
+    assert "<strong>4</strong><span>cases published</span>" in top and "measured</span>" not in top
+
+
+def beside(name: str, *others: str) -> list[list[dict[str, Any]]]:
+    """Return the plots that a published report and real ones of ours have together."""
+    ours = [read(FOLDER_OF_REPORTS / f"{other}.json") for other in others]
+    page = report_html(REPORTS[name], *ours)
+    count = page.partition("<article>")[0].count("<figure")
+    return plots(page)[:count]
+
+
+def test_cases_of_keys_stand_beside_each_other_and_relative_to_one_of_their_own_report() -> None:
+    ((rates, relative),) = beside("002-keys", "linux-keys")
+    published, ours = rates["data"]
+    assert (published["name"], ours["name"]) == ("A published", "B Linux")
+    place = ours["y"].index("no-key, ulid")
+    assert published["x"][place] == 20_000 and ours["x"][place] == pytest.approx(37_462, rel=1e-4)
+    assert relative["data"][0]["x"][place] == pytest.approx(20_000 / 10_204, rel=1e-4)
+    assert [trace["x"][0] for trace in relative["data"]] == [1, 1]
+
+
+def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None:
+    barred = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
+    assert '<option value="1" selected' in barred.partition("<article>")[0]
+    same = report_html(keys_report(), keys_report())
+    assert '<option value="0" selected' in same.partition("<article>")[0]
+
+
+def test_what_forbids_a_ratio_stands_out_above_the_plots_and_these_above_the_table() -> None:
+    page = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
+    barred = page.index('<p class="warning">NOT COMPARABLE with A: B.')
+    assert barred < page.index("Do not compare their speed") < page.index("<figure") < page.index("A rows/s")
+
+
+def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown() -> None:
+    (views,) = beside("000-methods", "linux-methods")
+    inserting = views[0]
+    assert len(views) == 6 and len(set(inserting["data"][0]["y"])) == len(inserting["data"][0]["y"])
+    place = inserting["data"][0]["y"].index("JSON, peewee, 100,000")
+    assert inserting["data"][0]["x"][place] == pytest.approx(332_334.6)
+    assert all(None not in trace["x"] for view in views for trace in view["data"])
+
+
+def test_each_cycle_is_drawn_of_the_reports_that_know_it() -> None:
+    totals, each = beside("004-cycles", "linux-cycles", "linux-cycles-normal")
+    assert [trace["name"] for trace in totals[0]["data"]] == ["A published", "B Linux", "C Linux"]
+    assert [[trace["name"] for trace in view["data"]] for view in each] == [["B Linux", "C Linux"]] * 5
+    assert {len(trace["y"]) for view in each for trace in view["data"]} == {100}
+
+
+def test_hostile_texts_become_no_markup_and_stay_short() -> None:
+    page = report_html(hostile_report(), hostile_report())
+    check_markup(page)
+    assert len(page) < 1_000_000 < 8 * len(HUGE)
+    traces = [trace for plot in plots(page) for view in plot for trace in view["data"]]
+    assert not any("%{" in str(trace.get("name")) for trace in traces)
+
+
+def check_markup(page: str) -> None:
+    """Check that a page has no script, element or attribute that we do not write."""
+    reader = Reader(page)
+    assert len(reader.scripts) == 2
+    json.loads(reader.scripts[0], parse_constant=pytest.fail)
+    assert reader.tags <= TAGS
+    assert set(reader.attributes) <= ATTRIBUTES
+    assert reader.attributes["href"] == {"data:,"}
+
+
+def test_a_page_is_written_without_sqlite_and_with_no_file_of_the_script_left_out() -> None:
+    assert sorted(SCRIPTS) == sorted(path.name for path in FOLDER.glob("*.js"))
+    code = (
+        "import sys, sqlstress.cli.reports, sqlstress.cli.outputs, sqlstress.show.page.html_file as page\n"
+        "assert not any(name in sys.modules for name in ('sqlite3', 'apsw', 'sqlstress.engine'))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,165 @@
+"""Blocks as text and as Markdown, strings from elsewhere made safe, and the numbers in cells."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlstress.show import blocks, markdown, text
+from sqlstress.show.blocks import Bullets, Column, Lines, Paragraph, Picture, Table, brief, clean
+
+TABLE = Table(
+    (Column("name", ("", "name"), "left"), Column("rows/s", ("rows", "per s"))),
+    (("1b1", "154"), ("JSON", "289,494")),
+    leaving=("name",),
+    marked=frozenset({(1, 1)}),
+)
+
+
+def test_what_stands_out_has_a_star_in_text_and_is_bold_in_markdown() -> None:
+    assert text.drawn(TABLE).splitlines() == [
+        "          rows",
+        "name     per s",
+        "----  --------",
+        "1b1        154",
+        "JSON  289,494*",
+    ]
+    assert "| **289,494** |" in markdown.drawn(TABLE)
+
+
+def test_a_mark_stays_with_its_cell_when_a_column_leaves() -> None:
+    narrow = TABLE.narrower()
+    assert (narrow.headers, narrow.leaving) == (("rows/s",), ())
+    assert narrow.rows[1] == ("289,494",)
+    assert narrow.marked == {(1, 0)}
+
+
+def test_a_picture_keeps_its_spaces_and_ends_its_lines_where_they_end() -> None:
+    picture = Picture(("a  b   ", "\x1b[31mred"))
+    assert text.drawn(picture) == "a  b\nred"
+    assert markdown.drawn(picture) == "```\na  b\nred\n```"
+
+
+def test_bullets_lines_and_paragraphs_are_told_apart() -> None:
+    assert text.drawn(Bullets(("one", "two"))) == "- one\n- two"
+    assert text.drawn(Lines(("one", "two"))) == "one\ntwo"
+    assert markdown.drawn(Lines(("one", "two"))) == "one\n\ntwo"
+    assert text.drawn(Paragraph("one\ntwo")) == "one two"
+
+
+def test_a_cell_from_elsewhere_can_mark_nothing_up_and_move_no_cursor() -> None:
+    table = Table(TABLE.columns, (("\x1b[2J|a", "**1**"),))
+    assert text.drawn(table).splitlines()[-1] == "|a    **1**"
+    assert markdown.drawn(table).splitlines()[-1].split(" | ")[0].strip() == r"| \|a"
+
+
+# Strings from elsewhere: nothing of them reaches the terminal as a command.
+
+
+anything = st.text(st.characters() | st.sampled_from("\x1b[]m;0\x07\x9b\x9d\u202e\ud800 "))
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("plain text, with 20% more", "plain text, with 20% more"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x9b2Jcleared", "cleared"),
+        ("\x1b]0;a title\x07after", "after"),
+        ("\x1b]8;;http://example.org\x1b\\a link\x1b]8;;\x1b\\", "a link"),
+        ("\x1b]0;a title that nothing ends", "0;a title that nothing ends"),
+        ("\x9da\x9db\x07c", "?ac"),
+        ("two\nlines\tand\u2028more  spaces ", "two lines and more spaces"),
+        ("bell\x07, back\x08space", "bell?, back?space"),
+        ("turned \u202eround", "turned ?round"),
+        ("half \ud83d", "half ?"),
+        ("größe 表 é", "größe 表 é"),
+    ],
+)
+def test_only_visible_characters_are_left(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned
+
+
+@given(anything)
+def test_whatever_the_text_it_becomes_one_visible_line(text: str) -> None:
+    cleaned = clean(text)
+    assert not [character for character in cleaned if unicodedata.category(character)[0] == "C"]
+    assert cleaned == " ".join(cleaned.split())
+    cleaned.encode("utf-8")
+
+
+@pytest.mark.parametrize("introducer", ["\x90", "\x98", "\x9b", "\x9d", "\x9e", "\x9f", "\x1b[", "\x1b]"])
+def test_a_text_that_nothing_ends_is_cleaned_in_time(introducer: str) -> None:
+    began = time.process_time()
+    assert clean(introducer * 200_000 + "end").endswith("nd")
+    assert time.process_time() - began < 2
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    assert brief("x" * 5000) == "x" * 794 + " [...]"
+    assert brief("x" * 800) == "x" * 800
+
+
+# The numbers in cells.
+
+
+figures_of_reports = st.floats() | st.integers(-(2**64), 2**64) | st.none()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (5.4321, "5.43"),
+        (98.7, "99"),
+        (1_234_567.4, "1,234,567"),
+        (12_345_678, "1.2e+07"),
+        (None, None),
+    ],
+)
+def test_counts(value: float | None, text: str | None) -> None:
+    assert blocks.count_cell(value) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0.000"),
+        (7_100, "0.007"),
+        (139_776, "0.140"),
+        (4_100_000, "4.10"),
+        (45_960_000, "46.0"),
+        (118_000_000, "118"),
+        (999_600_000, "1000"),
+        (1_970_000_000, "1,970"),
+        (60_000_000_000, "60,000"),
+        (None, None),
+    ],
+)
+def test_milliseconds(ns: float | None, text: str | None) -> None:
+    assert blocks.ms_cell(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.65, "0.65"), (9.994, "9.99"), (9.996, "10.0"), (34.98, "35.0"), (3600.0, "3600"), (1e7, "1e+07")],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert blocks.seconds_cell(seconds) == text
+
+
+@given(figures_of_reports)
+def test_no_figure_is_wider_than_its_column_bears(value: float | None) -> None:
+    assert len(blocks.count_cell(value) or "") <= 10
+    assert len(blocks.ms_cell(value) or "") <= 10
+    assert len(blocks.seconds_cell(value) or "") <= 10
+    assert len(blocks.share_cell(value) or "") <= 8
+
+
+@given(st.integers())
+def test_no_count_of_processes_is_wide(value: int) -> None:
+    assert len(blocks.whole_cell(value)) <= 8

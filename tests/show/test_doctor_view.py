@@ -1,0 +1,92 @@
+"""The text of the doctor: what was found, aligned, in 80 columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
+from sqlstress.show.doctor_view import doctor_text
+from tests.example_report import example_report
+from tests.show.variants import UNKNOWN
+
+EXAMPLE = example_report().environment
+NOTE = Warning("few-cores", "A note that is long enough to be wrapped, " * 3 + "with its end.")
+SERIOUS = Warning("sync-does-nothing", "A serious warning that is long enough, " * 3 + "with its end.", True)
+
+AWKWARD = replace(
+    EXAMPLE,
+    host=replace(EXAMPLE.host, processor="A processor with a very long name " * 4, cores=1),
+    file_system=FileSystem("overlay", "overlay", "rw,lowerdir=" + "/var/lib/layer:" * 90),
+    builds=(
+        *EXAMPLE.builds,
+        SqliteBuild("apsw", "3.51.3.0", "3.51.3", "", tuple(f"DEFAULT_CACHE_SIZE={n}" for n in range(40))),
+    ),
+    sync=SyncCost("fdatasync", 96_000, 123_456_000_000, 400, 350_000, 200),
+    warnings=(NOTE, SERIOUS),
+)
+
+
+def lines(environment: Environment) -> list[str]:
+    return doctor_text(environment, "native").splitlines()
+
+
+def test_what_is_not_known_is_called_unknown() -> None:
+    text = doctor_text(UNKNOWN, "python")
+    for label in ("Memory", "Python", "Sleep", "File system", "Sync"):
+        assert f"{label:<12} unknown\n" in text
+    assert "cores unknown" in text
+
+
+@pytest.mark.parametrize("environment", [EXAMPLE, AWKWARD, UNKNOWN])
+def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environment) -> None:
+    for line in lines(environment):
+        assert len(line) <= 80 and line == line.rstrip()
+    # A sync below a microsecond is not shown as nothing.
+    assert any("overwrite" in line and "< 0.001 ms" in line for line in lines(AWKWARD))
+
+
+def test_serious_warnings_come_first_and_where_there_are_none_it_says_so() -> None:
+    text = doctor_text(AWKWARD, "native")
+    assert text.index("\nWARNING: A serious") < text.index("\nNote: A note")
+    assert text.endswith("with its end.\n") and "No warnings" not in text
+    assert doctor_text(replace(EXAMPLE, warnings=()), "native").endswith("\n\nNo warnings apply here.\n")
+
+
+def test_what_is_not_known_is_said_or_left_out() -> None:
+    bare = replace(
+        EXAMPLE,
+        host=replace(EXAMPLE.host, processor="", cores=1),
+        file_system=FileSystem("", "", ""),
+        builds=(SqliteBuild("sqlite3", "", "3.51.3", "", ()),),
+    )
+    found = lines(bare)
+    assert "Processor    unknown model, 1 core available" in found
+    assert "File system  unknown" in found
+    assert found[found.index("SQLite       3.51.3, driver sqlite3") + 1] == ""
+
+
+def test_a_name_with_control_characters_does_not_reach_the_terminal() -> None:
+    odd = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
+    assert "\x1b" not in doctor_text(odd, "native")
+    assert "File system  ext4 on /dev/red line" in lines(odd)
+
+
+@pytest.mark.parametrize(
+    ("code", "serious", "verdict"),
+    [
+        ("few-cores", False, "Fit for measuring."),
+        ("sqlite-wal-reset-bug", True, "Fit for measuring, with a warning: SQLite has the WAL-reset bug."),
+        ("shared-file-system", True, "Not fit for measuring: the folder is on a shared file system."),
+        ("sync-does-nothing", True, "Not fit for measuring: a sync does nothing in this folder."),
+        ("of a later version", True, "Fit for measuring, with a warning: see below."),
+    ],
+)
+def test_the_first_line_says_whether_it_is_fit(code: str, serious: bool, verdict: str) -> None:
+    assert lines(replace(EXAMPLE, warnings=(Warning(code, "Why.", serious),)))[0] == verdict
+
+
+def test_free_space_is_told_where_it_is_known() -> None:
+    assert "Free space   1,024.0 GiB\n" in doctor_text(EXAMPLE, "native", free_bytes=1 << 40)
+    assert "Free space" not in doctor_text(EXAMPLE, "native")

@@ -1,0 +1,95 @@
+"""What every format and view makes of reports by hand, held by golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import sqlstress.show.page as page_room
+from sqlstress.report import Report
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.doctor_view import doctor_text
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.junit import report_junit
+from sqlstress.show.markdown import comparison_markdown, fleet_markdown, report_markdown
+from sqlstress.show.page.html_file import report_html, script
+from sqlstress.show.text import comparison_text, fleet_text, report_text
+from sqlstress.show.trackers import bencher_json, latency_json, throughput_json
+from tests.ab_report import ab_report, around
+from tests.example_keys import keys_report
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.limit_report import limit_report
+from tests.rate_report import rate_report
+from tests.show import variants
+from tests.show.page.test_html_file import hashed
+from tests.show.test_comparison_view import VARIANTS
+from tests.show.test_doctor_view import SERIOUS
+from tests.show.test_fleet_view import troubled
+from tests.show.test_side_by_side import compared
+
+PAGE = Path(page_room.__file__).parent
+REPORTS: dict[str, Callable[[], Report]] = {
+    "report": example_report,
+    "failed": failed_report,
+    "passes": variants.passes_report,
+    "classic": variants.classic_report,
+    "troubled": variants.troubled_report,
+    "updates": variants.update_report,
+    "beside": variants.beside_report,
+    "widest": variants.widest_report,
+    "rate": rate_report,
+    "limit": limit_report,
+    "ab": lambda: ab_report([around(0.8, 20), around(1.02, 20)]),
+    "sides": compared,
+    "keys": keys_report,
+}
+
+
+def page_of(report: Report) -> str:
+    """Return a page but for its style and its script, in lines."""
+    page = report_html(report)
+    page = page.replace((PAGE / "page.css").read_text(encoding="utf-8"), "page.css")
+    page = page.replace(script(), "the script").replace(hashed(script()), "sha256-of-the-script")
+    return page.replace("><", ">\n<")
+
+
+SHOWN: dict[str, tuple[Callable[[Report], str], str]] = {
+    "txt": (report_text, "report failed passes classic troubled updates beside widest rate limit ab sides"),
+    "md": (report_markdown, "report failed passes classic updates beside rate limit ab sides"),
+    "csv": (report_csv, "report failed troubled"),
+    "xml": (report_junit, "report failed troubled"),
+    "html": (page_of, "report troubled keys beside"),
+    "throughput.json": (throughput_json, "report"),
+    "latency.json": (latency_json, "report"),
+    "bmf.json": (bencher_json, "updates"),
+}
+"""Suffix → what writes it, and the reports of which one is kept."""
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"), [(name, suffix) for suffix, (_, names) in SHOWN.items() for name in names.split()]
+)
+def test_a_report_is_shown_as_kept(name: str, suffix: str) -> None:
+    assert_golden(f"{name}.{suffix}", SHOWN[suffix][0](REPORTS[name]()))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_comparison_is_shown_as_kept(name: str) -> None:
+    assert_golden(f"compare-{name}.txt", comparison_text(VARIANTS[name]))
+    assert_golden(f"compare-{name}.md", comparison_markdown(VARIANTS[name]))
+
+
+def test_a_fleet_is_shown_as_kept() -> None:
+    assert_golden("fleet.txt", fleet_text(troubled()))
+    assert_golden("fleet.md", fleet_markdown(troubled()))
+
+
+def test_the_surroundings_and_the_annotations_are_shown_as_kept() -> None:
+    environment = example_report().environment
+    serious = replace(environment, warnings=(*environment.warnings, SERIOUS))
+    assert_golden("doctor.txt", doctor_text(serious, "native"))
+    lines = (*workflow_commands(failed_report()), *workflow_commands(variants.troubled_report()))
+    assert_golden("annotations.txt", "\n".join(lines) + "\n")

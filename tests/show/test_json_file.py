@@ -1,0 +1,39 @@
+"""What a report says stands in its JSON as data, for programs; who reads the file makes it anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from sqlstress.analysis.advice import advise
+from sqlstress.analysis.finding import Finding
+from sqlstress.report import Report, from_json
+from sqlstress.report.json_schema import report_schema
+from sqlstress.show import json_file
+from sqlstress.show.json_file import report_json
+from sqlstress.show.phrases import phrase
+from tests.choice_report import preset_report
+from tests.example_report import example_report
+
+
+@pytest.mark.parametrize("made", [example_report, preset_report])
+def test_findings_stand_in_it_with_their_facts_and_fit_the_schema(made: Callable[[], Report]) -> None:
+    report = made()
+    document = json.loads(report_json(report))
+    jsonschema.Draft202012Validator(report_schema()).validate(document)
+    said = [(one["code"], one["text"]) for one in document["findings"]]
+    assert said == [(one.code, phrase(one)) for one in advise(report)]
+    assert from_json(report_json(report)) == report
+
+
+def test_facts_are_numbers_lists_and_findings_not_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    within = Finding("way-files", files=20)
+    found = Finding("try", ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
+    monkeypatch.setattr(json_file, "advise", lambda report: [found])
+    (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
+    inner = {"code": "way-files", "facts": {"files": 20}, "text": "more files (--buckets 20)"}
+    assert one["facts"] == {"ways": [inner, inner], "names": ["a", "b"], "nothing": None, "share": 0.5}

@@ -1,0 +1,58 @@
+"""Tests of the report as Markdown: golden files, tables that stay tables, strings that mark nothing up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sqlstress.report import Report
+from sqlstress.show.blocks import Column, Table
+from sqlstress.show.markdown import drawn, report_markdown
+from tests.example_report import example_report, failed_report
+from tests.show.variants import (
+    EXAMPLE,
+    beside_report,
+    classic_report,
+    passes_report,
+    update_report,
+    with_one,
+)
+
+VARIANTS = {
+    "report": example_report,
+    "failed": failed_report,
+    "classic": classic_report,
+    "passes": passes_report,
+    "updates": update_report,
+    "beside": beside_report,
+}
+UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
+
+
+def check_tables(report: Report) -> None:
+    """Check that each table has as many cells in every row."""
+    for block in report_markdown(report).split("\n\n"):
+        if block.startswith("|"):
+            lines = block.rstrip("\n").split("\n")
+            assert re.fullmatch(r"\|(?::?-+:?\|)+", lines[1])
+            assert {len(UNESCAPED_PIPE.findall(line)) for line in lines} == {lines[1].count("|")}
+        else:
+            assert not UNESCAPED_PIPE.search(block)
+
+
+def check_no_markup(report: Report) -> None:
+    """Check that no tag and no code span comes in."""
+    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", report_markdown(report))
+
+
+def test_strings_from_elsewhere_are_shown_as_they_are() -> None:
+    error = "no `such` table|view <b>kv</b> & *more* [here](x) in main_table _x_ ~~y~~ \\"
+    text = report_markdown(with_one(replace(EXAMPLE.runs[0], trials=(), error=error)))
+    assert r"no \`such\` table\|view &lt;b&gt;kv&lt;/b&gt; &amp; \*more\* " in text
+    assert r" \[here\](x) in main_table \_x\_ \~\~y\~\~ \\" in text
+
+
+def test_a_column_that_is_called_by_a_name_from_elsewhere_has_a_heading_of_one_line() -> None:
+    table = drawn(Table((Column("a\r|\x04b", ("", "a\r|\x04b")),), (("1.2",),)))
+    assert table.splitlines()[0].split(maxsplit=1)[1] == r"a \|?b |"
+    assert len(table.splitlines()) == 3

@@ -1,0 +1,97 @@
+"""Targets side by side: one table for all, whatever the format."""
+
+from __future__ import annotations
+
+from csv import DictReader
+from dataclasses import replace
+from io import StringIO
+
+from sqlstress.report import Report, SqliteBuild, from_json, to_json
+from sqlstress.show.csv_file import report_csv
+from sqlstress.show.markdown import report_markdown
+from sqlstress.show.page.html_file import report_html
+from sqlstress.show.text import report_text
+from sqlstress.target import LAST_LOST
+from tests.analysis.hand_made import NOISE
+from tests.analysis.test_answers import driven as measured
+from tests.example_report import example_report
+
+SOME = (0.9, 1.08, 1.0, 1.05, 0.97)
+
+
+def compared(**fields: str) -> Report:
+    """Return a report of two targets, with 1 to 8 processes."""
+    example = example_report()
+    rates = {"sqlite3": (9000, 8000, 7500, 9000), "lmdb": (20_000, 17_000, 7510, 8000)}
+    runs = [
+        measured(
+            driver,
+            tps,
+            count,
+            SOME if count == 8 else NOISE[:: 1 if driver == "lmdb" else -1],
+            **(fields if driver == "lmdb" else {}),
+        )
+        for count, *both in zip((1, 2, 4, 8), *rates.values(), strict=True)
+        for driver, tps in zip(rates, both, strict=True)
+    ]
+    builds = (
+        *example.environment.builds,
+        SqliteBuild("lmdb", "py-lmdb 3.0.0", "0.9.36", "", (), library="LMDB"),
+    )
+    environment = replace(example.environment, builds=builds)
+    shown = tuple(replace(one, case=replace(one.case, repeat=5, duration_s=2.0)) for one in runs)
+    return replace(example, environment=environment, runs=shown, planned=len(shown))
+
+
+def with_calls(report: Report, **ns: float) -> Report:
+    """Return a report of which drivers tell what a call through them costs."""
+    runs = tuple(
+        replace(one, trials=tuple(replace(own, bare_call_ns=ns.get(one.case.driver)) for own in one.trials))
+        for one in report.runs
+    )
+    return replace(report, runs=runs)
+
+
+def test_below_the_table_stands_what_a_call_through_each_binding_costs() -> None:
+    report = with_calls(compared(), sqlite3=4120.0, lmdb=670.0)
+    told = (
+        "without data access: sqlite3 4.1 µs (SELECT 1, of no table); "
+        "lmdb 670 ns (a read transaction without a look-up). Each call"
+    )
+    for text in (report_text(report), report_markdown(report), report_html(report)):
+        assert told in " ".join(text.split())
+    assert from_json(to_json(report)) == report
+
+
+def test_where_nobody_measured_it_nothing_is_said_of_the_bindings() -> None:
+    assert "One call through" not in report_text(compared())
+    one = report_text(with_calls(compared(), lmdb=670.0))
+    assert "without data access: lmdb 670 ns" in " ".join(one.split())
+
+
+def test_what_is_not_worth_the_same_is_called_not_comparable_in_every_row() -> None:
+    text = report_text(compared(worth=LAST_LOST))
+    assert text.count("not comparable\n") == 4
+    assert " leads with" not in text
+
+
+def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
+    report = compared()
+    gone = [replace(run, trials=(), error="it broke") for run in report.runs if run.case.driver == "lmdb"][:1]
+    runs = tuple(gone[0] if run.case == gone[0].case else run for run in report.runs)
+    text = report_text(replace(report, runs=runs))
+    assert "not comparable" not in text
+    assert "failed" in text
+    assert "lmdb leads with 2 processes on 1 file" in " ".join(text.split())
+
+
+def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> None:
+    report = compared()
+    assert from_json(to_json(report)) == report
+    assert '"library": "LMDB"' in to_json(report)
+
+
+def test_the_csv_names_the_library_and_has_no_busy_handler_where_there_is_none() -> None:
+    rows = list(DictReader(StringIO(report_csv(compared()))))
+    own = {row["driver"]: (row["sqlite_version"], row["busy"], row["busy_timeout_ms"]) for row in rows}
+    assert own == {"sqlite3": ("3.51.3", "default", "60000"), "lmdb": ("LMDB 0.9.36", "", "")}

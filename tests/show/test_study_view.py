@@ -1,0 +1,112 @@
+"""How an A/B test and a search for the highest rate are shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from sqlstress.report import Arm, LimitSearch, Promise, Report, SqliteBuild, from_json, to_json
+from sqlstress.report.json_schema import report_schema
+from sqlstress.show.formats import FORMATS
+from sqlstress.show.github import workflow_commands
+from sqlstress.show.page.html_file import report_html
+from sqlstress.show.study_view import limit_plots
+from sqlstress.show.text import WIDTH, report_text
+from tests.ab_report import TEST, ab_report, around
+from tests.example_report import example_report
+from tests.limit_report import SEARCH, limit_report
+
+TWO_CELLS = ab_report([around(0.8, 20), around(1.02, 20)])
+
+
+BUILD = SqliteBuild("sqlite3", "3.14.0", "3.51.3", "", ())
+OLD, NEW = (Arm(name, (), f"{name}/bin/python", "CPython 3.14.0", "0.2.0", (BUILD,)) for name in ("A", "B"))
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        ab_report([around(0.9, 30)]),
+        ab_report([around(9.0, 10)], replace(TEST, metric="p99", arms=(OLD, NEW))),
+        ab_report([[1.0, 1.1]], decided=False),
+        ab_report([[]], decided=False),
+        replace(TWO_CELLS, interrupted=True, runs=TWO_CELLS.runs[:1]),
+        replace(TWO_CELLS, runs=()),
+        replace(TWO_CELLS, runs=tuple(replace(run, trials=(), error="no space") for run in TWO_CELLS.runs)),
+    ],
+    ids=["one cell", "p99", "early", "no pair", "one arm", "nothing", "failed"],
+)
+def test_any_a_b_test_is_shown_within_80_columns_and_with_its_verdict(report: Report) -> None:
+    text = report_text(report)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert any(word in text for word in ("PASS", "FAIL", "INCONCLUSIVE", "Undecided"))
+
+
+def test_arms_that_are_the_same_are_said_to_be() -> None:
+    same = tuple(replace(run, case=TWO_CELLS.runs[0].case) for run in TWO_CELLS.runs)
+    assert "A and B are the same: any difference is chance." in report_text(replace(TWO_CELLS, runs=same))
+
+
+def test_each_python_is_named_with_its_version() -> None:
+    report = ab_report([around(1.0, 10)], replace(TEST, arms=(OLD, NEW)))
+    assert "B: B/bin/python (CPython 3.14.0, sqlstress 0.2.0)." in report_text(report)
+
+
+# A search for the highest rate.
+
+
+REPORT = limit_report()
+
+
+def test_its_json_is_read_as_it_was_written_and_fits_the_schema() -> None:
+    assert from_json(to_json(REPORT)) == REPORT
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(REPORT)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_shows_it(form: str) -> None:
+    assert FORMATS[form](REPORT)
+    assert FORMATS[form](limit_report({}))
+
+
+def test_the_page_has_a_mark_for_every_window_and_a_line_for_the_promise() -> None:
+    (plot,) = limit_plots(REPORT)
+    (view,) = plot.views
+    kept, broke = view.data
+    assert (len(kept["x"]), len(broke["x"])) == (9, 8)
+    assert view.layout["shapes"][0]["y0"] == 2.0
+    assert max(kept["y"]) < 2.0 < min(broke["y"])
+    assert "Windows tried" in report_html(REPORT)
+    assert not list(limit_plots(example_report()))
+
+
+def test_each_thing_that_is_promised_has_a_view() -> None:
+    search = LimitSearch(Promise(p99_s=0.002, max_s=1.0))
+    (plot,) = limit_plots(limit_report(search=search))
+    assert [view.label for view in plot.views] == ["p99", "max"]
+
+
+def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
+    few = replace(
+        REPORT,
+        runs=tuple(
+            replace(run, trials=tuple(replace(one, workers=one.workers[:1]) for one in run.trials))
+            for run in REPORT.runs
+        ),
+    )
+    assert "Near the answer, each window spans at least 1 checkpoint" in " ".join(report_text(REPORT).split())
+    assert "may span no checkpoint" in report_text(few)
+
+
+def test_an_answer_that_is_not_whole_is_a_skipped_test_and_an_annotation() -> None:
+    part = limit_report({1_500: [True]})
+    assert "<skipped" in FORMATS["xml"](part) and "<skipped" not in FORMATS["xml"](REPORT)
+    assert any("Cannot tell which rate holds" in line for line in workflow_commands(part))
+    assert not any("Not known" in line for line in workflow_commands(REPORT))
+
+
+def test_an_interruption_is_said() -> None:
+    assert "Interrupted" in report_text(replace(REPORT, interrupted=True, limit=SEARCH))

@@ -1,0 +1,181 @@
+"""Tests of the report as text, at first and with all details: what holds for every report."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.report import Report, Run, read
+from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
+from sqlstress.show.markdown import drawn as markdown
+from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
+from tests.example_report import assert_golden, example_report, failed_report
+from tests.show.variants import (
+    EXAMPLE,
+    beside_report,
+    classic_report,
+    each_run,
+    each_trial,
+    passes_report,
+    troubled_report,
+    update_report,
+    widest_report,
+    with_case,
+    with_one,
+)
+
+VARIANTS = {
+    "report": example_report,
+    "failed": failed_report,
+    "passes": passes_report,
+    "classic": classic_report,
+    "troubled": troubled_report,
+    "updates": update_report,
+    "beside": beside_report,
+    "widest": widest_report,
+}
+
+
+def check_lines(report: Report) -> None:
+    """Check that a report is shown in visible lines of 80 columns."""
+    text = report_text(report)
+    assert max(map(len, text.split("\n"))) <= WIDTH
+    assert not [
+        character for character in text if character != "\n" and unicodedata.category(character)[0] == "C"
+    ]
+
+
+@pytest.mark.parametrize("figure", [1e308, -1e308, 1e-308, float("inf"), float("nan"), 0.0])
+def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
+    strange = each_trial(
+        lambda trial: replace(trial, tps=figure, seconds=figure, fairness=figure, half_ratio=figure)
+    )
+    text = report_text(each_run(lambda run: replace(run, harness_ns=figure), strange))
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
+    died = replace(EXAMPLE.runs[0], trials=(), error="\x1b]0;gone\x07worker\x1b[2J 1\r\ndied")
+    assert "Not measured at 1 process on 1 file: worker 1 died." in report_text(with_one(died))
+
+
+def test_nor_do_those_of_a_column_that_is_called_by_a_name_from_elsewhere() -> None:
+    column = Column("over \x1b[2J\x04", ("over", "\x1b[2J\x04"))
+    assert drawn(Table((column,), (("1.2",),))).splitlines() == ["over", "   ?", "----", " 1.2"]
+
+
+def test_runs_of_different_settings_stand_in_tables_of_their_own() -> None:
+    other = with_case(driver="apsw", duration_s=9.0)
+    text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
+    assert text.count("veri-") == 2
+    said = " ".join(text.split())
+    assert "driver sqlite3" in said and "driver apsw" in said
+
+
+def test_runs_that_differ_in_one_setting_share_a_table_of_which_the_first_sentence_compares_them() -> None:
+    other = with_case(driver="apsw")
+    text = report_text(replace(EXAMPLE, runs=(*EXAMPLE.runs, *other.runs)))
+    assert text.count("veri-") == 1
+    assert "\n- driver apsw: 1.0 times sqlite3. Compared in transactions" in text
+    assert next(line.split()[:3] for line in text.splitlines() if line.startswith("apsw")) == [
+        "apsw",
+        "1",
+        "1",
+    ]
+
+
+def test_a_column_of_rows_a_second_stands_where_it_fits() -> None:
+    def small(run: Run) -> Run:
+        case = replace(run.case, spec=replace(run.case.spec, batch=5))
+        first = run.trials[0]
+        workers = tuple(replace(one, operations={"replace": 5}) for one in first.workers)
+        return replace(run, case=case, trials=(replace(first, rows_per_s=77_777.0, workers=workers),))
+
+    text = report_text(each_run(small))
+    assert "77,777" in text
+    assert "2.00" not in text.split("TPS: ")[0], "the length of the windows stands in the heading"
+
+
+def test_a_report_without_runs_says_so() -> None:
+    empty = replace(EXAMPLE, runs=())
+    assert report_text(empty).endswith("\n\nNothing was measured.\n")
+
+
+PERCENTILES = re.compile(r"\bp\d[0-9.]*\b")
+
+
+@pytest.mark.parametrize("make", VARIANTS.values())
+def test_the_legend_explains_the_percentiles_that_are_shown_and_no_others(make: Callable[[], Report]) -> None:
+    before, _, _ = (text := report_text(make())).partition("TPS: ")
+    heading = "".join(line for line in before.splitlines() if not line.endswith("."))
+    explained = text[len(before) :].partition("verified: ")[0]
+    assert set(PERCENTILES.findall(explained)) == set(PERCENTILES.findall(heading))
+
+
+NARROWING = Table(
+    (Column("first", ("", "first")), Column("second", ("", "second"))), (("1" * 50, "2" * 50),), ("second",)
+)
+
+
+def test_a_legend_does_not_explain_a_column_that_left_the_table() -> None:
+    legend = Legend(NARROWING, lambda table: (f"{name}: a figure" for name in table.headers))
+    assert drawn(legend) == "first: a figure."
+    assert markdown(legend) == "first: a figure; second: a figure."
+
+
+# What a terminal shows at first, and what --details adds.
+
+
+REPORTS = Path(__file__).parents[2] / "reports"
+MOST_LINES = 28
+"""With a warning of two lines."""
+
+
+def shown_at_first(*codes: str) -> int:
+    block = conclusions(list(map(Finding, codes)))
+    assert block.first is not None
+    assert len(block.later) == len(codes) - block.first
+    return block.first
+
+
+def test_three_conclusions_come_first_and_none_that_is_aside() -> None:
+    assert shown_at_first("best", "plateau", "layouts", "starvation", "spread") == AT_FIRST
+    assert shown_at_first("best", "spread", "harness-cost") == 1
+    assert shown_at_first("spread") == 0
+
+
+def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
+    grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "case-incomplete", "proof-unknown")
+    assert shown_at_first("best", *grave) == len(grave)
+    wrong = conclusions([Finding("best"), Finding("data-wrong")]).texts
+    assert wrong[0].startswith("FAILED")
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_details_only_add(name: str) -> None:
+    report = VARIANTS[name]()
+    brief, full = BRIEF.report(report).splitlines(), report_text(report).splitlines()
+    *lines, closing = brief
+    assert [line for line in lines if line not in full] == []
+    assert closing.startswith("Add --details") and len(brief) < len(full)
+
+
+def test_the_example_is_shown_at_first_as_kept() -> None:
+    assert_golden("report-at-first.txt", BRIEF.report(example_report()))
+
+
+def test_a_run_of_eight_rows_fills_a_screen_at_most() -> None:
+    text = BRIEF.report(read(REPORTS / "linux-20-files.json"))
+    assert len(text.splitlines()) <= MOST_LINES
+
+
+def test_a_terminal_has_verdicts_and_warnings_in_colours() -> None:
+    text = coloured("Warning: slow.\n 1 process ok\n 2 processes FAILED\n- it is ok so\n")
+    assert text.count("\033[0m") == 3
+    assert coloured("nothing to see\n") == "nothing to see\n"

@@ -1,0 +1,34 @@
+"""Whatever a report says, every format keeps its rules; it is drawn once for all, which takes the time."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from sqlstress.report import Report
+from sqlstress.show.page.html_file import report_html
+from tests.drawing import examples
+from tests.show.page.test_html_file import check_markup
+from tests.show.test_csv_file import check_numbers
+from tests.show.test_github import kinds
+from tests.show.test_junit import check_rules
+from tests.show.test_markdown import check_no_markup, check_tables
+from tests.show.test_text import check_lines
+from tests.show.test_trackers import WRITERS, check_names, parsed
+from tests.strategies import reports
+
+CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
+
+
+@settings(max_examples=examples(1.5))
+@given(reports)
+def test_whatever_the_report_every_format_keeps_its_rules(report: Report) -> None:
+    for check in CHECKS:
+        check(report)
+    for write in WRITERS:
+        parsed(write(report))
+
+
+@settings(max_examples=examples(0.25))
+@given(reports)
+def test_whatever_the_report_the_page_is_made_of_our_own_markup(report: Report) -> None:
+    check_markup(report_html(report))

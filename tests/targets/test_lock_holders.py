@@ -1,0 +1,248 @@
+"""Who holds which lock, asked from outside: each kind of lock is held on purpose, by another process."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.targets.sqlite.lock_holders import (
+    CHECKPOINT,
+    CLOSED,
+    EXCLUSIVE,
+    MISSING,
+    PENDING,
+    READ,
+    ROLLBACK,
+    WAL,
+    WRITE,
+    Database,
+    Look,
+    check_system,
+)
+from tests.rows import fault
+from tests.targets.elsewhere import Elsewhere
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
+PATIENCE_S = 20.0
+HELD = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=15, isolation_level=None)\n"
+WAIT = "print(1, flush=True); sys.stdin.read()\n"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A database in WAL mode, which this process has not open."""
+    return made(tmp_path / "watched.db", "wal")
+
+
+def made(path: Path, journal: str) -> Path:
+    with Elsewhere("sqlite3", path) as other:
+        other.rows("maker", f"PRAGMA journal_mode={journal}")
+        other.rows("maker", "CREATE TABLE t (a INTEGER PRIMARY KEY, b)")
+        other.rows("maker", "INSERT INTO t VALUES (1, 1)")
+    return path
+
+
+@contextmanager
+def process(path: Path, *statements: str, then: str = WAIT) -> Iterator[subprocess.Popen[str]]:
+    """Run statements in a process of their own, which keeps the transaction open until the end."""
+    code = HELD + "".join(f"c.execute({sql!r}).fetchone()\n" for sql in statements) + then
+    words = [sys.executable, "-c", code, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as found:
+        try:
+            if then == WAIT:
+                assert found.stdout is not None and found.stdout.readline()
+            yield found
+        finally:
+            found.kill()
+
+
+@contextmanager
+def watched(path: Path) -> Iterator[Database]:
+    with closing(Database(path)) as found:
+        yield found
+
+
+def seen(look: Look) -> dict[str, int]:
+    return {lock.name: lock.pid for lock in look.locks}
+
+
+def awaited(database: Database, is_there: Callable[[Look], bool]) -> Look:
+    until = time.monotonic() + PATIENCE_S
+    while not is_there(look := database.look()):
+        assert time.monotonic() < until, look
+        time.sleep(0.005)
+    return look
+
+
+def test_a_writer_and_a_reader_of_a_wal_are_told_apart(database: Path) -> None:
+    with (
+        process(database, "BEGIN", "SELECT * FROM t") as reader,
+        process(database, "BEGIN IMMEDIATE", "INSERT INTO t VALUES (2, 2)") as writer,
+        watched(database) as found,
+    ):
+        look = found.look()
+        assert look.state == WAL
+        assert seen(look)[WRITE] == writer.pid
+        assert seen(look)[READ] in (reader.pid, writer.pid)
+        assert EXCLUSIVE not in seen(look)
+
+
+def test_commits_are_counted_and_the_mark_of_a_reader_stays(database: Path) -> None:
+    with (
+        Elsewhere("sqlite3", database) as other,
+        watched(database) as found,
+    ):
+        other.rows("writer", "UPDATE t SET b = 1")  # frame 1: the reader has a mark of its own
+        with process(database, "BEGIN", "SELECT * FROM t") as reader:
+            before = found.look()
+            for _ in range(5):
+                other.rows("writer", "UPDATE t SET b = b + 1")
+            after = found.look()
+            assert before.changes is not None and after.changes == before.changes + 5
+            (lock,) = (lock for lock in after.locks if lock.name == READ)
+            assert before.wal and after.wal and lock.pid == reader.pid
+            assert after.wal.marks[lock.slot] == before.wal.frames < after.wal.frames
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists all who share a lock")
+def test_all_who_share_a_read_mark_are_listed(database: Path) -> None:
+    with ExitStack() as stack:
+        readers = [stack.enter_context(process(database, "BEGIN", "SELECT * FROM t")) for _ in range(3)]
+        found = stack.enter_context(watched(database))
+        found.look()
+        assert {lock.pid for lock in found.readers()} == {reader.pid for reader in readers}
+
+
+def test_a_checkpoint_that_waits_for_a_reader_has_the_write_lock(database: Path) -> None:
+    restart = "c.execute('UPDATE t SET b = 2'); c.execute('PRAGMA wal_checkpoint(RESTART)')\n"
+    with (
+        process(database, "BEGIN", "SELECT * FROM t"),
+        process(database, then=restart) as checkpointer,
+        watched(database) as found,
+    ):
+        look = awaited(found, lambda look: CHECKPOINT in seen(look) and WRITE in seen(look))
+        assert seen(look)[CHECKPOINT] == seen(look)[WRITE] == checkpointer.pid
+
+
+def test_who_has_a_wal_for_itself_is_seen_without_a_wal_index(database: Path) -> None:
+    alone = ("PRAGMA locking_mode=exclusive", "UPDATE t SET b = 2")
+    with process(database, *alone) as owner, watched(database) as found:
+        look = found.look()
+        assert look.state == CLOSED
+        assert seen(look) == {WRITE: owner.pid, EXCLUSIVE: owner.pid}
+
+
+def test_the_locks_of_a_rollback_journal_are_seen(tmp_path: Path) -> None:
+    path = made(tmp_path / "old.db", "delete")
+    with watched(path) as found:
+        with process(path, "BEGIN IMMEDIATE") as writer:
+            assert seen(found.look()) == {WRITE: writer.pid}
+        with process(path, "BEGIN EXCLUSIVE") as owner:
+            assert seen(found.look()) == {WRITE: owner.pid, EXCLUSIVE: owner.pid}
+        commit = "c.execute('UPDATE t SET b = 2')\n"
+        with process(path, "BEGIN", "SELECT * FROM t") as reader, process(path, then=commit) as writer:
+            look = awaited(found, lambda look: PENDING in seen(look))
+            assert look.state == ROLLBACK
+            assert seen(look)[WRITE] == seen(look)[PENDING] == writer.pid
+            assert seen(look).get(READ, reader.pid) == reader.pid
+
+
+@fault("database", "a writer of a rollback journal is killed", "the watch names the hot journal")
+def test_a_journal_that_a_dead_writer_left_is_seen(tmp_path: Path) -> None:
+    path = made(tmp_path / "hot.db", "delete")
+    spill = ["PRAGMA cache_size=1", "PRAGMA cache_spill=1", "BEGIN IMMEDIATE"]
+    fill = "WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 400) "
+    with process(path, *spill, f"INSERT INTO t {fill}SELECT i, zeroblob(2000) FROM n"):
+        pass  # killed
+    with watched(path) as found:
+        assert found.look().locks == ()
+        assert found.has_journal()
+
+
+@fault("database", "the watched file is deleted, replaced, or gets another journal", "the watch goes on")
+def test_a_file_that_is_deleted_and_replaced_is_followed(database: Path, tmp_path: Path) -> None:
+    other = made(tmp_path / "other.db", "delete")
+    with watched(database) as found:
+        first = found.look()
+        assert first.state == CLOSED
+        database.unlink()
+        assert found.look().state == MISSING
+        other.rename(database)
+        with process(database, "BEGIN IMMEDIATE") as writer:
+            look = found.look()
+            assert (look.state, look.file) == (ROLLBACK, first.file + 1)
+            assert seen(look) == {WRITE: writer.pid}
+        with process(database, "PRAGMA journal_mode=wal", "SELECT * FROM t"):
+            assert found.look().state == WAL
+
+
+def test_a_link_is_followed_to_the_locks_of_its_file(database: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(database)
+    with process(database, "BEGIN IMMEDIATE") as writer, watched(link) as found:
+        assert seen(found.look())[WRITE] == writer.pid
+
+
+@fault("database", "a database is watched while a transaction is open", "its locks hold, its bytes stay")
+def test_looking_changes_no_byte_and_drops_no_lock(database: Path) -> None:
+    with Elsewhere("sqlite3", database) as other:
+        other.rows("writer", "BEGIN IMMEDIATE")
+        other.rows("writer", "UPDATE t SET b = 7")
+        before = digests(database)
+        for _ in range(20):
+            with watched(database) as found:
+                assert seen(found.look())[WRITE] == other.process.pid
+        assert digests(database) == before
+        with process(
+            database, then="c.execute('PRAGMA busy_timeout=0'); c.execute('BEGIN IMMEDIATE')\n"
+        ) as late:
+            assert late.wait(PATIENCE_S) != 0  # the lock is still there
+        other.rows("writer", "COMMIT")
+        assert other.rows("reader", "SELECT b FROM t WHERE a = 1") == [[7]]
+
+
+def digests(database: Path) -> dict[str, str]:
+    files = sorted(database.parent.glob(f"{database.name}*"))
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_a_process_that_has_the_database_open_may_not_look(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as own:
+        own.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UsageError, match="Watch from another process"):
+            Database(database)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("no database at all", encoding="ascii")
+    for name, message in (
+        ("gone.db", "no such file"),
+        ("text.db", "not an SQLite database"),
+        ("", "not a file"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Database(tmp_path / name)
+
+
+def test_what_may_not_be_read_is_named_with_who_may(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(database))
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    with pytest.raises(EnvironmentFailure, match=r"Permission denied\. Run sqlstress watch as the owner"):
+        Database(database)
+
+
+def test_a_system_without_the_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(UsageError, match="F_GETLK"):
+        check_system()

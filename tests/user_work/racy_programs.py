@@ -1,0 +1,364 @@
+"""Programs in the style of libraries that use SQLite: what each does once, alone. `wrong` is in wrong names.
+
+Each function gets the path of a database with SCHEMA, and makes its own connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import apsw
+import peewee
+from sqlalchemy import Integer, create_engine, update
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+SCHEMA = """
+CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE job (id INTEGER PRIMARY KEY, status TEXT, worker TEXT);
+CREATE TABLE hit (client TEXT, time REAL);
+CREATE TABLE ticket (number INTEGER, text TEXT);
+CREATE TABLE numbered (number INTEGER UNIQUE, text TEXT);
+CREATE TABLE booking (room TEXT, day TEXT);
+CREATE TABLE seat (name TEXT PRIMARY KEY, guest TEXT);
+CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version INTEGER NOT NULL);
+CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
+INSERT INTO item VALUES ('hits', '0');
+INSERT INTO job SELECT value, 'new', NULL FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9]');
+INSERT INTO product VALUES (1, 100, 'pen', 1);
+INSERT INTO settings VALUES (1, '{"n": 0}');
+INSERT INTO tag VALUES ('red', 0);
+INSERT INTO person VALUES (1, 'Anna', 0);
+"""
+
+
+@contextmanager
+def opened(file: str) -> Iterator[sqlite3.Connection]:
+    """Yield a connection whose transactions begin when the code says so."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        yield connection
+
+
+@contextmanager
+def immediate(file: str) -> Iterator[sqlite3.Connection]:
+    with opened(file) as connection, connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+# A dictionary in a table.
+
+
+def _increment(connection: sqlite3.Connection) -> None:
+    ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+
+
+def dict_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _increment(connection)
+
+
+def dict_in_python_transaction_wrong(file: str) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        _increment(connection)
+
+
+def dict_immediate(file: str) -> None:
+    with immediate(file) as connection:
+        _increment(connection)
+
+
+def dict_default_if_missing(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT value FROM item WHERE key = 'new'").fetchone():
+            connection.execute("INSERT OR REPLACE INTO item VALUES ('new', 'default')")
+
+
+# A queue, with sqlite3 and with apsw.
+
+FIRST = "SELECT id FROM job WHERE status = 'new' ORDER BY id LIMIT 1"
+
+
+def pop_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        ((job,),) = connection.execute(FIRST)
+        connection.execute("DELETE FROM job WHERE id = ?", (job,))
+
+
+def pop_returning(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        list(connection.execute(f"DELETE FROM job WHERE id = ({FIRST}) RETURNING id"))
+
+
+def pop_counted(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute(FIRST).fetchone()
+        if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
+            connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+
+
+def claim_wrong(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute(FIRST).fetchone()
+        connection.execute("UPDATE job SET status = 'running', worker = 'me' WHERE id = ?", row)
+
+
+def claim_and_finish(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute(FIRST).fetchone()
+        claim = "UPDATE job SET status = 'running' WHERE id = ? AND status = 'new'"
+        if connection.execute(claim, row).rowcount:
+            connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
+
+
+def claim_in_transaction_and_finish(file: str) -> None:
+    with immediate(file) as connection:
+        row = connection.execute(FIRST).fetchone()
+        connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
+    with opened(file) as connection:
+        connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
+
+
+# Counted, numbered, booked: an INSERT that depends on what is there.
+
+
+def limit_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM hit WHERE client = 'a' AND time > 5")
+        if number < 10:
+            connection.execute("INSERT INTO hit VALUES ('a', 6)")
+
+
+def limit_in_one_statement(file: str) -> None:
+    with opened(file) as connection:
+        used = "SELECT count(*) FROM hit WHERE client = 'a' AND time > 5"
+        connection.execute(used).fetchone()  # for a message
+        connection.execute(f"INSERT INTO hit SELECT 'a', 6 WHERE ({used}) < 10")
+
+
+def number_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket")
+        connection.execute("INSERT INTO ticket VALUES (?, 'broken')", (number,))
+
+
+def number_that_is_unique(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
+        connection.execute("INSERT INTO numbered VALUES (?, 'broken')", (number,))
+
+
+def book_wrong(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT 1 FROM booking WHERE room = 'r' AND day = 'd'").fetchone():
+            connection.execute("INSERT INTO booking VALUES ('r', 'd')")
+
+
+def book_exists_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((taken,),) = connection.execute("SELECT EXISTS (SELECT 1 FROM booking WHERE room = 'r')")
+        if not taken:
+            connection.execute("INSERT INTO booking VALUES ('r', 'd')")
+
+
+def book_unique(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT 1 FROM seat WHERE name = '12A'").fetchone():
+            connection.execute("INSERT OR IGNORE INTO seat VALUES ('12A', 'Anna')")
+
+
+def popped_and_counted_by_peewee(file: str) -> None:
+    with tags(file):
+        red = Tag.get_by_id("red")
+        gone = Tag.delete().where(Tag.name == red.name).execute()
+        assert gone == 1
+
+
+def own_row_changed(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO item VALUES ('b2f7c1', '')")
+        connection.execute("SELECT value FROM item WHERE key = 'b2f7c1'").fetchone()
+        connection.execute("UPDATE item SET value = 'ready' WHERE key = 'b2f7c1'")
+
+
+def migrates_and_fills(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT value FROM item").fetchall()
+        connection.execute("REPLACE INTO item VALUES ('version', '2')")
+        connection.execute("CREATE UNIQUE INDEX one_value ON item (value)")
+
+
+# Object mappers.
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Product(Base):
+    __tablename__ = "product"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    stock: Mapped[int]
+    name: Mapped[str]
+    version: Mapped[int]
+
+
+class OtherBase(DeclarativeBase):
+    pass
+
+
+class Versioned(OtherBase):
+    __tablename__ = "product"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    stock: Mapped[int]
+    version = mapped_column(Integer, nullable=False)
+    __mapper_args__ = {"version_id_col": version}  # noqa: RUF012
+
+
+def _sold(file: str, model: Any) -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with Session(engine) as session, session.begin():
+        session.get_one(model, 1).stock -= 1
+    engine.dispose()
+
+
+def sqlalchemy_wrong(file: str) -> None:
+    _sold(file, Product)
+
+
+def sqlalchemy_versioned(file: str) -> None:
+    _sold(file, Versioned)
+
+
+def sqlalchemy_in_sql(file: str) -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with Session(engine) as session, session.begin():
+        found = session.get_one(Product, 1)
+        less = update(Product).where(Product.id == found.id, Product.stock >= 1)
+        session.execute(less.values(stock=Product.stock - 1))
+    engine.dispose()
+
+
+class Tag(peewee.Model):
+    name = peewee.TextField(primary_key=True)
+    n = peewee.IntegerField()
+
+
+@contextmanager
+def tags(file: str) -> Iterator[Any]:
+    database = peewee.SqliteDatabase(file)
+    with database.bind_ctx([Tag]), database.connection_context():
+        yield database
+
+
+def peewee_wrong(file: str) -> None:
+    with tags(file):
+        red = Tag.get_by_id("red")
+        red.n += 1
+        red.save()
+
+
+def peewee_atomic(file: str) -> None:
+    with tags(file) as database, database.atomic("IMMEDIATE"):
+        red = Tag.get_by_id("red")
+        red.n += 1
+        red.save()
+
+
+def peewee_in_sql(file: str) -> None:
+    with tags(file):
+        red = Tag.get_by_id("red")
+        Tag.update(n=Tag.n + 1).where(Tag.name == red.name).execute()
+
+
+# Read, reckoned, written back.
+
+
+def settings_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        ((text,),) = connection.execute("SELECT text FROM settings WHERE id = 1")
+        changed = json.dumps({"n": json.loads(text)["n"] + 1})
+        connection.execute("UPDATE settings SET text = ? WHERE id = 1", (changed,))
+
+
+def settings_in_sql(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        connection.execute("SELECT text FROM settings WHERE id = 1").fetchall()
+        connection.execute("UPDATE settings SET text = json_set(text, '$.n', 7) WHERE id = 1")
+
+
+def upsert_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+        upsert = "INSERT INTO tag VALUES ('red', ?) ON CONFLICT (name) DO UPDATE SET n = excluded.n"
+        connection.execute(upsert, (n + 1,))
+
+
+def upsert_in_sql(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT n FROM tag WHERE name = 'red'").fetchall()
+        connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+
+
+async def _in_threads(connection: sqlite3.Connection) -> None:
+    rows = await asyncio.to_thread(connection.execute, "SELECT stock FROM product WHERE id = 1")
+    ((stock,),) = rows
+    await asyncio.to_thread(connection.execute, "UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def coroutine_wrong(file: str) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
+        asyncio.run(_in_threads(connection))
+
+
+def two_transactions_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("BEGIN")
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("COMMIT")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+        connection.execute("COMMIT")
+
+
+def two_connections_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    with immediate(file) as connection:
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def looked_at_again(file: str) -> None:
+    with opened(file) as connection:
+        if connection.execute("SELECT stock FROM product WHERE id = 1").fetchone() == (0,):
+            return
+    with immediate(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def seen_after_login(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT name FROM person WHERE id = 1").fetchone()
+        connection.execute("UPDATE person SET seen = 7 WHERE id = 1")
+
+
+def old_ones_removed(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT count(*) FROM hit").fetchone()
+        connection.execute("DELETE FROM hit WHERE time < 3")
+
+
+PROGRAMS: dict[str, Callable[[str], None]] = {
+    name: value
+    for name, value in sorted(globals().items())
+    if getattr(value, "__module__", "") == __name__
+    and getattr(value, "__annotations__", {}) == {"file": "str", "return": "None"}
+}

@@ -1,0 +1,222 @@
+"""Suspicions: which programs raise one, what is told of it, and that a rehearsal leaves no trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sqlstress
+from sqlstress.report.results import Sighting
+from sqlstress.user_work import SUSPICION
+from sqlstress.user_work.suspicions import (
+    DEFERRED,
+    FORKED,
+    MIXED,
+    STALE,
+    STALE_COPY,
+    Statement,
+    Write,
+    copies,
+    stale_copies,
+    suspicions,
+)
+from tests.pages import ROOT
+from tests.user_work.racy_programs import PROGRAMS, SCHEMA
+
+TRACED = """
+import json, sys
+from pathlib import Path
+from sqlstress.user_work.suspicions import STALE, suspicions
+from sqlstress.user_work.tracing import Tracer
+tracer = Tracer()
+tracer.start()
+tracer.tells_lines_of(Path("ROOT/tests"))
+from tests.user_work.racy_programs import PROGRAMS
+found = {}
+for name, program in PROGRAMS.items():
+    tracer.call.clear()
+    program(f"{name}.db")
+    found[name] = [(one.table, one.first.at) for one in suspicions(tracer.call) if one.code == STALE]
+print(json.dumps(found))
+"""
+
+
+def judged(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """Return what is suspicious in each program, all run by one process that is traced: table and line."""
+    connection = sqlite3.connect(folder / "empty.db")
+    connection.executescript(f"BEGIN; {SCHEMA}; COMMIT")
+    connection.close()
+    for name in PROGRAMS:
+        shutil.copy(folder / "empty.db", folder / f"{name}.db")
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED.replace("ROOT", ROOT.as_posix())],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, list[tuple[str, str]]] = json.loads(done.stdout)
+    return found
+
+
+def test_wrong_programs_are_flagged_with_a_line_of_theirs_and_right_ones_are_not(tmp_path: Path) -> None:
+    found = judged(tmp_path)
+    assert {name for name, told in found.items() if told} == {
+        name for name in PROGRAMS if name.endswith("wrong")
+    }
+    assert all(at.startswith("racy_programs.py:") for told in found.values() for _, at in told)
+
+
+# The rules, on statements by hand. One is written as where it stands: "read", "write".
+
+TABLE, OTHER = ("a.db", "t"), ("a.db", "u")
+READS = {TABLE: frozenset({"id", "n"})}
+SETS = Write(TABLE, "update", frozenset({"n"}), wheres=frozenset({"id"}), keys=(frozenset({"id"}),))
+
+
+def query(transaction: int = 1, **told: Any) -> Statement:
+    return Statement(**{"sql": "SELECT", "at": "read", "transaction": transaction, "reads": READS, **told})
+
+
+def write(transaction: int = 2, what: Write = SETS, **told: Any) -> Statement:
+    return Statement(**{"sql": "UPDATE", "at": "write", "transaction": transaction, "write": what, **told})
+
+
+def begin(sql: str) -> Statement:
+    return Statement(sql, "begin", transaction=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "codes"),
+    [
+        ([query(), write()], [STALE]),
+        ([query(), query(2), write()], []),
+        ([write(1), query(2)], []),
+        ([query(reads={OTHER: frozenset("n")}), write()], []),
+        ([query(), begin("BEGIN IMMEDIATE"), query(2), write()], []),
+        ([begin("begin"), query(2), write()], [DEFERRED]),
+        ([begin("BEGIN DEFERRED TRANSACTION"), write(), query(2), write()], []),
+        ([begin("BEGIN IMMEDIATE"), begin("SAVEPOINT a"), query(2), write()], []),
+        ([write(2, who=1), write(2, who=1)], []),
+        ([write(2, who=1), write(2, who=2)], [MIXED]),
+        ([query(forked=True)], [FORKED]),
+    ],
+)
+def test_what_is_suspicious_in_a_call(call: list[Statement], codes: list[str]) -> None:
+    assert [one.code for one in suspicions(call)] == codes
+
+
+def test_of_several_queries_the_one_for_the_same_row_is_told() -> None:
+    call = [query(sql="SELECT 7", at="7"), query(sql="SELECT 8", at="8"), write(sql="UPDATE 7")]
+    (found,) = suspicions(call)
+    assert (found.first.at, found.then.at) == ("7", "write")
+
+
+def test_a_copy_is_stale_whose_source_is_read_outside_of_its_transaction() -> None:
+    removes = Write(OTHER, "delete")
+    pairs = copies([[write(), write(what=removes)], [write(1, Write(TABLE, "delete")), write(2, removes)]])
+    assert pairs == {(TABLE, OTHER)}
+    copied = write(what=Write(OTHER, "overwrite"))
+    assert [one.code for one in stale_copies([query(), copied], pairs)] == [STALE_COPY]
+    assert not [*stale_copies([query(), query(2), copied], pairs)]
+
+
+# All of it, as a user has it.
+
+HANGS = """
+import os, sqlite3, time
+from sqlstress import setup, transaction
+
+@setup
+def make(database):
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE t (n)")
+    connection.close()
+
+@transaction
+def work(database):
+    if "rehearsal-" in database:
+        WHAT
+    sqlite3.connect(database).execute("SELECT * FROM t").fetchall()
+"""
+
+
+def told(report: sqlstress.Report) -> list[Sighting]:
+    return [one for run in report.runs for one in run.trials[0].sightings if one.topic == SUSPICION]
+
+
+@pytest.mark.usefixtures("brief_runs")
+def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_were(tmp_path: Path) -> None:
+    file = ROOT / "examples" / "recipes" / "hit_counter_wrong.py"
+    report = sqlstress.measure(
+        "app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path, keep=True
+    )
+    (found,) = told(report)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    numbers = [int(found.traits[name].partition(":")[2]) for name in ("first_at", "then_at")]
+    assert "SELECT hits" in lines[numbers[0] - 1] and "UPDATE page" in lines[numbers[1] - 1]
+    assert found.traits["then"].startswith("UPDATE page SET hits = ")
+    assert (found.what, found.count) == (STALE, 30)
+    (database,) = tmp_path.rglob("*.db")
+    connection = sqlite3.connect(database)
+    assert connection.execute("SELECT hits FROM page").fetchone() == (10,)
+    connection.close()
+
+
+@pytest.mark.usefixtures("brief_runs")
+@pytest.mark.parametrize("what", ["os._exit(3)", "raise SystemExit", "time.sleep(60)"])
+def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr("sqlstress.user_work.rehearsal.PATIENCE_S", 1.0)
+    file = tmp_path / "app.py"
+    file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    assert report.ok and not told(report)
+
+
+FORKS = """
+    connection = sqlite3.connect(database)
+        if not (child := os.fork()):
+            connection.execute("SELECT 7").fetchall()
+            os._exit(0)
+        os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.usefixtures("brief_runs")
+def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    (found,) = told(report)
+    assert (found.what, found.traits["first"]) == (FORKED, "SELECT 7")
+    line = int(found.traits["first_at"].partition(":")[2])
+    assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
+
+
+@pytest.mark.usefixtures("brief_runs")
+def test_scripts_tell_the_place_of_each_statement(tmp_path: Path) -> None:
+    folder = ROOT / "examples" / "transfer"
+    options: dict[str, Any] = {
+        "setup": str(folder / "schema.sql"),
+        "ops": 10,
+        "repeat": 1,
+        "directory": tmp_path,
+        "strict": True,
+    }
+    for script, places in (("wrong.sql", {(":6", ":10"), (":7", ":11")}), ("right.sql", set())):
+        report = sqlstress.measure("sql", script=[str(folder / script)], concurrency=1, **options)
+        assert report.exit_code == (3 if places else 0)  # by --strict: no check was given
+        at = [(one.traits["first_at"], one.traits["then_at"]) for one in told(report)]
+        assert {(first[-2:], then[-3:]) for first, then in at} == places
