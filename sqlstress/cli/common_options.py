@@ -250,7 +250,7 @@ def result_options(function: F) -> F:
 def looking_on_options(function: F) -> F:
     """Add those of them that a command needs which makes no databases."""
     outputs = output_option("Save the report every second", DOCUMENTS)
-    kept = {name: option for name, option in _RUNNING.items() if name not in ("directory", "keep")}
+    kept = {name: option for name, option in _RUNNING.items() if name not in ("directory", *_OF_SWEEPS)}
     return _decorated(function, {**kept, "outputs": outputs})
 
 

@@ -22,6 +22,7 @@ import sysconfig
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
@@ -229,13 +230,9 @@ class Followed:
     def _statement(self, sql: str) -> Statement:
         events = self._explained(_RETURNING.sub("", sql)) if _EXPLAINED.match(sql) else []
         spot = self._tracer.where()
-        common: dict[str, Any] = {
-            "sql": sql,
-            "at": spot.at,
-            "spot": spot.number,
-            "transaction": self._transaction,
-            "who": _who(),
-        }
+        statement = partial(
+            Statement, sql=sql, at=spot.at, spot=spot.number, transaction=self._transaction, who=_who()
+        )
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, *_ in events:
             if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
@@ -243,10 +240,9 @@ class Followed:
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
         write = self._write(sql, events, spot.counted or bool(_RETURNING.search(sql)))
         if write or not reads:
-            return Statement(**common, reads=reads, write=write)
+            return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
-        return Statement(
-            **common,
+        return statement(
             reads=reads,
             found=self._finds(sql),
             summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),

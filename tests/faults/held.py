@@ -81,7 +81,14 @@ def install(hold: Hold) -> None:
         (Database, "examine", "verifying"),
     ):
         setattr(kind, name, hold.before(moment, getattr(kind, name)))
-    setattr(Path, "replace", hold.before("saving", Path.replace))  # noqa: B010 - mypy minds an assignment
+    move = Path.replace
+
+    def saved(path: Path, target: Path) -> Path:
+        if target.suffix == ".json":  # and no file of a database
+            hold.reach("saving")
+        return move(path, target)
+
+    setattr(Path, "replace", saved)  # noqa: B010 - mypy minds an assignment
 
 
 if __name__ == "__main__":

@@ -207,7 +207,7 @@ def test_looking_changes_no_byte_and_drops_no_lock(database: Path) -> None:
         ) as late:
             assert late.wait(PATIENCE_S) != 0  # the lock is still there
         other.rows("writer", "COMMIT")
-        assert other.rows("reader", "SELECT b FROM t WHERE a = 1") == [[7]]
+        assert other.rows("reader", "SELECT b FROM t WHERE a = 1") == [(7,)]
 
 
 def digests(database: Path) -> dict[str, str]:

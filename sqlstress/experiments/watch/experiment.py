@@ -78,7 +78,7 @@ WATCH = Experiment(
             "It opens the file without SQLite, takes no lock and writes nothing to it. Exits 1 only with "
             "--until-held, as soon as a process has held the write lock for too long."
         ),
-        main_options=("duration", "until-held", "output"),
+        main_options=("duration", "until-held", "rate", "plain", "output"),
         example="sqlstress watch app.db",
     ),
     options=(*chosen(options_of(Shown)), *chosen(options_of(Watching))),
