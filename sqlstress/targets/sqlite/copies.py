@@ -57,8 +57,7 @@ class Copy:
             pulse()
             if wal_bytes and not _reuse(path, wal_bytes):
                 lacking.append(path)
-        with ThreadPoolExecutor(_SYNCS) as pool:  # side by side: the disk serves several at once
-            list(pool.map(_sync, paths))
+        _sync_all(paths)
         self.seal = Seal(paths)
         return lacking
 
@@ -84,6 +83,16 @@ def _write(path: Path, data: bytes) -> None:
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "wb") as file:
         file.write(data)
         file.truncate()
+
+
+def _sync_all(paths: Sequence[Path]) -> None:
+    """Sync files side by side: the disk serves several at once."""
+    try:
+        with ThreadPoolExecutor(_SYNCS) as pool:
+            list(pool.map(_sync, paths))
+    except RuntimeError:  # no further thread is allowed
+        for path in paths:
+            _sync(path)
 
 
 def _sync(path: Path) -> None:
