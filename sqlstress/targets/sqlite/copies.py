@@ -109,7 +109,7 @@ def _reuse(path: Path, size: int) -> bool:
             return False
         with spare.open("r+b") as file:
             file.write(bytes(_WAL_HEADER))
-        spare.replace(_beside(path, "-wal"))
+        spare.rename(_beside(path, "-wal"))
     except OSError:
         return False
     return True
