@@ -47,13 +47,11 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_at_first(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the same without what is so unless another is asked for, and that as a sentence of its own."""
+    """Return the same without the usual conditions, and those as a sentence of their own, if any."""
     conditions = list(_conditions(group, report))
     usual = "; ".join(text for text, usual in conditions if usual)
-    return (
-        f"{'; '.join([what, *(text for text, usual in conditions if not usual)])}.",
-        f"{usual[:1].upper()}{usual[1:]}.",
-    )
+    others = "; ".join([what, *(text for text, usual in conditions if not usual)])
+    return f"{others}.", f"{usual[:1].upper()}{usual[1:]}." if usual else ""
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
@@ -125,9 +123,9 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
     if drove := [words.get(loop, loop) for loop in loops if loop]:
         yield listing(drove, "or"), drove == ["native loop"]
     yield from ((text, False) for text in _libraries(group, report.environment))
-    seeds = {run.case.seed for run in group.runs}
-    seed = f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"
-    yield ("seed unknown" if report.published is not None else seed), True
+    if report.published is None:
+        seeds = {run.case.seed for run in group.runs}
+        yield (f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"), True
 
 
 def _window(group: Group) -> Iterator[str]:

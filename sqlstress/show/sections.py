@@ -100,7 +100,8 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
     warned.update(warnings)
     described, usual = heading.describe_at_first(shown.what(group), group, report)
     yield Lines((described, *heading.durability(group, environment), *warnings))
-    yield Note(usual)
+    if usual:
+        yield Note(usual)
     yield from shown.blocks(group)
     if findings:
         yield conclusions(findings)

@@ -86,11 +86,11 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _sync_all(paths: Sequence[Path]) -> None:
-    """Sync files side by side, as the disk serves several at once."""
+    """Sync files side by side: the disk serves several at once."""
     try:
         with ThreadPoolExecutor(_SYNCS) as pool:
             list(pool.map(_sync, paths))
-    except RuntimeError:  # no thread can be started
+    except RuntimeError:  # no further thread is allowed
         for path in paths:
             _sync(path)
 
@@ -109,7 +109,7 @@ def _reuse(path: Path, size: int) -> bool:
             return False
         with spare.open("r+b") as file:
             file.write(bytes(_WAL_HEADER))
-        spare.replace(_beside(path, "-wal"))
+        spare.rename(_beside(path, "-wal"))
     except OSError:
         return False
     return True
