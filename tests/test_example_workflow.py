@@ -156,7 +156,7 @@ def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.thorough
 @posix
 def test_the_gate_measures_the_change_against_the_target_branch_and_passes_no_doubt(checkout: Path) -> None:
-    at_once = "--concurrency 4 --duration 500ms --max-time 1s --max-drop 5% --strict"
+    at_once = "--concurrency 1 --duration 200ms --max-time 1s --max-drop 5% --strict"
     assert gated(checkout, at_once).returncode == 3
     report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
     assert [one.case.spec.file for one in report.runs] == ["base/stress/bank.py", "stress/bank.py"]

@@ -45,7 +45,7 @@ def test_of_published_figures_it_says_whose_they_are_and_what_is_known() -> None
         "Published figures, not measured or verified by sqlstress: somebody's figures, on a laptop. "
         "System: Darwin."
     )
-    assert described(report).endswith("driver sqlite3, SQLite unknown; seed unknown.")
+    assert described(report).endswith("driver sqlite3, SQLite unknown.")
 
 
 def test_surroundings_of_which_nothing_is_known_are_unknown() -> None:
