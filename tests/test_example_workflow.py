@@ -153,7 +153,7 @@ def gated(folder: Path, gate: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @posix
 def test_the_gate_measures_the_change_against_the_target_branch_and_passes_no_doubt(checkout: Path) -> None:
     at_once = "--concurrency 1 --duration 200ms --max-time 1s --max-drop 5% --strict"

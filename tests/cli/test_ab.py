@@ -265,7 +265,7 @@ def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
     assert "- A: " not in said
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 @pytest.mark.usefixtures("soon")
 def test_an_application_is_compared_by_two_pythons(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

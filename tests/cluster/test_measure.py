@@ -36,6 +36,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.long
 def test_each_host_measures_once_and_what_happens_to_one_costs_its_own_report_only(tmp_path: Path) -> None:
     """One after the other on one cluster: a scheduler and a worker take seconds to start."""
     pytest.importorskip("distributed")
