@@ -17,7 +17,6 @@ import re
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
@@ -26,6 +25,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
 from sqlstress.user_work.source import MOST_KINDS, Plain
+from sqlstress.user_work.tracing import next_moment
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
@@ -151,7 +151,7 @@ class FileWatch:
             return
         seen = Seen()
         self._seen.append(seen)
-        _next_moment(lambda: _opened(args[0], seen), lambda *_: True)
+        next_moment(lambda: _opened(args[0], seen), lambda *_: True)
 
     def sightings(self) -> list[Plain]:
         """Return what was seen, each kind once with how often it was."""
@@ -195,22 +195,9 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
                 seen.look(connection)
         if count == MOST_STATEMENTS:
             # Not here: SQLite is amid the call of this function.
-            _next_moment(lambda: connection.set_trace_callback(None), _has_returned)
+            next_moment(lambda: connection.set_trace_callback(None), _has_returned)
 
     connection.set_trace_callback(trace)
-
-
-def _next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
-    """Call a function when the next thing happens in this thread that `has_come` takes."""
-    before = sys.getprofile()
-
-    def profile(frame: FrameType, event: str, arg: Any) -> None:
-        if has_come(frame, event, arg):
-            sys.setprofile(before)
-            with suppress(sqlite3.Error):  # it was closed meanwhile, or is busy: then nothing is known of it
-                call()
-
-    sys.setprofile(profile)
 
 
 def _has_returned(_: FrameType, event: str, arg: Any) -> bool:
