@@ -202,6 +202,7 @@ def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_a
 ) -> None:
     case = Case(ops=20, warmup_s=0.0)
     runner = bench(tmp_path).runner
+    runner._copies = None  # else the files stay where they are
     with held_open("kv.db"):
         trials = [runner.run(case, index) for index in range(3)]
     assert [(trial.error, trial.verdict.status) for trial in trials] == [(None, "ok")] * 3

@@ -135,10 +135,13 @@ class SqliteTable:
 
         self.release()  # Windows removes nothing that we have open ourselves
         kept, paths = self._place.copies, self._place.paths
-        if kept is not None and (copy := kept.get(copies.layout_of(self._case))):
-            self._place.stays = True
-            self._restore(copy, pulse)
-            return
+        if kept is not None and (copy := kept.pop(copies.layout_of(self._case), None)):
+            with suppress(OSError):  # then they are filled anew, and SQLite says what is wrong
+                self._restore(copy, pulse)
+                self._place.stays = True
+                kept[copies.layout_of(self._case)] = copy
+                return
+            self.release()
         self._place.discard()
         for path, rows in zip(paths, buckets, strict=True):
             self._idle.append(self.fill_file(path, rows))
@@ -207,8 +210,8 @@ class SqliteTable:
 
     def _idle_on(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
-        idle.rows("PRAGMA synchronous=off")
         if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+            idle.rows("PRAGMA synchronous=off")
             idle.rows("SELECT count(*) FROM sqlite_schema")
         return idle
 
