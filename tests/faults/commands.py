@@ -22,7 +22,7 @@ SLICE = ("--key-space", "500", "--warmup", "50ms", "--duration", "100ms")
 LONGER = (*SLICE[:-1], "300ms")
 """In which something is completed on a machine that others use."""
 ONCE = ("--repeat", "1")
-BRIEF = ("--warmup", "50ms", "--duration", "100ms", "-c", "2")
+BRIEF = ("--warmup", "50ms", "--duration", "300ms", "-c", "2")
 BANK = str(Path(__file__).parents[2] / "examples" / "app" / "bank.py")
 SHORT = (*SLICE, *ONCE)
 EXPERIMENTS = {
