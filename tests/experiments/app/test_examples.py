@@ -35,7 +35,8 @@ def failed(name: str, folder: Path, ops: int, examples: Path = FOLDER) -> list[s
     races = {one.what for one in trial.sightings if one.topic == SUSPICION} - {DEFERRED}
     assert not races or ("wrong" in name and "psycopg" not in name), races
     if "wrong" in name and "psycopg" not in name and not races:
-        return []  # a limit that was reached in this second lets nothing through: both must be seen in one run
+        # A limit that was reached in this second lets nothing through: both must be seen in one run.
+        return []
     return [check.name for check in run.verdict.checks if check.status == "failed"]
 
 
