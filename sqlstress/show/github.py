@@ -75,7 +75,7 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
-        yield "B is worse than A", conclusion(report, report.ab)
+        yield "B is worse than A", phrase(conclusion(report, report.ab))
     for run, name in zip(report.runs, case_names(report), strict=True):
         if run.verdict.status == "failed":
             examples = "; ".join(run.verdict.counterexamples[:3]) or "see the report"
@@ -93,7 +93,7 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for finding in missing(report):
         yield "Not everything was measured", phrase(finding)
     if report.ab and report.ab.verdict not in (PASS, FAIL):
-        yield "Cannot tell whether B is as good as A", conclusion(report, report.ab)
+        yield "Cannot tell whether B is as good as A", phrase(conclusion(report, report.ab))
     if report.limit and not is_whole(answered(report, report.limit)):
         yield "Cannot tell which rate holds", conclusion_of_limit(report, report.limit)
     for warning in report.environment.warnings:

@@ -70,7 +70,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
         gate = _test("B against A", "ab")
         if report.ab.verdict != PASS:
             kind = "failure" if report.ab.verdict == FAIL else "skipped"
-            _outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab))
+            _outcome(gate, kind, report.ab.verdict, phrase(ab_conclusion(report, report.ab)))
         yield gate
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)

@@ -8,14 +8,25 @@ from math import ceil, exp, floor, log10
 from statistics import median
 
 from sqlstress.analysis import ab, highest_rate
-from sqlstress.analysis.ab import NAMES, cells, differences, estimate, signed
+from sqlstress.analysis.ab import NAMES, Pairs, cells, differences, possible_ratios
 from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.highest_rate import SHARES, Tried, answered, broken, promised, tried
-from sqlstress.analysis.wording import finite, listing, loss, noun, percent, place, plural, rounded, whole
+from sqlstress.analysis.wording import (
+    finite,
+    listing,
+    loss,
+    noun,
+    percent,
+    place,
+    plural,
+    rounded,
+    signed,
+    whole,
+)
 from sqlstress.analysis.wording import what_is_possible as possible
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, LimitSearch, Look, Report, Run, Trial
@@ -45,7 +56,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
 from sqlstress.statistics import histogram
 from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
-from sqlstress.statistics.sequential import FAIL, PASS, geometric_means, tolerance
+from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
@@ -89,15 +100,15 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
             why = face_of(run.case).show().why_failed(run)
             findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
     figures: tuple[Block, ...] = ()
-    if cells(report) and any(differences(report, test)):
+    if (pairs := Pairs(report, test)).means:
         legend = (
             "A and B: medians of their slices, measured in turns with the same seeds. B/A: the estimate from "
-            "the pairs (Hodges-Lehmann) with its exact 95% interval (signed-rank). The verdict uses a wider "
-            "interval that allows for every look; all of it must be on one side of the limit."
+            "the pairs (Hodges-Lehmann) with its exact interval (signed-rank), which allows for every look. "
+            "A verdict needs all of it on one side of the limit; faster or slower, on one side of 0%."
         )
-        figures = (_ab_table(report, test), Note(legend))
+        figures = (_ab_table(pairs), Note(legend))
     said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(said, figures, ab.conclusion(report, test), report, findings)
+    yield from _study(said, figures, phrase(ab.conclusion(report, test)), report, findings)
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -120,7 +131,8 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
     yield from heading.warnings(first, report.environment, findings)
 
 
-def _ab_table(report: Report, test: AbTest) -> Table:
+def _ab_table(pairs: Pairs) -> Table:
+    report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
     columns = (
@@ -130,11 +142,11 @@ def _ab_table(report: Report, test: AbTest) -> Table:
         Column(f"B {what}", ("B", what)),
         Column("pairs"),
         Column("B/A"),
-        *CHANGE,
+        Column("from"),
+        Column("to"),
     )
-    found = differences(report, test)
     rows = []
-    for (a, b), cell in zip(cells(report), found, strict=True):
+    for (a, b), found in zip(cells(report), pairs.by_cell(), strict=True):
         layouts = [(a.case.buckets, b.case.buckets)] * many_files
         rows.append(
             (
@@ -143,12 +155,11 @@ def _ab_table(report: Report, test: AbTest) -> Table:
                     for of_a, of_b in (*layouts, (a.case.concurrency, b.case.concurrency))
                 ),
                 *(_cell(_middle(run, test.metric), test.metric) for run in (a, b)),
-                *_estimate(cell, test.metric),
+                *_estimate(found),
             )
         )
     if len(rows) > 1:
-        total = _estimate(geometric_means(found), test.metric)
-        rows.append(("all", *(MISSING,) * (len(columns) - 5), *total))
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(pairs.judged())))
     return Table(columns, tuple(rows))
 
 
@@ -157,9 +168,8 @@ def _middle(run: Run, metric: str) -> float | None:
     return median(known) if known else None
 
 
-def _estimate(pairs: Sequence[float], metric: str) -> tuple[str, ...]:
-    look = estimate(pairs, metric, 0.0)
-    return whole_cell(look.pairs), *_change(look.ratio, look.low, look.high)
+def _estimate(found: Look) -> tuple[str, ...]:
+    return whole_cell(found.pairs), *_change(found.ratio, *(possible_ratios(found) or (None, None)))
 
 
 BESIDE = 0.4

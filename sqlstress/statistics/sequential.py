@@ -3,6 +3,8 @@
 A verdict needs a bound: B passes where the whole of what its pairs leave possible is allowed, and fails where
 none of it is. Who looks often is deceived more often than who looks once, so each look is given its part of
 the error rate (Bonferroni): it then holds for all of them together, however they depend on each other.
+Whether B is faster follows from the same bounds: where they hold, both answers are right, so the second one
+costs no error of its own.
 Differences are natural logarithms of ratios, below zero where B is worse.
 """
 
@@ -17,6 +19,8 @@ from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
 """What can be concluded; undecided: more pairs are needed."""
+FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
+"""What can be said of B beside A, whatever is allowed."""
 METRICS = ("tps", "p99")
 ALPHA = 0.01
 """How often, at most, a drop passes that is not allowed, and how often one that is allowed fails."""
@@ -75,6 +79,13 @@ def clears(ends: Ends, allowed: float) -> bool:
 def falls(ends: Ends, allowed: float) -> bool:
     """Say whether a drop of more than is allowed is beyond doubt."""
     return ends is not None and ends[1] < allowed
+
+
+def direction(ends: Ends) -> str:
+    """Say whether B is faster or slower beyond doubt, or UNCLEAR."""
+    if clears(ends, 0.0):
+        return FASTER
+    return SLOWER if falls(ends, 0.0) else UNCLEAR
 
 
 def judged(passing: Ends, failing: Iterable[Ends], allowed: float) -> str:
