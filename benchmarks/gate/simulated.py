@@ -273,8 +273,8 @@ def markdown(found: list[Row], words: str) -> str:
         f"```\n{words}\n```",
         f"Each row: {found[0].tests:,} tests of at most {USUAL} pairs (3 minutes), by the looks, the order "
         "and the rule of `sqlstress ab` itself, on made-up slices. Rates have exact 95 % intervals (Clopper "
-        f"and Pearson). Pairs: median; minutes: at {PAIR_S} s a pair, as slices of 2 s after 0.5 s take. Faster, "
-        "slower: what was said of B; anything wrong: reports whose verdict or answer is wrong.",
+        f"and Pearson). Pairs: median; minutes: at {PAIR_S} s a pair, as slices of 2 s after 0.5 s take. "
+        "Faster, slower: what was said of B; anything wrong: reports whose verdict or answer is wrong.",
         listed([f"{noise.name}: {noise.what}" for noise in NOISES]),
         _table(drawn),
         listed(targets(drawn)),
