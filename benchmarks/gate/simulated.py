@@ -20,6 +20,7 @@ from benchmarks.document import listed, revision, write
 from benchmarks.gate import FOUND, MINUTES, WRONG
 from benchmarks.options import command, positive
 from benchmarks.rates import described, met
+from sqlstress.analysis.wording import percent
 from sqlstress.statistics.compare import signed_rank_critical as critical
 from sqlstress.statistics.sequential import (
     ALPHA,
@@ -37,7 +38,16 @@ from sqlstress.statistics.sequential import (
 from sqlstress.studies.ab import first_arm, order
 
 MOST_PAIRS = 200
-QUESTIONS = ((0.0, 0.1), (0.05, 0.1), (0.1, 0.1), (0.2, 0.1), (0.0, 0.05), (0.1, 0.05), (-0.1, 0.1))
+QUESTIONS = (
+    (0.0, 0.1),
+    (0.05, 0.1),
+    (0.1, 0.1),
+    (0.2, 0.1),
+    (0.0, 0.05),
+    (0.1, 0.05),
+    (-0.1, 0.1),
+    (-0.1, 0.005),
+)
 """By which share B is slower, below 0 faster, and which --max-drop is asked for."""
 PAIR_S = 5.7
 """What a pair takes with slices of 2 s after 0.5 s: the rest is the preparation of its databases."""
@@ -295,7 +305,7 @@ def _cells(one: Row) -> tuple[str, ...]:
     rates = (described(one.verdicts.get(verdict, 0), one.tests) for verdict in (FAIL, PASS, INCONCLUSIVE))
     said = (f"{one.answers.get(answer, 0) / one.tests:.1%}" for answer in (FASTER, SLOWER))
     wrong, minutes = f"{one.wrong / one.tests:.2%}", one.pairs * PAIR_S / 60
-    kind = (one.noise, f"{one.drop:.0%}", f"{one.max_drop:.0%}")
+    kind = (one.noise, f"{one.drop:.0%}", percent(one.max_drop))
     return *kind, *rates, *said, wrong, f"{one.pairs:g}", f"{minutes:.1f}"
 
 

@@ -253,9 +253,9 @@ def conclusion(report: Report, test: AbTest) -> Finding:
         return Finding("ab-fail", changes=pairs.failing(), allowed=test.max_drop)
     many = len(pairs.cells) if len(pairs.cells) > 1 else None
     if test.verdict == PASS and pairs.is_clear():
-        return Finding(
-            "ab-pass", noun=noun(test.metric), allowed=test.max_drop, cells=many, change=pairs.change()
-        )
+        change, word = pairs.change(), noun(test.metric)
+        untold = change.code == "ab-unclear"
+        return Finding("ab-pass", noun=word, allowed=test.max_drop, cells=many, change=change, open=untold)
     if test.verdict == PASS:
         return Finding("ab-pass-by-estimate", possible=pairs.possible(), cells=many, change=pairs.change())
     if test.verdict == INCONCLUSIVE:

@@ -247,6 +247,7 @@ PHRASES: dict[str, Phrase] = {
     "ab-unclear": Phrase(f"cannot tell whether B is faster[ {{where}}]: {_CHANGE}"),
     "ab-pass": Phrase(
         "PASS: no {noun} of more than {allowed:percent}[ in the mean of {cells} cells]. {change:capital}."
+        "{open? A smaller --max-drop measures longer.|}"
     ),
     "ab-pass-by-estimate": Phrase(
         "PASS, but only by its estimate: {possible}[ in the mean of {cells} cells]. {change:capital}."
@@ -275,6 +276,38 @@ PHRASES: dict[str, Phrase] = {
         "The machine is too noisy: half of the pairs are {scatter:percent} or more from the estimate.[ If B "
         "equals A, about {pairs:plural pair} would show it[ ({options})].] Use longer slices"
         "[ (--duration {duration_s:seconds})] or a quieter machine."
+    ),
+    # A search for the highest rate: the answer, and from which windows it follows.
+    "limit": Phrase(
+        "Holds {holds:whole}/s: most windows keep {promise}. Does not hold {breaks:whole}/s. The limit is "
+        "about {about:whole}/s."
+    ),
+    "limit-holds": Phrase(
+        "Holds {holds:whole}/s: most windows keep {promise}. Rates up to {highest:whole}/s were tried: "
+        "cannot tell from which rate on it does not hold."
+    ),
+    "limit-breaks": Phrase(
+        "Does not hold {breaks:whole}/s: most windows miss {promise}. Rates down to {lowest:whole}/s were "
+        "tried: cannot tell whether a lower rate holds."
+    ),
+    "limit-breaks-all": Phrase(
+        "Does not hold {breaks:whole}/s: most windows miss {promise}. Less than one operation per second "
+        "was not tried."
+    ),
+    "limit-unknown": Phrase(
+        "Cannot tell which rate holds {promise}[: it seems to lie between {kept:whole}/s and "
+        "{broken:whole}/s]"
+        "[: rates from {lowest:whole}/s to {highest:whole}/s were tried]{none?: no window was judged|}."
+    ),
+    "limit-ended": Phrase("It ended early: {reason}."),
+    "limit-judged": Phrase("Judged: {windows:plural window} of at least {fewest:plural operation}."),
+    "limit-harness-late": Phrase(
+        "{windows:plural window} not judged: the harness itself began operations late, by more than "
+        "{share:percent} of the promise. Use a quieter machine, fewer processes or a looser promise."
+    ),
+    "limit-too-few": Phrase(
+        "{windows:plural window} not judged: {name} is judged from at least {enough:whole} operations. Use a "
+        "longer --duration."
     ),
     # A fleet: what the reports of many hosts say.
     "host-wrong-data": Phrase(

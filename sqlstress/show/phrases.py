@@ -15,7 +15,7 @@ is of. `show.phrasebook` has the phrases that all share, and an experiment its o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -213,6 +213,11 @@ def phrase(finding: Finding) -> str:
     """Return a finding as an English sentence."""
     text = phrases()[finding.code].filled(finding.facts)
     return f"[{finding.part}] {text}" if finding.part else text
+
+
+def sentences(findings: Iterable[Finding]) -> str:
+    """Return findings as sentences, one after the other."""
+    return " ".join(map(phrase, findings))
 
 
 def rank(finding: Finding) -> int:

@@ -92,7 +92,7 @@ LIMITED = replace(TEST, max_time_s=60.0)
         (
             ab_report([around(0.99, 10)]),
             "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS -1.0% (-3.9% to +2.0%, 10 "
-            "pairs).",
+            "pairs). A smaller --max-drop measures longer.",
             "",
         ),
         (
@@ -113,7 +113,8 @@ LIMITED = replace(TEST, max_time_s=60.0)
         ),
         (
             ab_report([[1.0] * 10]),
-            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS 0% (0% to 0%, 10 pairs).",
+            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS 0% (0% to 0%, 10 pairs). "
+            "A smaller --max-drop measures longer.",
             "",
         ),
         (
