@@ -253,13 +253,13 @@ ALL = 6
 """Windows at an end of the ladder, or at a rate that contradicts the others, before that is believed."""
 NEARBY = 1.5
 """The line goes through the rates that differ by less than this factor from where the promise breaks."""
-LEAST, MOST = 12, 100
+LEAST, MOST = 16, 100
 """Windows through which a line goes at least, and after which the search ends whatever they say."""
-DOUBT = 0.01
+DOUBT = 0.002
 """The limit lies outside of its interval with about this probability."""
 CLOSE = 0.1
 """The limit is known no better than this: a machine is that much faster or slower an hour later."""
-NARROW = 1.22
+NARROW = 1.25
 """An interval whose ends differ by this factor is narrow enough."""
 STEEP = 2.0
 """Standard errors by which the margin rises with the rate, at least: a flat line crosses 0 anywhere."""

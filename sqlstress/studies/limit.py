@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.highest_rate import FEW, SHARES, answered, enough, margin, reached, unjudged
+from sqlstress.analysis.highest_rate import answered, enough, margin, unjudged
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps
@@ -22,7 +22,7 @@ from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.study_results import PROMISE, LimitSearch, Promise
 from sqlstress.statistics.search import next_rate
-from sqlstress.statistics.units import NS_PER_MS, format_duration
+from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
 """Window of the closed loop that says where to begin."""
@@ -124,7 +124,7 @@ class LimitStudy:
             if run.error or self._is_wrong(run):
                 return
             if in_vain == PATIENCE:
-                self._end(self._why_in_vain(run.trials[-1]))
+                self._end(f"{PATIENCE} windows in a row could not be judged")
                 return
         if lowest > 1 and all(margin > 0 for _, margin in self._seen):
             self._end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
@@ -135,15 +135,6 @@ class LimitStudy:
             return False
         self._seen.append((rate, margin(window, self.search.promise)))
         return True
-
-    def _why_in_vain(self, trial: Trial) -> str:
-        promise = self.search.promise
-        if unjudged(trial, promise) == FEW:
-            return f"windows have fewer than {enough(promise.bounds):,} operations: use a longer --duration"
-        late = trial.arrived.lateness if trial.arrived else None
-        name = next((name for name in promise.bounds if name in SHARES), "max")
-        late_ms = (reached(late, name) or 0.0) / NS_PER_MS
-        return f"the harness itself began operations late ({name} {late_ms:.3g} ms): the machine is too busy"
 
     def _measured(self, run: Run, runner: TrialRunner) -> Run:
         """Return a run with one more window, or with why there is none."""

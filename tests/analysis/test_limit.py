@@ -98,7 +98,7 @@ def said(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
     return sentences(conclusion(limit_report(tried, search), search))
 
 
-YES, NO = [True] * 6, [False] * 6
+YES, NO = [True] * 8, [False] * 8
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ YES, NO = [True] * 6, [False] * 6
         (
             {1_500: YES, 1_600: NO},
             "Holds 1,390/s: most windows keep p99 within 2ms. Does not hold 1,700/s. The limit is about "
-            "1,540/s. Judged: 12 windows of at least 3,000 operations.",
+            "1,540/s. Judged: 16 windows of at least 3,000 operations.",
         ),
         (
             {1_000: [False], 1_500: YES, 1_600: NO},
             "Does not hold 1,700/s: most windows miss p99 within 2ms. Rates down to 1,000/s were tried: "
-            "cannot tell whether a lower rate holds. Judged: 13 windows of at least 2,000 operations.",
+            "cannot tell whether a lower rate holds. Judged: 17 windows of at least 2,000 operations.",
         ),
         (
             {1_500: YES},
             "Holds 1,500/s: most windows keep p99 within 2ms. Rates up to 1,500/s were tried: cannot tell "
-            "from which rate on it does not hold. Judged: 6 windows of at least 3,000 operations.",
+            "from which rate on it does not hold. Judged: 8 windows of at least 3,000 operations.",
         ),
         (
             {1_500: [True], 1_800: [False, False]},
@@ -131,7 +131,7 @@ YES, NO = [True] * 6, [False] * 6
         ),
         (
             {120: YES},
-            "Cannot tell which rate holds p99 within 2ms: no window was judged. 6 windows not judged: p99 is "
+            "Cannot tell which rate holds p99 within 2ms: no window was judged. 8 windows not judged: p99 is "
             "judged from at least 1,000 operations. Use a longer --duration.",
         ),
         ({}, "Cannot tell which rate holds p99 within 2ms: no window was judged."),
@@ -157,12 +157,12 @@ def test_windows_in_which_the_harness_was_late_are_counted() -> None:
     run = report.runs[1]
     disturbed = replace(run, trials=tuple(late(trial, 0.1) for trial in run.trials))
     text = sentences(conclusion(replace(report, runs=(report.runs[0], disturbed)), search))
-    assert "6 windows not judged: the harness itself began operations late, by more than 50% of the" in text
+    assert "8 windows not judged: the harness itself began operations late, by more than 50% of the" in text
 
 
 tables = st.dictionaries(
     st.sampled_from([1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400]),
-    st.lists(st.booleans(), min_size=1, max_size=7),
+    st.lists(st.booleans(), min_size=1, max_size=9),
     min_size=1,
 )
 
@@ -203,7 +203,7 @@ def test_an_answer_that_is_not_whole_says_why_and_exits_3_if_one_is_strict(
 
 def test_a_whole_answer_exits_0_and_wrong_data_1() -> None:
     report = limit_report()
-    assert answered(report, SEARCH) == Answer(1_460, 1_780, 1_610)
+    assert answered(report, SEARCH) == Answer(1_440, 1_800, 1_610)
     assert exit_code(endings(report, strict=True)) == 0
     assert is_whole(Answer(None, 1)) and not is_whole(Answer(None, 2))
     wrong = Verdict((Check("last write", "failed", 10, 1, ("key 1 is gone",)),))

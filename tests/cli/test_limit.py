@@ -61,7 +61,7 @@ def test_it_finds_the_highest_rate_that_holds(windows: Windows, cli: Cli, tmp_pa
     assert said.code == 0
     # p99 is 0.67 ms over the share that is left: 10 ms at 1,866/s.
     expected = (
-        "Holds 1,620/s: most windows keep p99 within 10ms. Does not hold 1,970/s. The limit is about 1,790"
+        "Holds 1,620/s: most windows keep p99 within 10ms. Does not hold 1,980/s. The limit is about 1,790"
     )
     assert expected in " ".join(said.out.split())
     report = saved("limit.json")
@@ -82,7 +82,7 @@ def test_operations_that_fail_break_the_promise_and_are_no_failure(windows: Wind
     windows.failing_over = 1_200
     said = cli(*OPTIONS, "--p99", "10ms")
     assert said.code == 0
-    assert "The limit is about 1,230/s." in " ".join(said.out.split())
+    assert "The limit is about 1,240/s." in " ".join(said.out.split())
     assert "failures" in said.out
 
 
@@ -134,7 +134,7 @@ def test_a_harness_that_is_late_ends_the_search_at_once(windows: Windows, cli: C
     closed, *saturated, first, again = [case.rate for case in windows.cases]
     assert not closed and min(saturated) >= CAPACITY >= first == again
     text = " ".join(said.out.split())
-    assert "It ended early: the harness itself began operations late (p99 0." in text
+    assert "It ended early: 2 windows in a row could not be judged." in text
     assert "2 windows not judged: the harness itself began operations late, by more than 50%" in text
 
 
@@ -142,7 +142,7 @@ def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli, t
     said = cli(*OPTIONS, "--p99", "10ms", "sql", "-b", "bank@2", "-b", "select-only", "-c", "3")
     assert said.code == 0, said
     text = " ".join(said.out.split())
-    assert "Holds 1,620/s: " in text and "Does not hold 1,970/s. " in text
+    assert "Holds 1,620/s: " in text and "Does not hold 1,980/s. " in text
     assert "66.7% bank and 33.3% select-only" in text
     # Nobody counts the commits of a script.
     assert "The number of checkpoints in a window is unknown for this load" in text
@@ -159,7 +159,7 @@ def test_a_command_is_searched_with_alone(windows: Windows, cli: Cli) -> None:
 def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
     options: dict[str, Any] = {"p99": "10ms", "builtin": ["bank"], "save": tmp_path / "limit.json"}
     report = sqlstress.limit("sql", directory=tmp_path, **options)
-    assert report.answer == (1_620, 1_970, 1_790) and report.ok
+    assert report.answer == (1_620, 1_980, 1_790) and report.ok
     assert saved(tmp_path / "limit.json") == report.document
     assert sqlstress.read(tmp_path / "limit.json").answer == report.answer
     assert sqlstress.Report(example_report()).answer is None
