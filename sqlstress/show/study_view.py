@@ -390,7 +390,7 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
     """Yield how many checkpoints a window spans, where that follows from its commits."""
     answer, rates = answered(report, search), tried(report, search)
-    near = [each for each in rates if each.rate in (answer.holds, answer.breaks)] or rates[:1]
+    near = [each for each in rates if answer.verdict(each.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
     if any(_may_span(each.run) for each in near):
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"

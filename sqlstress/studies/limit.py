@@ -182,7 +182,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "buckets": {"help": "Number of database files: the keys are hash-partitioned over them."},
     "duration": {
         "default": None,
-        "help": "Length of a window. Default: the time of 3 checkpoints, from 4s to 10s.",
+        "help": "Length of a window, longer at low rates. Default: the time of 3 checkpoints, 4s to 10s.",
     },
     "warmup": {"default": "500ms"},
 }
