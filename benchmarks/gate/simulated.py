@@ -32,6 +32,7 @@ from sqlstress.statistics.sequential import (
     UNCLEAR,
     UNDECIDED,
     Look,
+    answer_share,
     looks,
     tolerance,
 )
@@ -215,16 +216,16 @@ def _simulate(
     """Return the verdict of one test, whether B is faster, and after how many pairs that was found."""
     slices, first = noise.slices(Random(f"{noise.name}:{drop}:{max_drop}:{seed}")), first_arm(seed)
     effect, allowed, found = math.log1p(-drop), tolerance("tps", max_drop), list[float]()
-    for look in in_time(most):
+    for number, look in enumerate(in_time(most), 1):
         for pair in range(len(found), look.pairs):
             measured = dict(zip(ordering(first, seed, pair), islice(slices, 2), strict=True))
             found.append(effect + measured[1] - measured[0])
         verdict = concluded(found, allowed, look.alpha)
+        if look.pairs == most and verdict == UNDECIDED:
+            verdict = INCONCLUSIVE
         if verdict != UNDECIDED:
-            break
-    else:
-        verdict = INCONCLUSIVE
-    return verdict, answered(found, look.alpha), len(found)
+            return verdict, answered(found, answer_share(number, look.alpha)), len(found)
+    raise AssertionError("the last look is the one after most pairs")
 
 
 def is_wrong(verdict: str, answer: str, drop: float, max_drop: float) -> bool:

@@ -23,6 +23,7 @@ from sqlstress.statistics.sequential import (
     MOST,
     PASS,
     UNDECIDED,
+    answer_share,
     clears,
     conclude,
     direction,
@@ -175,21 +176,23 @@ class Pairs:
         """The differences of the mean of all cells; none where not one pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
+        self.of_answer = answer_share(len(test.looks), self.alpha) if test.looks else self.alpha
+        """The error rate of whether B is faster."""
         self.of_a_cell = fail_share(max(1, len(self.cells)), self.alpha)
         """The error rate of a single cell, and of what fails."""
         self.allowed = tolerance(test.metric, test.max_drop)
 
-    def judged(self) -> Look:
-        """Return what all cells say together."""
-        return estimate(self.means, self.test.metric, self.alpha)
+    def together(self) -> Look:
+        """Return what all cells say together of a faster B."""
+        return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
         """Return what each cell says alone."""
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return what all cells together leave possible."""
-        found = self.judged()
+        """Return what all cells together leave possible, by the error rate of the verdict."""
+        found = estimate(self.means, self.test.metric, self.alpha)
         return what_is_possible(found.worst, found.bound, self.test.metric)
 
     def is_clear(self) -> bool:
@@ -198,7 +201,7 @@ class Pairs:
 
     def change(self) -> Finding:
         """Return by how much B differs, and whether it is faster."""
-        return self._change(self.judged())
+        return self._change(self.together())
 
     def failing(self) -> tuple[Finding, ...]:
         """Return the changes that fail: that of all cells together, or those of the single cells that do."""
@@ -213,8 +216,9 @@ class Pairs:
             share = self.alpha
             worse = [part for part in parts if falls(signed_rank_bounds(part[1], share), 0.0)]
             found = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
-        shown = [parts[0]] if parts[0] in found else found or [parts[0]]
-        return tuple(self._change(estimate(own, self.test.metric, share), where) for where, own in shown)
+        if parts[0] in found or not found:
+            return (self.change(),)
+        return tuple(self._change(estimate(own, self.test.metric, share), where) for where, own in found)
 
     def needed(self) -> int | None:
         """Return after about how many pairs it is decided if what was found persists; None: of no number."""

@@ -114,7 +114,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         legend = (
             "A and B: medians of their slices, measured in turns with the same seeds. B/A: the estimate from "
             "the pairs (Hodges-Lehmann) with its exact interval (signed-rank), which allows for every look. "
-            "A verdict needs all of it on one side of the limit; faster or slower, on one side of 0%."
+            "B is faster or slower where it excludes 0%. The verdict uses a wider interval: all of it must be "
+            "on one side of the limit."
         )
         figures = (_ab_table(pairs), Note(legend))
     said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
@@ -169,7 +170,7 @@ def _ab_table(pairs: Pairs) -> Table:
             )
         )
     if len(rows) > 1:
-        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(pairs.judged())))
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(pairs.together())))
     return Table(columns, tuple(rows))
 
 

@@ -56,7 +56,7 @@ def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress
     most = next((look.pairs for look in looks if look.pairs >= pairs), looks[-1].pairs)
     found, note = Pairs(report, report.ab), "B/A ?"
     if found.means:
-        now = found.judged()
+        now = found.together()
         ends = "" if now.low is None or now.high is None else f" [{signed(now.low)} to {signed(now.high)}]"
         note = f"B/A {signed(now.ratio)}{ends}"
     if report.ab.looks:

@@ -91,24 +91,24 @@ LIMITED = replace(TEST, max_time_s=60.0)
     [
         (
             ab_report([around(0.99, 10)]),
-            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS -1.0% (-3.9% to +2.0%, 10 "
+            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS -1.0% (-3.0% to +1.0%, 10 "
             "pairs). A smaller --max-drop measures longer.",
             "",
         ),
         (
             ab_report([around(1.1, 10)]),
-            "PASS: no drop of more than 10%. B is faster: TPS +10% (+6.7% to +13%, 10 pairs).",
+            "PASS: no drop of more than 10%. B is faster: TPS +10% (+7.8% to +12%, 10 pairs).",
             "",
         ),
         (
             ab_report([around(0.95, 10)]),
-            "PASS: no drop of more than 10%. B is slower: TPS -5.0% (-7.8% to -2.1%, 10 pairs).",
+            "PASS: no drop of more than 10%. B is slower: TPS -5.0% (-6.9% to -3.1%, 10 pairs).",
             "",
         ),
-        (ab_report([around(0.6, 10)], P99), "FAIL: B is slower: p99 +72% (+67% to +77%, 10 pairs).", ""),
+        (ab_report([around(0.6, 10)], P99), "FAIL: B is slower: p99 +72% (+69% to +75%, 10 pairs).", ""),
         (
             ab_report([around(1.5, 10)], P99),
-            "PASS: no rise of more than 10%. B is faster: p99 -31% (-34% to -29%, 10 pairs).",
+            "PASS: no rise of more than 10%. B is faster: p99 -31% (-33% to -30%, 10 pairs).",
             "",
         ),
         (
@@ -141,7 +141,7 @@ LIMITED = replace(TEST, max_time_s=60.0)
         (
             ab_report([around(1.05, 14, 1.2)]),
             "INCONCLUSIVE: no drop shown, up to 54% possible, 10% is allowed. Cannot tell whether "
-            "B is faster: TPS +5.0% (-54% to 2.4 times, 14 pairs). The machine is too noisy: half of the ",
+            "B is faster: TPS +5.0% (-45% to 2.0 times, 14 pairs). The machine is too noisy: half of the ",
             ". Use longer slices (--duration 4s) or a quieter machine.",
         ),
         (
