@@ -114,7 +114,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         legend = (
             "A and B: medians of their slices, measured in turns with the same seeds. B/A: the estimate from "
             "the pairs (Hodges-Lehmann) with its exact interval (signed-rank), which allows for every look. "
-            "B is faster or slower where it excludes 0%. The verdict uses a wider interval: all of it must be "
+            "B is faster or slower where it excludes 0%. The verdict uses a wider one: all of it must be "
             "on one side of the limit."
         )
         figures = (_ab_table(pairs), Note(legend))
