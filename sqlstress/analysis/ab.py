@@ -187,7 +187,9 @@ class Pairs:
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return what each cell says alone."""
+        """Return what each cell says alone; a single one says what all do."""
+        if len(self.cells) == 1:
+            return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:

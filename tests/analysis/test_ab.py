@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sqlstress.analysis.ab import arm_differences, conclusion, differences, estimate, figure
+from sqlstress.analysis.ab import NAMES, arm_differences, conclusion, differences, estimate, figure
 from sqlstress.analysis.wording import signed
 from sqlstress.experiments.sql.experiment import Scripted, Scripts
 from sqlstress.report import AbTest, Arm, Latency, Report, SqliteBuild
 from sqlstress.report.case import Case, Settings
+from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.phrases import phrase
+from sqlstress.show.study_view import ab_blocks
 from sqlstress.user_work.options import Data
 from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial
+from tests.drawing import examples
 from tests.rate_report import rate_trial
 
 P99 = replace(TEST, metric="p99")
@@ -195,6 +200,23 @@ def test_the_conclusion_says_what_is_shown_what_is_possible_and_what_would_help(
     assert report.ab
     said = phrase(conclusion(report, report.ab))
     assert said.startswith(begin) and said.endswith(end)
+
+
+@given(st.floats(0.7, 1.4), st.integers(6, 30), st.floats(0.005, 0.5), st.sampled_from([TEST, P99]))
+@settings(max_examples=examples(0.5))
+def test_the_table_and_the_sentence_have_the_same_interval(
+    ratio: float, pairs: int, spread: float, test: AbTest
+) -> None:
+    report = ab_report([around(ratio, pairs, spread)], test)
+    assert report.ab
+    text = phrase(conclusion(report, report.ab))
+    table = next(block for block in ab_blocks(report, report.ab) if isinstance(block, Table))
+    (row,) = table.rows
+    _, change, low, high = row[-4:]
+    interval = "" if low == MISSING else f"{low} to {high}, "
+    assert f"{NAMES[test.metric]} {change} ({interval}{pairs} pairs)" in text
+    on_both_sides = low == MISSING or (low.startswith("-") and high.startswith("+"))
+    assert "annot tell whether B is faster" in text or not on_both_sides
 
 
 @pytest.mark.parametrize(
