@@ -265,12 +265,14 @@ def conclusion(report: Report, test: AbTest) -> Finding:
     if test.verdict == PASS:
         return Finding("ab-pass-by-estimate", possible=pairs.possible(), cells=many, change=pairs.change())
     if test.verdict == INCONCLUSIVE:
+        following = _what_would_help(pairs)
         return Finding(
             "ab-inconclusive",
             possible=pairs.possible(),
+            few=following.code == "ab-too-few",
             allowed=test.max_drop,
             change=pairs.change(),
-            next=_what_would_help(pairs),
+            next=following,
         )
     # It was stopped by somebody who saw the figures: no error rate is known of what they say then.
     return Finding("ab-undecided", **pairs.change().facts)

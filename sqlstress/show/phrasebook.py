@@ -257,7 +257,8 @@ PHRASES: dict[str, Phrase] = {
     ),
     "ab-wrong": Phrase("FAIL: {reason}. Find out why before you use any figure."),
     "ab-inconclusive": Phrase(
-        "INCONCLUSIVE: {possible}, {allowed:percent} is allowed. {change:capital}. {next}"
+        "INCONCLUSIVE: {possible}{few?| by the verdict's interval}, {allowed:percent} is allowed. "
+        "{change:capital}. {next}"
     ),
     "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
     "ab-nothing": Phrase("Undecided: no pair was measured."),

@@ -139,14 +139,16 @@ LIMITED = replace(TEST, max_time_s=60.0)
         ),
         (
             ab_report([around(0.87, 30, 0.1)]),
-            "INCONCLUSIVE: a drop of at least 9.3% shown, up to 17% possible, 10% is allowed.",
+            "INCONCLUSIVE: a drop of at least 9.3% shown, up to 17% possible by the verdict's "
+            "interval, 10% is allowed.",
             "",
         ),
         (ab_report([around(1.0, 14, 0.5)], P99), "INCONCLUSIVE: no rise shown, up to ", ""),
         (
             ab_report([around(1.05, 14, 1.2)]),
-            "INCONCLUSIVE: no drop shown, up to 54% possible, 10% is allowed. Cannot tell whether "
-            "B is faster: TPS +5.0% (-45% to 2.0 times, 14 pairs). The machine is too noisy: half of the ",
+            "INCONCLUSIVE: no drop shown, up to 54% possible by the verdict's interval, 10% is allowed. "
+            "Cannot tell whether B is faster: TPS +5.0% (-45% to 2.0 times, 14 pairs). The machine is too "
+            "noisy: half of the ",
             ". Use longer slices (--duration 4s) or a quieter machine.",
         ),
         (
