@@ -67,6 +67,13 @@ def rate_trial(rate: int, capacity: float, number: int = 0, seconds: float = 2.0
     )
 
 
+def late(window: Trial, seconds: float) -> Trial:
+    """Return a window in which the harness began operations about so much later than it could."""
+    assert window.arrived
+    lateness = _around(round(seconds * 1e9), window.arrived.due)
+    return replace(window, arrived=replace(window.arrived, lateness=lateness))
+
+
 def _around(ns: int, count: int) -> Latency:
     buckets: Mapping[int, int] = histogram_around(ns, 0.5, count)
     return Latency.from_buckets(buckets, 6 * ns)

@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from benchmarks.document import CHECKOUT, write
 from benchmarks.gate import simulated, slowed
 from benchmarks.gate.real import Outcome, Results, Setting, kept, markdown, table, targets, to_come
-from benchmarks.gate.simulated import NOISES, ORDERINGS, Row, concluded, row
+from benchmarks.gate.simulated import NOISES, ORDERINGS, Row, answered, concluded, is_wrong, row
 from benchmarks.gate.slowed import Slowed, waiting_after
 from benchmarks.rates import clopper_pearson
 from sqlstress.errors import UsageError
-from sqlstress.statistics.sequential import conclude
+from sqlstress.statistics.compare import signed_rank_bounds
+from sqlstress.statistics.sequential import conclude, direction
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
 
 
@@ -147,7 +148,28 @@ def test_every_model_of_noise_is_the_same_again_for_the_same_seed_and_knows_no_e
 def test_a_simulated_test_finds_what_is_there_and_passes_what_is_not() -> None:
     found = [row("quiet", "drawn", drop, 0.1, 20) for drop in (0.0, 0.05, 0.2)]
     assert [one.verdicts for one in found] == [{"pass": 20}, {"pass": 20}, {"fail": 20}]
-    assert row("hopeless", "drawn", 0.0, 0.1, 5).verdicts == {"inconclusive": 5}
+    assert [one.answers.get("slower", 0) > 5 for one in found] == [False, True, True]
+    assert row("quiet", "drawn", -0.1, 0.1, 20).answers == {"faster": 20}
+    assert row("hopeless", "drawn", 0.0, 0.1, 5).verdicts["inconclusive"] >= 4
+
+
+@pytest.mark.parametrize(
+    ("verdict", "answer", "drop", "wrong"),
+    [
+        ("pass", "slower", 0.05, False),
+        ("pass", "slower", 0.0, True),
+        ("pass", "faster", 0.0, True),
+        ("pass", "faster", -0.1, False),
+        ("pass", "unclear", 0.2, True),
+        ("fail", "slower", 0.1, True),
+        ("fail", "slower", 0.2, False),
+        ("inconclusive", "faster", 0.05, True),
+    ],
+)
+def test_a_report_is_wrong_if_its_verdict_or_its_answer_is(
+    verdict: str, answer: str, drop: float, wrong: bool
+) -> None:
+    assert is_wrong(verdict, answer, drop, 0.1) == wrong
 
 
 def test_a_neighbour_that_comes_by_turns_deceives_fixed_turns_and_not_an_order_that_is_drawn() -> None:
@@ -162,7 +184,8 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
     def one(drop: float, max_drop: float, **verdicts: int) -> Row:
         return Row("quiet", "drawn", drop, max_drop, {"pass": 0, **verdicts}, 10.0)
 
-    rows = [one(0.0, 0.1, **{"pass": 99, "fail": 1}), one(0.2, 0.1, **{"pass": 3, "fail": 97})]
+    rows = [one(0.0, 0.1, **{"pass": 99, "fail": 1})]
+    rows += [replace(one(0.2, 0.1, **{"pass": 3, "fail": 97}), wrong=4)]
     rows += [one(0.1, 0.1, **{"pass": 0, "fail": 2, "inconclusive": 98})]
     rows += [replace(one(0.1, 0.05, fail=89, inconclusive=11), noise=name) for name in simulated.QUIET]
     assert list(simulated.targets(rows)) == [
@@ -174,6 +197,8 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
         "pass where the drop is just --max-drop, all noises: 0.00%, at most 1%: reached",
         "a drop of 10% found at --max-drop 5%, quiet: 89.0%, at least 90%: SHORT",
         "a drop of 10% found at --max-drop 5%, typical: 89.0%, at least 90%: SHORT",
+        "reports with a wrong verdict or answer, the worst row: 4.00% (quiet, 20% at --max-drop 10%), at "
+        "most 5%: reached",
         "minutes on a quiet machine: median 0.9, at most 3: reached",
     ]
     page = simulated.markdown([*rows, replace(rows[0], ordering="in turns")], "x")
@@ -183,3 +208,4 @@ def test_the_page_of_a_simulation_sets_the_worst_rates_beside_their_targets() ->
 @given(st.lists(st.integers(-30, 10), min_size=1, max_size=40), st.integers(-20, 0), st.floats(0.0005, 0.05))
 def test_the_simulations_quick_rule_is_the_gates(found: list[int], allowed: int, alpha: float) -> None:
     assert concluded(found, allowed, alpha) == conclude([found], allowed, alpha)
+    assert answered(found, alpha) == direction(signed_rank_bounds(found, alpha))

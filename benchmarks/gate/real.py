@@ -159,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--read-ratio", type=float, default=0.5, help="share of gets (default: 0.5)")
     add("--key-space", type=positive, default=10_000, help="keys, preloaded for each slice (default: 10000)")
     add("--max-pairs", type=positive, default=200, help="pairs of a test at most (default: 200)")
-    add("--max-time", type=duration, default=1200.0, dest="max_time_s", help="of a test (default: 20m)")
+    add("--max-time", type=duration, default=180.0, dest="max_time_s", help="of a test (default: 3m)")
     add("--seed", type=int, default=1, help="of the first test (default: 1)")
     add("--dir", type=folder, default=Path(), help="where the databases go (default: here)")
     return found

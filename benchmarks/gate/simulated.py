@@ -6,9 +6,10 @@ import math
 import os
 import sys
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count, islice
 from random import Random
 from statistics import median
@@ -19,16 +20,48 @@ from benchmarks.document import listed, revision, write
 from benchmarks.gate import FOUND, MINUTES, WRONG
 from benchmarks.options import command, positive
 from benchmarks.rates import described, met
+from sqlstress.analysis.wording import percent
 from sqlstress.statistics.compare import signed_rank_critical as critical
-from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED, looks, tolerance
+from sqlstress.statistics.sequential import (
+    ALPHA,
+    FAIL,
+    FASTER,
+    INCONCLUSIVE,
+    PASS,
+    SLOWER,
+    UNCLEAR,
+    UNDECIDED,
+    Look,
+    answer_share,
+    looks,
+    tolerance,
+)
 from sqlstress.studies.ab import first_arm, order
 
 MOST_PAIRS = 200
-QUESTIONS = ((0.0, 0.1), (0.05, 0.1), (0.1, 0.1), (0.2, 0.1), (0.0, 0.05), (0.1, 0.05))
-"""By which share B is slower, and which --max-drop is asked for."""
+QUESTIONS = (
+    (0.0, 0.1),
+    (0.05, 0.1),
+    (0.1, 0.1),
+    (0.2, 0.1),
+    (0.0, 0.05),
+    (0.1, 0.05),
+    (-0.1, 0.1),
+    (-0.1, 0.005),
+)
+"""By which share B is slower, below 0 faster, and which --max-drop is asked for."""
 PAIR_S = 5.7
 """What a pair takes with slices of 2 s after 0.5 s: the rest is the preparation of its databases."""
-HEADERS = ("noise", "B slower by", "--max-drop", "fail", "pass", "inconclusive", "pairs", "minutes")
+USUAL = int(180 / PAIR_S)
+"""Pairs in the 3 minutes of --max-time."""
+LONGER = "typical", "noisy"
+"""Noises on which tests of 20 minutes, or MOST_PAIRS, are simulated too."""
+HEADERS = (
+    *("noise", "B slower by", "--max-drop", "fail", "pass", "inconclusive"),
+    *("faster", "slower", "anything wrong", "pairs", "minutes"),
+)
+MOST_WRONG = 0.05
+"""Of the reports, at most, in which the verdict or the answer is wrong."""
 QUIET = ("quiet", "typical")
 """On which a drop must be found."""
 
@@ -127,6 +160,12 @@ class Row:
     """How often each verdict was given."""
     pairs: float
     """Median."""
+    most: int = USUAL
+    """Pairs after which the time is over."""
+    answers: dict[str, int] = field(default_factory=dict)
+    """How often B was said to be faster or slower, and how often neither."""
+    wrong: int = 0
+    """Reports whose verdict or answer is wrong."""
 
     @property
     def tests(self) -> int:
@@ -140,12 +179,22 @@ class Row:
 
 def concluded(differences: Sequence[float], allowed: float, alpha: float) -> str:
     """Return what `conclude` does of one cell, a hundred times as fast: by counts instead of all averages."""
+    return {1: PASS, -1: FAIL}.get(_side(differences, allowed, alpha), UNDECIDED)
+
+
+def answered(differences: Sequence[float], alpha: float) -> str:
+    """Return what `direction` says of their bounds, in the same way."""
+    return {1: FASTER, -1: SLOWER}.get(_side(differences, 0.0, alpha), UNCLEAR)
+
+
+def _side(differences: Sequence[float], limit: float, alpha: float) -> int:
+    """Say on which side of a limit both bounds lie: 1 above, -1 below, 0 on neither."""
     most = critical(len(differences), alpha)
     if most < 0:
-        return UNDECIDED
-    if _averages_up_to(allowed, differences) <= most:
-        return PASS
-    return FAIL if _averages_up_to(-allowed, [-one for one in differences]) <= most else UNDECIDED
+        return 0
+    if _averages_up_to(limit, differences) <= most:
+        return 1
+    return -(_averages_up_to(-limit, [-one for one in differences]) <= most)
 
 
 def _averages_up_to(limit: float, differences: Sequence[float]) -> int:
@@ -155,36 +204,52 @@ def _averages_up_to(limit: float, differences: Sequence[float]) -> int:
     return sum(count for count in partners if count > 0)
 
 
-def _simulate(noise: Noise, ordering: Ordering, drop: float, max_drop: float, seed: int) -> tuple[str, int]:
-    """Return the verdict of one test, and after how many pairs it was found."""
+def in_time(most: int) -> list[Look]:
+    """Return the looks of a test whose time is over after so many pairs: the last has the rest of ALPHA."""
+    before = [look for look in looks(MOST_PAIRS) if look.pairs < most]
+    return [*before, Look(most, ALPHA - sum(look.alpha for look in before))]
+
+
+def _simulate(
+    noise: Noise, ordering: Ordering, drop: float, max_drop: float, seed: int, most: int
+) -> tuple[str, str, int]:
+    """Return the verdict of one test, whether B is faster, and after how many pairs that was found."""
     slices, first = noise.slices(Random(f"{noise.name}:{drop}:{max_drop}:{seed}")), first_arm(seed)
     effect, allowed, found = math.log1p(-drop), tolerance("tps", max_drop), list[float]()
-    for look in looks(MOST_PAIRS):
+    for number, look in enumerate(in_time(most), 1):
         for pair in range(len(found), look.pairs):
             measured = dict(zip(ordering(first, seed, pair), islice(slices, 2), strict=True))
             found.append(effect + measured[1] - measured[0])
         verdict = concluded(found, allowed, look.alpha)
+        if look.pairs == most and verdict == UNDECIDED:
+            verdict = INCONCLUSIVE
         if verdict != UNDECIDED:
-            return verdict, len(found)
-    return INCONCLUSIVE, len(found)
+            return verdict, answered(found, answer_share(number, look.alpha)), len(found)
+    raise AssertionError("the last look is the one after most pairs")
 
 
-def row(noise: str, ordering: str, drop: float, max_drop: float, tests: int) -> Row:
+def is_wrong(verdict: str, answer: str, drop: float, max_drop: float) -> bool:
+    """Say whether a report says anything wrong; of a drop of just what is allowed both verdicts are."""
+    false_verdict = (verdict == FAIL and drop <= max_drop) or (verdict == PASS and drop >= max_drop)
+    return false_verdict or (answer == FASTER and drop >= 0) or (answer == SLOWER and drop <= 0)
+
+
+def row(noise: str, ordering: str, drop: float, max_drop: float, tests: int, most: int = USUAL) -> Row:
     """Return how so many tests ended."""
     model = next(one for one in NOISES if one.name == noise)
-    verdicts, pairs = dict[str, int](), list[int]()
-    for seed in range(tests):
-        verdict, took = _simulate(model, ORDERINGS[ordering], drop, max_drop, seed)
-        verdicts[verdict] = verdicts.get(verdict, 0) + 1
-        pairs.append(took)
-    return Row(noise, ordering, drop, max_drop, verdicts, median(pairs))
+    ended = [_simulate(model, ORDERINGS[ordering], drop, max_drop, seed, most) for seed in range(tests)]
+    verdicts, answers, pairs = zip(*ended, strict=True)
+    wrong = sum(is_wrong(verdict, answer, drop, max_drop) for verdict, answer, _ in ended)
+    counts = dict(Counter(verdicts)), median(pairs), most, dict(Counter(answers))
+    return Row(noise, ordering, drop, max_drop, *counts, wrong)
 
 
 def _rows(tests: int, workers: Executor) -> Iterator[Row]:
-    kinds = [(noise.name, "drawn", *question) for noise in NOISES for question in QUESTIONS]
+    kinds = [(noise.name, "drawn", *question, tests, USUAL) for noise in NOISES for question in QUESTIONS]
+    kinds += [(noise, "drawn", *question, tests, MOST_PAIRS) for noise in LONGER for question in QUESTIONS]
     for question in (QUESTIONS[0], QUESTIONS[2]):
-        kinds += [(noise, "in turns", *question) for noise in ("autocorrelated", "periodic")]
-    for future in [workers.submit(row, *kind, tests) for kind in kinds]:
+        kinds += [(noise, "in turns", *question, tests, USUAL) for noise in ("autocorrelated", "periodic")]
+    for future in [workers.submit(row, *kind) for kind in kinds]:
         yield future.result()
 
 
@@ -210,16 +275,22 @@ def main(arguments: list[str]) -> int:
 
 def markdown(found: list[Row], words: str) -> str:
     """Return everything as Markdown."""
-    drawn, turns = ([one for one in found if one.ordering == which] for which in ("drawn", "in turns"))
+    turns = [one for one in found if one.ordering == "in turns"]
+    drawn, longer = (
+        [one for one in found if one not in turns and one.most == most] for most in (USUAL, MOST_PAIRS)
+    )
     parts = [
         "# How sure the gate is: simulated",
         f"```\n{words}\n```",
-        f"Each row: {found[0].tests:,} tests of at most {MOST_PAIRS} pairs, by the looks, the order and the "
-        "rule of `sqlstress ab` itself, on made-up slices. Rates have exact 95 % intervals (Clopper and "
-        f"Pearson). Pairs: median; minutes: at {PAIR_S} s a pair, as slices of 2 s after 0.5 s take.",
+        f"Each row: {found[0].tests:,} tests of at most {USUAL} pairs (3 minutes), by the looks, the order "
+        "and the rule of `sqlstress ab` itself, on made-up slices. Rates have exact 95 % intervals (Clopper "
+        f"and Pearson). Pairs: median; minutes: at {PAIR_S} s a pair, as slices of 2 s after 0.5 s take. "
+        "Faster, slower: what was said of B; anything wrong: reports whose verdict or answer is wrong.",
         listed([f"{noise.name}: {noise.what}" for noise in NOISES]),
         _table(drawn),
         listed(targets(drawn)),
+        f"With `--max-time 20m`, {MOST_PAIRS} pairs at most:",
+        _table(longer),
         "If the order of a pair were not drawn, but fixed (ABBA):",
         _table(turns),
     ]
@@ -233,8 +304,10 @@ def _table(found: list[Row]) -> str:
 
 def _cells(one: Row) -> tuple[str, ...]:
     rates = (described(one.verdicts.get(verdict, 0), one.tests) for verdict in (FAIL, PASS, INCONCLUSIVE))
-    minutes = one.pairs * PAIR_S / 60
-    return one.noise, f"{one.drop:.0%}", f"{one.max_drop:.0%}", *rates, f"{one.pairs:g}", f"{minutes:.1f}"
+    said = (f"{one.answers.get(answer, 0) / one.tests:.1%}" for answer in (FASTER, SLOWER))
+    wrong, minutes = f"{one.wrong / one.tests:.2%}", one.pairs * PAIR_S / 60
+    kind = (one.noise, f"{one.drop:.0%}", percent(one.max_drop))
+    return *kind, *rates, *said, wrong, f"{one.pairs:g}", f"{minutes:.1f}"
 
 
 def targets(found: list[Row]) -> Iterator[str]:
@@ -251,6 +324,11 @@ def targets(found: list[Row]) -> Iterator[str]:
         (ten,) = (one for one in found if one.noise == name and (one.drop, one.max_drop) == (0.1, 0.05))
         reached = met(ten.rate(FAIL) >= FOUND)
         yield f"a drop of 10% found at --max-drop 5%, {name}: {ten.rate(FAIL):.1%}, at least 90%: {reached}"
+    worst = max(found, key=lambda one: one.wrong / one.tests)
+    wrong = worst.wrong / worst.tests
+    where = f"{worst.noise}, {worst.drop:.0%} at --max-drop {worst.max_drop:.0%}"
+    what = "reports with a wrong verdict or answer, the worst row"
+    yield f"{what}: {wrong:.2%} ({where}), at most {MOST_WRONG:.0%}: {met(wrong <= MOST_WRONG)}"
     (quiet,) = (one for one in same if one.noise == "quiet" and one.max_drop == 0.1)
     minutes = quiet.pairs * PAIR_S / 60
     yield f"minutes on a quiet machine: median {minutes:.1f}, at most {MINUTES:g}: {met(minutes <= MINUTES)}"

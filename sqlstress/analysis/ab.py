@@ -8,7 +8,8 @@ from statistics import median
 from typing import Any
 
 from sqlstress.analysis.durability import build_of, own_options, versions
-from sqlstress.analysis.wording import finite, noun, percent, place, plural, rounded, times, what_is_possible
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.wording import finite, loss, noun, place, what_is_possible
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import A, B
@@ -22,15 +23,16 @@ from sqlstress.statistics.sequential import (
     MOST,
     PASS,
     UNDECIDED,
+    answer_share,
     clears,
     conclude,
+    direction,
     fail_share,
     falls,
     geometric_means,
     tolerance,
 )
 from sqlstress.statistics.sequential import Look as Planned
-from sqlstress.statistics.units import format_duration
 
 
 def figure(trial: Trial, metric: str) -> float | None:
@@ -102,15 +104,14 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
     )
 
 
+def possible_ratios(found: Look) -> tuple[float, float] | None:
+    """Return the lowest and the highest ratio that pairs leave possible, over all looks; None of too few."""
+    if found.worst is None or found.bound is None:
+        return None
+    return min(found.worst, found.bound), max(found.worst, found.bound)
+
+
 NAMES = {"tps": "TPS", "p99": "p99"}
-
-
-def signed(ratio: float) -> str:
-    """Write a ratio as a change: "+3.1%", "-24%", "6.3 times"."""
-    if ratio >= 2:
-        return times(ratio)
-    share = rounded(abs(ratio - 1) * 100, 2) if abs(ratio - 1) >= 0.0005 else "0"
-    return f"{'' if share == '0' else '+' if ratio > 1 else '-'}{share}%"
 
 
 # The arms of an A/B test: in what they differ, in words.
@@ -162,7 +163,7 @@ def _item(value: Any) -> str:
     return str(value["name"]) if weight == 1 else f"{value['name']}@{weight}"
 
 
-# The verdict of an A/B test in words: what was found, what is left possible, and what to do next.
+# What an A/B test concludes: its verdict, whether B is faster, what is left possible, and what to do next.
 
 
 class Pairs:
@@ -175,93 +176,114 @@ class Pairs:
         """The differences of the mean of all cells; none where not one pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
+        self.of_answer = answer_share(len(test.looks), self.alpha) if test.looks else self.alpha
+        """The error rate of whether B is faster."""
+        self.of_a_cell = fail_share(max(1, len(self.cells)), self.alpha)
+        """The error rate of a single cell, and of what fails."""
         self.allowed = tolerance(test.metric, test.max_drop)
 
-    def judged(self) -> Look:
-        """Return what they say together."""
-        return estimate(self.means, self.test.metric, self.alpha)
+    def together(self) -> Look:
+        """Return what all cells say together of a faster B."""
+        return estimate(self.means, self.test.metric, self.of_answer)
+
+    def by_cell(self) -> list[Look]:
+        """Return what each cell says alone; a single one says what all do."""
+        if len(self.cells) == 1:
+            return [self.together()]
+        return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return what they leave possible."""
-        found = self.judged()
+        """Return what all cells together leave possible, by the error rate of the verdict."""
+        found = estimate(self.means, self.test.metric, self.alpha)
         return what_is_possible(found.worst, found.bound, self.test.metric)
 
     def is_clear(self) -> bool:
         """Say whether they rule out what is not allowed. Reports passed by their estimate alone, once."""
         return clears(signed_rank_bounds(self.means, self.alpha), self.allowed)
 
-    def failing(self) -> Iterator[str]:
-        """Yield what fails: the mean of all cells, or the single cells that do."""
+    def change(self) -> Finding:
+        """Return by how much B differs, and whether it is faster."""
+        return self._change(self.together())
+
+    def failing(self) -> tuple[Finding, ...]:
+        """Return the changes that fail: that of all cells together, or those of the single cells that do."""
         parts = [("", self.means)]
         if len(self.cells) > 1:
             named = zip(cells(self.report), self.cells, strict=True)
-            parts += [(f"at {place(a.case)} ", cell) for (a, _), cell in named]
-        share = fail_share(max(1, len(parts) - 1), self.alpha)
+            parts += [(f"at {place(a.case)}", cell) for (a, _), cell in named]
+        share = self.of_a_cell
         found = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
         if not found:
             # Once, an estimate that was not allowed failed where B was worse at all beyond doubt.
             share = self.alpha
             worse = [part for part in parts if falls(signed_rank_bounds(part[1], share), 0.0)]
             found = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
-        for name, own in [parts[0]] if parts[0] in found else found or [parts[0]]:
-            change = estimate(own, self.test.metric, share)
-            best = "" if change.bound is None else f"at best {signed(change.bound)}"
-            yield f"{name}{_change(change, self.test, best)}"
+        if parts[0] in found or not found:
+            return (self.change(),)
+        return tuple(self._change(estimate(own, self.test.metric, share), where) for where, own in found)
+
+    def needed(self) -> int | None:
+        """Return after about how many pairs it is decided if what was found persists; None: of no number."""
+        ends = signed_rank_bounds(self.means, self.alpha)
+        if ends is None:
+            return None
+        gap = abs(hodges_lehmann(self.means) - self.allowed)
+        if gap < abs(self.allowed) * NEAR:
+            return None
+        return _needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
+
+    def _change(self, found: Look, where: str = "") -> Finding:
+        low, high = possible_ratios(found) or (None, None)
+        ends = None
+        if found.worst is not None and found.bound is not None:
+            ends = (-loss(found.worst, self.test.metric), -loss(found.bound, self.test.metric))
+        return Finding(
+            f"ab-{direction(ends)}",
+            where=where,
+            metric=NAMES[self.test.metric],
+            ratio=found.ratio,
+            low=low,
+            high=high,
+            pairs=found.pairs,
+        )
 
 
-def conclusion(report: Report, test: AbTest) -> str:
+def conclusion(report: Report, test: AbTest) -> Finding:
     """Return the verdict, what was found, and what to do next."""
     if test.reason:
-        return f"FAIL: {test.reason}. Find out why before you use any figure."
+        return Finding("ab-wrong", reason=test.reason)
     pairs = Pairs(report, test)
     if not pairs.means:
-        return "Undecided: no pair was measured."
-    found, allowed = found_change(report, test), percent(test.max_drop)
+        return Finding("ab-nothing")
     if test.verdict == FAIL:
-        return f"FAIL: {found}. At most {allowed} is allowed: find out why before you use B."
+        return Finding("ab-fail", changes=pairs.failing(), allowed=test.max_drop)
+    many = len(pairs.cells) if len(pairs.cells) > 1 else None
+    if test.verdict == PASS and pairs.is_clear():
+        change, word = pairs.change(), noun(test.metric)
+        untold = change.code == "ab-unclear"
+        return Finding("ab-pass", noun=word, allowed=test.max_drop, cells=many, change=change, open=untold)
     if test.verdict == PASS:
-        mean = f" in the mean of {len(pairs.cells)} cells" if len(pairs.cells) > 1 else ""
-        if pairs.is_clear():
-            return f"PASS: no {noun(test.metric)} of more than {allowed}{mean}. {found}."
-        return f"PASS, but only by its estimate: {pairs.possible()}{mean}. {found}."
+        return Finding("ab-pass-by-estimate", possible=pairs.possible(), cells=many, change=pairs.change())
     if test.verdict == INCONCLUSIVE:
-        change = _change(judged := pairs.judged(), test, _ends(judged.worst, judged.bound))
-        return f"INCONCLUSIVE: {found}, {allowed} is allowed. {change}. {_what_would_help(pairs)}"
-    return f"Undecided: so far {found}. That is too little for a conclusion."
+        following = _what_would_help(pairs)
+        return Finding(
+            "ab-inconclusive",
+            possible=pairs.possible(),
+            few=following.code == "ab-too-few",
+            allowed=test.max_drop,
+            change=pairs.change(),
+            next=following,
+        )
+    # It was stopped by somebody who saw the figures: no error rate is known of what they say then.
+    return Finding("ab-undecided", **pairs.change().facts)
 
 
-def found_change(report: Report, test: AbTest) -> str:
-    """Return what was found, as a clause of its own; "" when not one pair was measured."""
+def found_change(report: Report, test: AbTest) -> tuple[Finding, ...]:
+    """Return the changes that were found; none when not one pair was measured."""
     pairs = Pairs(report, test)
     if not pairs.means:
-        return ""
-    if test.verdict == FAIL and not test.reason:
-        return "; ".join(pairs.failing())
-    found = pairs.judged()
-    if test.verdict == INCONCLUSIVE:
-        return pairs.possible()
-    if test.verdict == PASS and pairs.is_clear() and found.worst is not None:
-        return _change(found, test, f"at worst {signed(found.worst)}")
-    if test.verdict == PASS:
-        return _change(found, test, _ends(found.worst, found.bound))
-    interval = _ends(found.low, found.high)
-    return _change(found, test, f"95% interval {interval}" if interval else "")
-
-
-def _ends(one: float | None, other: float | None) -> str:
-    return "" if one is None or other is None else " to ".join(map(signed, sorted((one, other))))
-
-
-def _change(found: Look, test: AbTest, ends: str) -> str:
-    """Return how B differs from A, with what is possible and the number of pairs."""
-    if found.ratio >= 2:
-        relation = f"{times(found.ratio)} A's"
-    elif signed(found.ratio) == "0%":
-        relation = "the same as A's"
-    else:
-        relation = f"{percent(abs(found.ratio - 1))} {'higher' if found.ratio > 1 else 'lower'} than A's"
-    beside = ", ".join(filter(None, (ends, plural(found.pairs, "pair"))))
-    return f"B's {NAMES[test.metric]} is {relation} ({beside})"
+        return ()
+    return pairs.failing() if test.verdict == FAIL and not test.reason else (pairs.change(),)
 
 
 # What would decide an A/B test that ended inconclusive: more pairs, longer slices, or another question.
@@ -273,33 +295,28 @@ SPARE = 1.1
 """How much more time than the pairs took so far."""
 
 
-def _what_would_help(pairs: Pairs) -> str:
-    """Return what would decide it, by the scatter of its own pairs, as one or two sentences."""
-    ends, allowed, count = signed_rank_bounds(pairs.means, pairs.alpha), pairs.allowed, len(pairs.means)
+def _what_would_help(pairs: Pairs) -> Finding:
+    """Return what would decide it, by the scatter of its own pairs."""
+    ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
-        return f"Fewer than {FEWEST} pairs show nothing: use a longer --max-time."
-    centre, half = hodges_lehmann(pairs.means), (ends[1] - ends[0]) / 2
-    gap, if_equal = abs(centre - allowed), _needed(count, half, abs(allowed))
-    if if_equal is None or if_equal > (pairs.test.max_pairs or MOST):
+        return Finding("ab-too-few", fewest=FEWEST)
+    if_equal = _needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
+    if if_equal is None or if_equal > (test.max_pairs or MOST):
+        centre = hodges_lehmann(pairs.means)
         scatter = finite(math.expm1(min(median(abs(mean - centre) for mean in pairs.means), 700.0)))
-        noise = f"half of the pairs are {percent(scatter or 0.0)} or more from the estimate"
-        noisy = f"The machine is too noisy: {noise}"
-        if if_equal is None:
-            return f"{noisy}. Use {_longer(pairs.report, 10 * count)}."
-        enough = f"if B equals A, about {plural(if_equal, 'pair')} would show it"
-        longer = _longer(pairs.report, if_equal)
-        if if_equal > MOST:
-            return f"{noisy}; {enough}. Use {longer}."
-        return f"{noisy}; {enough}{_options(if_equal, pairs.test)}, or fewer with {longer}."
-    needed = _needed(count, half, gap)
-    if needed is None or gap < abs(allowed) * NEAR:
-        return "The change is near the limit, where no number of pairs can decide: use another --max-drop."
-    decides = f"About {plural(needed, 'pair')} would decide it if this result persists"
-    return (
-        f"{decides}: use {_longer(pairs.report, needed)}."
-        if needed > MOST
-        else f"{decides}{_options(needed, pairs.test)}."
-    )
+        return Finding(
+            "ab-noisy",
+            scatter=scatter or 0.0,
+            pairs=if_equal,
+            options=_options(if_equal, test) if if_equal and if_equal <= MOST else "",
+            duration_s=_longer_s(pairs.report, if_equal or 10 * count),
+        )
+    needed = pairs.needed()
+    if needed is None:
+        return Finding("ab-near")
+    if needed > MOST:
+        return Finding("ab-longer-slices", pairs=needed, duration_s=_longer_s(pairs.report, needed))
+    return Finding("ab-more-pairs", pairs=needed, options=_options(needed, test))
 
 
 def _needed(pairs: int, half: float, gap: float) -> int | None:
@@ -317,21 +334,19 @@ def _needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow for so many pairs, in brackets; "" where those given do."""
+    """Return the options that allow for so many pairs; "" where those given do."""
     wanted = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
         seconds = SPARE * pairs * last.seconds / last.pairs
         if seconds > (test.max_time_s or 0.0):
             wanted.append(f"--max-time {math.ceil(seconds / 60)}m")
-    return f" ({' '.join(wanted)})" if wanted else ""
+    return " ".join(wanted)
 
 
-def _longer(report: Report, needed: int) -> str:
-    """Return which slices would need fewer pairs, and where."""
+def _longer_s(report: Report, needed: int) -> float | None:
+    """Return how long slices must be that need fewer pairs; None where they are not so many seconds long."""
     case = report.runs[0].case
-    quiet = "a quieter machine"
     if case.ops is not None or not case.duration_s:
-        return f"longer slices, or {quiet}"
-    factor = min(10, max(2, math.ceil(needed / MOST)))
-    return f"longer slices (--duration {format_duration(case.duration_s * factor)}), or {quiet}"
+        return None
+    return case.duration_s * min(10, max(2, math.ceil(needed / MOST)))

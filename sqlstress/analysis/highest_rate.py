@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median_low
+from typing import Any, NamedTuple
 
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.scaling import SATURATED, saturation
-from sqlstress.analysis.wording import listing, plural, whole
-from sqlstress.report import Report, Run, Trial
+from sqlstress.analysis.wording import finite, listing
+from sqlstress.report import Latency, Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram
-from sqlstress.statistics.search import Answer, answer, verdict
+from sqlstress.statistics.search import FARTHEST, Answer, answer, mostly_kept
 from sqlstress.statistics.units import NS_PER_S, format_duration
 
 ERROR = 0.01
 """With this probability at most a window that kept up is said to be saturated."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-
-
-class Tried(NamedTuple):
-    """A rate that was tried."""
-
-    rate: int
-    run: Run
-    kept: tuple[bool, ...]
-    """Of each valid window, whether it kept the promise."""
-
-    @property
-    def verdict(self) -> str:
-        """What is known of it."""
-        return verdict(self.kept)
+BEYOND = 10
+"""Operations that lie beyond a percentile in a window that it is judged from, at least."""
+LATE = 0.5
+"""A harness that begins operations later than this share of what is promised breaks the promise itself."""
+NEVER = 1e-9
+"""A margin of what is broken at least: a file may hold figures that say otherwise."""
+FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
+"""What breaks any promise."""
+HARNESS, FEW = "harness late", "too few operations"
+"""Why a window is not judged."""
 
 
 def promised(promise: Promise) -> str:
@@ -38,32 +37,110 @@ def promised(promise: Promise) -> str:
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
 
+# One window: whether it can be judged, what it broke, and by how much.
+
+
+def enough(names: Iterable[str]) -> int:
+    """Return how many operations a window must have, so that its percentiles of these names say something."""
+    return max((round(BEYOND / (1 - SHARES[name])) for name in names if name in SHARES), default=0)
+
+
+def reached(latency: Latency | None, name: str) -> float | None:
+    """Return a percentile, or the maximum, in nanoseconds."""
+    if latency is None:
+        return None
+    return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
+
+
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
     """Return what of a promise a window broke, as a column names it; nothing if the window kept all of it."""
     latency = trial.arrived.whole if trial.arrived else None
     if latency is None:
-        return ("nothing due",)
-    found = ["failures"] * bool(trial.failed)
-    found += ["saturated"] * (saturation([trial], ERROR) == SATURATED)
+        return (NOTHING,)
+    found = [FAILURES] * bool(trial.failed)
+    found += [FULL] * (saturation([trial], ERROR) == SATURATED)
     for name, bound in promise.bounds.items():
-        ns = latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
+        ns = reached(latency, name)
         if ns is None or ns > bound * NS_PER_S:
             found.append(name)
     return tuple(found)
 
 
+def unjudged(trial: Trial, promise: Promise) -> str:
+    """Return why a window says nothing of a promise: HARNESS or FEW; "" where it says something."""
+    found, bounds = broken(trial, promise), promise.bounds
+    if not trial.arrived or not bounds.keys() >= set(found):
+        return ""
+    if trial.arrived.whole and trial.arrived.whole.count < enough(bounds):
+        return FEW
+    late = [(reached(trial.arrived.lateness, name) or 0.0) > LATE * bounds[name] * NS_PER_S for name in found]
+    return HARNESS if late and all(late) else ""
+
+
+def margin(trial: Trial, promise: Promise) -> float:
+    """Return by what factor, as a logarithm, a window exceeds what is promised; 0 or less if it kept it."""
+    found, latency = broken(trial, promise), trial.arrived.whole if trial.arrived else None
+    known = [(finite(reached(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
+    ratios = [ns / (bound * NS_PER_S) for ns, bound in known if ns and bound and min(ns, bound) > 0]
+    most = math.log(max(ratios)) if ratios and len(ratios) == len(known) else FARTHEST
+    if not found:
+        return min(most, 0.0)
+    return max(most, NEVER) if promise.bounds.keys() >= set(found) else max(most, FARTHEST)
+
+
+# All windows: the rates that were tried, and the answer.
+
+
+class Tried(NamedTuple):
+    """A rate that was tried."""
+
+    rate: int
+    run: Run
+    judged: tuple[Trial, ...]
+    """Its valid windows that say something of the promise."""
+    margins: tuple[float, ...]
+    """Of each of them."""
+
+    @property
+    def kept(self) -> int:
+        """How many of them kept the promise."""
+        return sum(margin <= 0 for margin in self.margins)
+
+    @property
+    def fewest(self) -> int:
+        """How many operations each of them had at least."""
+        wholes = [trial.arrived.whole if trial.arrived else None for trial in self.judged]
+        return min((whole.count if whole else 0 for whole in wholes), default=0)
+
+    def typical(self, name: str) -> float | None:
+        """Return a percentile, or the maximum, that half of the judged windows stay within, in ns."""
+        latencies = (trial.arrived.whole for trial in self.judged if trial.arrived)
+        known = [ns for latency in latencies if (ns := reached(latency, name)) is not None]
+        return median_low(known) if known else None
+
+
 def tried(report: Report, search: LimitSearch) -> tuple[Tried, ...]:
     """Return the rates that were tried, in ascending order."""
     runs = sorted((run for run in report.runs if run.case.rate), key=lambda run: run.case.rate)
-    return tuple(
-        Tried(run.case.rate, run, tuple(not broken(trial, search.promise) for trial in run.valid))
-        for run in runs
-    )
+    found = []
+    for run in runs:
+        judged = tuple(trial for trial in run.valid if not unjudged(trial, search.promise))
+        margins = tuple(margin(trial, search.promise) for trial in judged)
+        found.append(Tried(run.case.rate, run, judged, margins))
+    return tuple(found)
 
 
 def answered(report: Report, search: LimitSearch) -> Answer:
     """Return the highest rate that holds, and the lowest that does not, as far as they are known."""
-    return answer({rate.rate: rate.kept for rate in tried(report, search) if rate.kept})
+    return answer(_windows(tried(report, search)))
+
+
+def _windows(rates: Sequence[Tried]) -> dict[int, list[float]]:
+    windows: dict[int, list[float]] = {}
+    for each in rates:
+        if each.margins:
+            windows.setdefault(each.rate, []).extend(each.margins)
+    return windows
 
 
 def is_whole(found: Answer) -> bool:
@@ -71,92 +148,46 @@ def is_whole(found: Answer) -> bool:
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
-def conclusion(report: Report, search: LimitSearch) -> str:
-    """Return the answer, in a few sentences: what holds, what does not, and what can't be told."""
+def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
+    """Return the answer: what holds, what does not, what can't be told, and from which windows."""
     rates, found = tried(report, search), answered(report, search)
-    measured = [rate for rate in rates if rate.kept]
-    ended = f"It ended early: {search.ended.removesuffix('.')}." if search.ended else ""
-    if found.holds is None and found.breaks is None:
-        sentences = [_nothing(measured, search), ended]
-    else:
-        sentences = [
-            _ends(found, rates, search),
-            *_beside(found, measured),
-            "" if is_whole(found) else ended,
-            _too_few(found, rates, search.promise),
-        ]
-    return " ".join(filter(None, sentences))
+    findings = [_answer(found, rates, search)]
+    if search.ended and not is_whole(found):
+        findings.append(Finding("limit-ended", reason=search.ended.removesuffix(".")))
+    findings += _judged(rates, search.promise)
+    return tuple(findings)
 
 
-def _nothing(rates: Sequence[Tried], search: LimitSearch) -> str:
-    """Say that neither end is known, and between which rates both lie."""
-    said = f"Cannot tell which rate holds {promised(search.promise)}"
-    if not rates:
-        return f"{said}: no window was measured."
-    low = next((rate for rate in reversed(rates) if all(rate.kept)), None)
-    high = next((rate for rate in rates if not any(rate.kept)), None)
-    if low and high and low.rate < high.rate:
-        return f"{said} between {whole(low.rate)}/s and {whole(high.rate)}/s: {_counts([low, high])}."
-    where = f"from {whole(rates[0].rate)}/s to {whole(rates[-1].rate)}/s"
-    return f"{said}: {plural(len(rates), 'rate')} {where} tried, but none is decided."
+def _answer(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> Finding:
+    windows, what = _windows(rates), promised(search.promise)
+    if found == Answer(None, None):
+        return Finding("limit-unknown", promise=what, none=not windows, **_around(windows))
+    if found.breaks is None:
+        return Finding("limit-holds", promise=what, holds=found.holds, highest=max(windows))
+    if found.holds is None:
+        code = "limit-breaks-all" if found.breaks == 1 else "limit-breaks"
+        return Finding(code, promise=what, breaks=found.breaks, lowest=min(windows))
+    return Finding("limit", promise=what, holds=found.holds, breaks=found.breaks, about=found.about)
 
 
-def _ends(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> str:
-    """Say which ends of the answer are known, and of the other one as far as it was looked for."""
-    windows = {rate.rate: len(rate.kept) for rate in rates}
-    what, held, not_held = promised(search.promise), found.holds, found.breaks
-    if held is not None and not_held is not None:
-        first = f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
-        return f"{first} Does not hold {whole(not_held)}/s: in none of {windows[not_held]} windows."
-    if held is not None:
-        top = max(rate.rate for rate in rates if rate.kept)
-        holds = f"Holds {whole(held)}/s: {what} in all {windows[held]} windows."
-        return (
-            f"{holds} Rates up to {whole(top)}/s were tried: cannot tell from which rate on it does not hold."
-        )
-    assert not_held is not None
-    breaks = f"Does not hold {whole(not_held)}/s: {what} in none of {windows[not_held]} windows."
-    if not_held == 1:
-        return f"{breaks} Less than one operation per second was not tried."
-    return (
-        f"{breaks} Rates down to {whole(rates[0].rate)}/s were tried: cannot tell whether a lower rate holds."
-    )
+def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
+    """Return between which rates the limit seems to lie; of one side only, which rates were tried."""
+    kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
+    broken = [rate for rate in windows if rate not in kept]
+    if kept and broken and max(kept) < min(broken):
+        return {"kept": max(kept), "broken": min(broken)}
+    return {"lowest": min(windows, default=None), "highest": max(windows, default=None)}
 
 
-def _beside(found: Answer, rates: Sequence[Tried]) -> Iterator[str]:
-    """Yield what was seen between the ends of the answer, and which rates below did not always hold."""
-    low, high = found.holds or 0, found.breaks or math.inf
-    if between := [rate for rate in rates if low < rate.rate < high]:
-        said = "Between them, cannot tell:" if found.holds and found.breaks else "Also,"
-        yield f"{said} {_counts(between)}."
-    if below := [rate for rate in rates if rate.rate < low and not all(rate.kept)]:
-        yield f"Below it, {_counts(below)}."
-
-
-def _too_few(found: Answer, rates: Sequence[Tried], promise: Promise) -> str:
-    """Say of which percentile the windows that kept a promise show little: one operation in so many."""
-    name = max((name for name in promise.bounds if name in SHARES), key=lambda name: SHARES[name], default="")
-    if not name or found.holds is None:
-        return ""
-    needed = round(1 / (1 - SHARES[name]))
-    trials = (trial for rate in rates if rate.rate == found.holds for trial in rate.run.valid)
-    fewest = min(
-        (trial.arrived.whole.count for trial in trials if trial.arrived and trial.arrived.whole),
-        default=needed,
-    )
-    if fewest >= needed:
-        return ""
-    return (
-        f"A window of {plural(fewest, 'operation')} says little about {name}, which is one in "
-        f"{whole(needed)}: use a longer --duration."
-    )
-
-
-def _counts(rates: Sequence[Tried]) -> str:
-    """Write how many windows kept the promise at each of some rates."""
-    return listing(
-        [
-            f"at {whole(rate.rate)}/s {sum(rate.kept)} of {plural(len(rate.kept), 'window')} kept it"
-            for rate in rates
-        ]
-    )
+def _judged(rates: Sequence[Tried], promise: Promise) -> Iterator[Finding]:
+    """Yield from how many windows the answer follows, and how many were not judged, and why."""
+    if judged := [each for each in rates if each.judged]:
+        count = sum(len(each.judged) for each in judged)
+        yield Finding("limit-judged", windows=count, fewest=min(each.fewest for each in judged))
+    whys = Counter(unjudged(trial, promise) for rate in rates for trial in rate.run.valid)
+    if whys[HARNESS]:
+        yield Finding("limit-harness-late", windows=whys[HARNESS], share=LATE)
+    if whys[FEW]:
+        names = [name for name in promise.bounds if name in SHARES]
+        name = max(names, key=lambda name: SHARES[name])
+        yield Finding("limit-too-few", windows=whys[FEW], name=name, enough=enough(names))

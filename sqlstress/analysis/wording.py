@@ -226,6 +226,14 @@ def cells(gain: Gain | None, missing: str) -> tuple[str, str, str]:
 # What is shown of a drop, and what is left possible, in the same words wherever a gate judges.
 
 
+def signed(ratio: float) -> str:
+    """Write a ratio as a change: "+3.1%", "-24%", "6.3 times"."""
+    if ratio >= 2:
+        return times(ratio)
+    share = rounded(abs(ratio - 1) * 100, 2) if abs(ratio - 1) >= 0.0005 else "0"
+    return f"{'' if share == '0' else '+' if ratio > 1 else '-'}{share}%"
+
+
 def noun(metric: str) -> str:
     """Return what a change for the worse is called: TPS drops, p99 rises."""
     return "rise" if metric == "p99" else "drop"

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 AB_HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
-Options of the load apply to both A and B. Exits 0 if B passes, 1 if it fails. To compare your own work, write
-{others()} after `ab`, with the options of that command.
+It also says whether B is faster. Options of the load apply to both A and B. Exits 0 if B passes, 1 if it
+fails. To compare your own work, write {others()} after `ab`, with the options of that command.
 """
 
 
@@ -127,8 +127,8 @@ ab = ab_command(DEFAULT)
 
 LIMIT_HELP = f"""Find the highest rate that keeps a latency promise, with no failures and no growing backlog.
 
-A rate holds if all 6 windows keep the promise, and does not hold if none does. Rates in between are
-undecided on this machine. To measure your own work, write {others()} after `limit`, with its options.
+At the limit half of the windows keep the promise. A lower rate holds, and a higher one does not, beyond the
+noise of the windows. To measure your own work, write {others()} after `limit`, with its options.
 """
 
 

@@ -110,7 +110,7 @@ def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> 
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)
     elif test.verdict == FAIL:
-        yield Ending(BAD, f"Error: {conclusion(report, test)}")
+        yield Ending(BAD, f"Error: {phrase(conclusion(report, test))}")
     elif failed:
         yield Ending(FAILURE, _not_measured(failed, f"{failed.arm}, {failed.case.label},"))
     elif strict and test.verdict == INCONCLUSIVE:

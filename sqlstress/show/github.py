@@ -18,7 +18,7 @@ from sqlstress.report import Report
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
 from sqlstress.show.markdown import check_markdown, report_markdown
-from sqlstress.show.phrases import phrase
+from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.study_view import check_conclusion, left_out
 from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
@@ -75,7 +75,7 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
-        yield "B is worse than A", conclusion(report, report.ab)
+        yield "B is worse than A", phrase(conclusion(report, report.ab))
     for run, name in zip(report.runs, case_names(report), strict=True):
         if run.verdict.status == "failed":
             examples = "; ".join(run.verdict.counterexamples[:3]) or "see the report"
@@ -93,9 +93,9 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for finding in missing(report):
         yield "Not everything was measured", phrase(finding)
     if report.ab and report.ab.verdict not in (PASS, FAIL):
-        yield "Cannot tell whether B is as good as A", conclusion(report, report.ab)
+        yield "Cannot tell whether B is as good as A", phrase(conclusion(report, report.ab))
     if report.limit and not is_whole(answered(report, report.limit)):
-        yield "Cannot tell which rate holds", conclusion_of_limit(report, report.limit)
+        yield "Cannot tell which rate holds", sentences(conclusion_of_limit(report, report.limit))
     for warning in report.environment.warnings:
         if warning.serious:
             yield warning.code, warning.text

@@ -18,7 +18,7 @@ from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
-from sqlstress.show.phrases import phrase
+from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
 
@@ -70,11 +70,11 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
         gate = _test("B against A", "ab")
         if report.ab.verdict != PASS:
             kind = "failure" if report.ab.verdict == FAIL else "skipped"
-            _outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab))
+            _outcome(gate, kind, report.ab.verdict, phrase(ab_conclusion(report, report.ab)))
         yield gate
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)
-        said = limit_conclusion(report, report.limit)
+        said = sentences(limit_conclusion(report, report.limit))
         if not is_whole(answered(report, report.limit)):
             _outcome(limit, "skipped", "inconclusive", said)
         ElementTree.SubElement(limit, "system-out").text = brief(said)

@@ -7,6 +7,8 @@ from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 _INTERVAL = "[ (95% interval {low:two} to {high:times})]"
 _INTERVALS = "[ (95% interval{several?s from|} {low:two} to {high:times})]"
 
+_CHANGE = "{metric} {ratio:signed} ([{low:signed} to {high:signed}, ]{pairs:plural pair})"
+
 _LEAD = "{failed?Probable cause|Suspicion}{held?, although every check passed,|}"
 _BOTH = "First {first}[ ({first_at})], then {then}[ ({then_at})]"
 
@@ -239,6 +241,75 @@ PHRASES: dict[str, Phrase] = {
     ),
     "growth-too-few": Phrase("too few trials to tell whether {b} grew differently from {a}"),
     "arm-failed": Phrase("{arm}: {share:percent} of the operations failed: {why}.", rank=GRAVE),
+    # An A/B test: its verdict, whether B is faster, and what to do next.
+    "ab-faster": Phrase(f"[{{where}} ]B is faster: {_CHANGE}"),
+    "ab-slower": Phrase(f"[{{where}} ]B is slower: {_CHANGE}"),
+    "ab-unclear": Phrase(f"cannot tell whether B is faster[ {{where}}]: {_CHANGE}"),
+    "ab-pass": Phrase(
+        "PASS: no {noun} of more than {allowed:percent}[ in the mean of {cells} cells]. {change:capital}."
+        "{open? A smaller --max-drop measures longer.|}"
+    ),
+    "ab-pass-by-estimate": Phrase(
+        "PASS, but only by its estimate: {possible}[ in the mean of {cells} cells]. {change:capital}."
+    ),
+    "ab-fail": Phrase(
+        "FAIL: {changes:semicolons}. At most {allowed:percent} is allowed: find out why before you use B."
+    ),
+    "ab-wrong": Phrase("FAIL: {reason}. Find out why before you use any figure."),
+    "ab-inconclusive": Phrase(
+        "INCONCLUSIVE: {possible}{few?| by the verdict's interval}, {allowed:percent} is allowed. "
+        "{change:capital}. {next}"
+    ),
+    "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
+    "ab-nothing": Phrase("Undecided: no pair was measured."),
+    "ab-too-few": Phrase("Fewer than {fewest} pairs show nothing: use a longer --max-time."),
+    "ab-near": Phrase(
+        "The change is near the limit, where no number of pairs can decide: use another --max-drop."
+    ),
+    "ab-more-pairs": Phrase(
+        "About {pairs:plural pair} would decide it if this result persists[ ({options})]."
+    ),
+    "ab-longer-slices": Phrase(
+        "About {pairs:plural pair} would decide it if this result persists: use longer slices"
+        "[ (--duration {duration_s:seconds})] or a quieter machine."
+    ),
+    "ab-noisy": Phrase(
+        "The machine is too noisy: half of the pairs are {scatter:percent} or more from the estimate.[ If B "
+        "equals A, about {pairs:plural pair} would show it[ ({options})].] Use longer slices"
+        "[ (--duration {duration_s:seconds})] or a quieter machine."
+    ),
+    # A search for the highest rate: the answer, and from which windows it follows.
+    "limit": Phrase(
+        "Holds {holds:whole}/s: most windows keep {promise}. Does not hold {breaks:whole}/s. The limit is "
+        "about {about:whole}/s."
+    ),
+    "limit-holds": Phrase(
+        "Holds {holds:whole}/s: most windows keep {promise}. Rates up to {highest:whole}/s were tried: "
+        "cannot tell from which rate on it does not hold."
+    ),
+    "limit-breaks": Phrase(
+        "Does not hold {breaks:whole}/s: most windows miss {promise}. Rates down to {lowest:whole}/s were "
+        "tried: cannot tell whether a lower rate holds."
+    ),
+    "limit-breaks-all": Phrase(
+        "Does not hold {breaks:whole}/s: most windows miss {promise}. Less than one operation per second "
+        "was not tried."
+    ),
+    "limit-unknown": Phrase(
+        "Cannot tell which rate holds {promise}[: it seems to lie between {kept:whole}/s and "
+        "{broken:whole}/s]"
+        "[: rates from {lowest:whole}/s to {highest:whole}/s were tried]{none?: no window was judged|}."
+    ),
+    "limit-ended": Phrase("It ended early: {reason}."),
+    "limit-judged": Phrase("Judged: {windows:plural window} of at least {fewest:plural operation}."),
+    "limit-harness-late": Phrase(
+        "{windows:plural window} not judged: the harness itself began operations late, by more than "
+        "{share:percent} of the promise. Use a quieter machine, fewer processes or a looser promise."
+    ),
+    "limit-too-few": Phrase(
+        "{windows:plural window} not judged: {name} is judged from at least {enough:whole} operations. Use a "
+        "longer --duration."
+    ),
     # A fleet: what the reports of many hosts say.
     "host-wrong-data": Phrase(
         "FAILED on {host}: the data is wrong in {cases:plural case} ({example}). No figures are shown there."

@@ -15,7 +15,7 @@ is of. `show.phrasebook` has the phrases that all share, and an experiment its o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -139,6 +139,7 @@ def _change(change: float, than: str) -> str:
 
 FORMATS: Mapping[str, Callable[..., str]] = {
     "percent": wording.percent,
+    "signed": wording.signed,
     "times": wording.times,
     "duration": wording.duration,
     "size": wording.size,
@@ -189,8 +190,8 @@ SAMPLE: Mapping[str, str] = {
 """Facts with which a phrase is read, by name; of another one its name is read."""
 _RATIO = Ratio(3.1, 2.9, 3.4, 5)
 NUMBERS: Mapping[str, Any] = {
-    "percent": 0.1, "times": 2.1, "duration": 3.4e9, "size": 85_000_000, "rounded": 5960.0, "whole": 2000,
-    "plain": 5, "plural": 12, "processes": 8, "files": 20, "faster": -0.2, "compared": _RATIO,
+    "percent": 0.1, "signed": 1.12, "times": 2.1, "duration": 3.4e9, "size": 85_000_000, "rounded": 5960.0,
+    "whole": 2000, "plain": 5, "plural": 12, "processes": 8, "files": 20, "faster": -0.2, "compared": _RATIO,
     "relative": _RATIO, "interval": _RATIO, "estimate": _RATIO, "fixed": 0.81, "seconds": 2.0, "ms": 3e5,
     "two": 0.31,
 }  # fmt: skip
@@ -212,6 +213,11 @@ def phrase(finding: Finding) -> str:
     """Return a finding as an English sentence."""
     text = phrases()[finding.code].filled(finding.facts)
     return f"[{finding.part}] {text}" if finding.part else text
+
+
+def sentences(findings: Iterable[Finding]) -> str:
+    """Return findings as sentences, one after the other."""
+    return " ".join(map(phrase, findings))
 
 
 def rank(finding: Finding) -> int:

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from math import ceil, exp, floor, log10
 from statistics import median
 
 from sqlstress.analysis import ab, highest_rate
-from sqlstress.analysis.ab import NAMES, cells, differences, estimate, signed
+from sqlstress.analysis.ab import NAMES, Pairs, cells, differences, possible_ratios
 from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs
-from sqlstress.analysis.highest_rate import SHARES, Tried, answered, broken, promised, tried
-from sqlstress.analysis.wording import finite, listing, loss, noun, percent, place, plural, rounded, whole
+from sqlstress.analysis.highest_rate import (
+    SHARES,
+    Tried,
+    answered,
+    broken,
+    enough,
+    promised,
+    reached,
+    tried,
+    unjudged,
+)
+from sqlstress.analysis.wording import (
+    finite,
+    listing,
+    loss,
+    noun,
+    percent,
+    place,
+    plural,
+    rounded,
+    signed,
+    whole,
+)
 from sqlstress.analysis.wording import what_is_possible as possible
 from sqlstress.experiment import face_of
-from sqlstress.report import AbTest, LimitSearch, Look, Report, Run, Trial
+from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial
 from sqlstress.show import heading
-from sqlstress.show.at_a_rate import from_due, harness
+from sqlstress.show.at_a_rate import harness
 from sqlstress.show.blocks import (
     DUE_PER_S,
     MISSING,
@@ -41,11 +63,10 @@ from sqlstress.show.blocks import (
     table_of,
     whole_cell,
 )
-from sqlstress.show.phrases import phrase
+from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
-from sqlstress.statistics import histogram
-from sqlstress.statistics.search import ALL, BREAKS, HOLDS, OPEN
-from sqlstress.statistics.sequential import FAIL, PASS, geometric_means, tolerance
+from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
+from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
@@ -89,15 +110,16 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
             why = face_of(run.case).show().why_failed(run)
             findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
     figures: tuple[Block, ...] = ()
-    if cells(report) and any(differences(report, test)):
+    if (pairs := Pairs(report, test)).means:
         legend = (
             "A and B: medians of their slices, measured in turns with the same seeds. B/A: the estimate from "
-            "the pairs (Hodges-Lehmann) with its exact 95% interval (signed-rank). The verdict uses a wider "
-            "interval that allows for every look; all of it must be on one side of the limit."
+            "the pairs (Hodges-Lehmann) with its exact interval (signed-rank), which allows for every look. "
+            "B is faster or slower where it excludes 0%. The verdict uses a wider one: all of it must be "
+            "on one side of the limit."
         )
-        figures = (_ab_table(report, test), Note(legend))
+        figures = (_ab_table(pairs), Note(legend))
     said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(said, figures, ab.conclusion(report, test), report, findings)
+    yield from _study(said, figures, phrase(ab.conclusion(report, test)), report, findings)
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -120,7 +142,8 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
     yield from heading.warnings(first, report.environment, findings)
 
 
-def _ab_table(report: Report, test: AbTest) -> Table:
+def _ab_table(pairs: Pairs) -> Table:
+    report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
     columns = (
@@ -130,11 +153,11 @@ def _ab_table(report: Report, test: AbTest) -> Table:
         Column(f"B {what}", ("B", what)),
         Column("pairs"),
         Column("B/A"),
-        *CHANGE,
+        Column("from"),
+        Column("to"),
     )
-    found = differences(report, test)
     rows = []
-    for (a, b), cell in zip(cells(report), found, strict=True):
+    for (a, b), found in zip(cells(report), pairs.by_cell(), strict=True):
         layouts = [(a.case.buckets, b.case.buckets)] * many_files
         rows.append(
             (
@@ -143,12 +166,11 @@ def _ab_table(report: Report, test: AbTest) -> Table:
                     for of_a, of_b in (*layouts, (a.case.concurrency, b.case.concurrency))
                 ),
                 *(_cell(_middle(run, test.metric), test.metric) for run in (a, b)),
-                *_estimate(cell, test.metric),
+                *_estimate(found),
             )
         )
     if len(rows) > 1:
-        total = _estimate(geometric_means(found), test.metric)
-        rows.append(("all", *(MISSING,) * (len(columns) - 5), *total))
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(pairs.together())))
     return Table(columns, tuple(rows))
 
 
@@ -157,9 +179,8 @@ def _middle(run: Run, metric: str) -> float | None:
     return median(known) if known else None
 
 
-def _estimate(pairs: Sequence[float], metric: str) -> tuple[str, ...]:
-    look = estimate(pairs, metric, 0.0)
-    return whole_cell(look.pairs), *_change(look.ratio, look.low, look.high)
+def _estimate(found: Look) -> tuple[str, ...]:
+    return whole_cell(found.pairs), *_change(found.ratio, *(possible_ratios(found) or (None, None)))
 
 
 BESIDE = 0.4
@@ -323,29 +344,34 @@ def _bound(ratio: float | None) -> str:
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
+"""The verdict of a rate, as the table has it."""
 _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
     """Yield everything that a search shows."""
-    groups = group_runs(report.runs)
+    # At low rates windows are longer: that is no other table.
+    usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
+    groups = group_runs(
+        replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
+        for run in report.runs
+    )
     findings = tuple(
         finding
         for group in groups
         for topic in (wrong_data, failures, partial_proofs, harness)
         for finding in topic(group)
     )
-    rates = [each for each in tried(report, search) if each.kept]
+    rates = tried(report, search)
     figures: tuple[Block, ...] = ()
     if rates:
         legend = (
-            "windows: how many kept the promise; p50, p99 and p99.9: of all windows together, from the due "
-            f"time of an operation; TPS: their median; verdict: holds = {ALL} of {ALL} windows kept the "
-            "promise, does not = none did, open = some did."
+            "windows: how many of them kept the promise; TPS, p50, p99, p99.9 and max: of the median window, "
+            "from the due time of an operation; verdict: of the answer below, open = too near the limit."
         )
-        figures = (_rates_table(rates, search), Note(legend))
+        figures = (_rates_table(report, search), Note(legend))
     said = _search(report, search, groups[-1], findings) if groups else ()
-    yield from _study(said, figures, highest_rate.conclusion(report, search), report, findings)
+    yield from _study(said, figures, sentences(highest_rate.conclusion(report, search)), report, findings)
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -365,7 +391,7 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
 def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
     """Yield how many checkpoints a window spans, where that follows from its commits."""
     answer, rates = answered(report, search), tried(report, search)
-    near = [each for each in rates if each.rate in (answer.holds, answer.breaks)] or rates[:1]
+    near = [each for each in rates if answer.verdict(each.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
     if any(_may_span(each.run) for each in near):
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
@@ -397,32 +423,39 @@ def _may_span(run: Run) -> bool:
     return trial.effective.get("journal_mode", "wal") == "wal" and face.behaviour.writes(run.case)
 
 
-def _rates_table(rates: Sequence[Tried], search: LimitSearch) -> Table:
-    def latency(label: str, figure: str) -> Figure[Tried]:
-        def cell(each: Tried) -> str | None:
-            found = from_due(each.run)
-            return ms_cell(getattr(found, figure)) if found else None
+def _rates_table(report: Report, search: LimitSearch) -> Table:
+    answer = answered(report, search)
 
-        return Figure(Column(f"{label} ms", (label, "ms")), cell)
+    def latency(label: str) -> Figure[Tried]:
+        return Figure(Column(f"{label} ms", (label, "ms")), lambda each: _latency_cell(each, label))
 
     figures: tuple[Figure[Tried], ...] = (
         Figure(DUE_PER_S, lambda each: count_cell(each.rate)),
         Figure(Column("TPS"), lambda each: count_cell(each.run.median_tps())),
-        latency("p50", "p50_ns"),
-        latency("p99", "p99_ns"),
-        latency("p99.9", "p999_ns"),
-        latency("max", "max_ns"),
-        Figure(Column("windows"), lambda each: f"{sum(each.kept)} of {len(each.kept)}"),
-        Figure(Column("verdict", align="left"), lambda each: _WORDS.get(each.verdict, "")),
+        *map(latency, (*SHARES, "max")),
+        Figure(Column("windows"), lambda each: f"{each.kept} of {len(each.margins)}"),
+        Figure(Column("verdict", align="left"), lambda each: _WORDS[answer.verdict(each.rate)]),
         Figure(Column("broken by", ("", "broken by"), "left"), lambda each: _why(each, search)),
     )
-    return table_of(rates, figures, ("p50 ms", "max ms", "p99.9 ms"))
+    return table_of(tried(report, search), figures, ("p50 ms", "max ms", "p99.9 ms"))
+
+
+def _latency_cell(each: Tried, name: str) -> str | None:
+    """Return a percentile of the median window, where its windows have operations enough for it."""
+    ns = each.typical(name)
+    return None if ns is None or each.fewest < enough([name]) else ms_cell(ns)
 
 
 def _why(each: Tried, search: LimitSearch) -> str:
     """Return what the windows at a rate broke, most of all, without by how much."""
-    kinds = Counter(kind for trial in each.run.valid for kind in broken(trial, search.promise))
+    kinds = Counter(kind for trial in each.run.valid for kind in _against(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
+
+
+def _against(trial: Trial, promise: Promise) -> tuple[str, ...]:
+    """Return what a window broke, or why it was not judged."""
+    reason = unjudged(trial, promise)
+    return (reason,) if reason else broken(trial, promise)
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
@@ -462,9 +495,5 @@ def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]
 
 
 def _in_ms(trial: Trial, bound: str) -> float | None:
-    latency = trial.arrived.whole if trial.arrived else None
-    if latency is None:
-        return None
-    ns = latency.max_ns if bound == "max" else histogram.percentile(dict(latency.buckets), SHARES[bound])
-    known = finite(ns)
+    known = finite(reached(trial.arrived.whole if trial.arrived else None, bound))
     return known / NS_PER_MS if known else None

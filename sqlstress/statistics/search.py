@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import combinations
 from operator import mul
 from random import Random
+from statistics import fmean
 from typing import NamedTuple, TypeVar
 
-from sqlstress.statistics.compare import FEWEST, Passes
+from sqlstress.statistics.compare import FEWEST, Passes, quantile
 
 K = TypeVar("K", bound=Hashable)
 
@@ -224,80 +225,191 @@ def winner(figures: Mapping[K, Mapping[int, float]], order: Sequence[K], about: 
     return next(arm for arm, mean in means.items() if mean >= max(means.values()) * (1 - about))
 
 
-# The highest rate that holds a promise, searched for where every window is one look through noise.
+# The highest rate that keeps a promise, searched for where every window is one look through noise.
 #
-# A window of load at a rate keeps the promise or breaks it, and near the limit it does so by chance. So a
-# rate is said to hold when ALL windows kept it, and not to hold when all broke it; one that did both is left
-# open, and the answer goes around it. One that keeps its promise half of the time is taken for either with a
-# probability of 1 in 32. Rates are steps of a ladder that is the same for everybody: answers of several runs
-# can be set beside each other.
+# A window has a margin: by what factor, as a logarithm, its latency exceeds what is promised, below 0 where
+# it kept the promise. Around the limit its sign is chance, and it rises with the rate: so the limit is where
+# a straight line through the windows nearby crosses 0, and half of the windows there keep the promise. None
+# counts for more than a factor of e, so that a stall of the machine moves the line no further than that.
+# Rates are steps of a ladder that is the same for everybody. A window that kept its promise is followed by
+# one a step up, one that broke it by one a step down: most are near the limit, as their noise needs.
+#
+# Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
+# Statistical Association 43, 1948.
 
 
-ALL = 6
-"""Windows that must agree on a rate."""
+FARTHEST = 1.0
+"""The largest margin that counts, on either side."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Of a decade, about 10 % apart: the preferred numbers E24 of IEC 60063, the way down to 1."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )
-HOLDS, BREAKS, OPEN, UNDECIDED = "holds", "breaks", "open", "undecided"
-"""What is known of a rate: an open one did both; of an undecided one too few windows were seen."""
+HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
+"""What the answer says of a rate."""
 HALF, UP = 7, 3
 """Steps down to about half of a rate, and up by a third."""
+ALL = 6
+"""Windows at an end of the ladder, or at a rate that contradicts the others, before that is believed."""
+NEARBY = 1.5
+"""The line goes through the rates that differ by less than this factor from where the promise breaks."""
+LEAST, MOST = 16, 100
+"""Windows through which a line goes at least, and after which the search ends whatever they say."""
+DOUBT = 0.002
+"""The limit lies outside of its interval with about this probability."""
+CLOSE = 0.1
+"""The limit is known no better than this: a machine is that much faster or slower an hour later."""
+NARROW = 1.25
+"""An interval whose ends differ by this factor is narrow enough."""
+STEEP = 2.0
+"""Standard errors by which the margin rises with the rate, at least: a flat line crosses 0 anywhere."""
 
-Windows = Mapping[int, Sequence[bool]]
-"""Whether each window at a rate kept the promise."""
+Seen = Sequence[tuple[int, float]]
+"""The rate and the margin of each window, in order."""
+
+Windows = Mapping[int, Sequence[float]]
+"""The margins of the windows at each rate."""
 
 
 class Answer(NamedTuple):
     """What is known by now."""
 
     holds: int | None
-    """The highest rate that holds, below all that do not; None: none is known to."""
+    """The rate up to which most windows keep the promise; None: none is known."""
     breaks: int | None
-    """The lowest rate that does not hold; None: none is known not to."""
+    """The rate from which on most windows break it; None: none is known."""
+    about: int | None = None
+    """The limit between the two, at which half of them do; None where it is not known."""
+
+    def verdict(self, rate: int) -> str:
+        """Say what is known of a rate."""
+        if self.holds is not None and rate <= self.holds:
+            return HOLDS
+        return BREAKS if self.breaks is not None and rate >= self.breaks else OPEN
 
 
-def verdict(kept: Sequence[bool]) -> str:
-    """Say what is known of a rate."""
-    if any(kept) and not all(kept):
-        return OPEN
-    if len(kept) < ALL:
-        return UNDECIDED
-    return HOLDS if kept[0] else BREAKS
+def by_rate(seen: Seen) -> dict[int, list[float]]:
+    """Return the margins of the windows at each rate."""
+    found: dict[int, list[float]] = {}
+    for rate, margin in seen:
+        found.setdefault(rate, []).append(margin)
+    return found
+
+
+def mostly_kept(margins: Sequence[float]) -> bool:
+    """Say whether half of the windows or more kept the promise."""
+    return 2 * sum(margin <= 0 for margin in margins) >= len(margins)
+
+
+def _agree(margins: Sequence[float]) -> bool:
+    return len(margins) >= ALL and len({margin > 0 for margin in margins}) == 1
 
 
 def answer(windows: Windows) -> Answer:
-    """Return what is known: a rate above one that does not hold is no answer, whatever was seen there."""
-    breaks = min((rate for rate, kept in windows.items() if verdict(kept) == BREAKS), default=None)
-    held = (rate for rate, kept in windows.items() if verdict(kept) == HOLDS)
-    return Answer(max((rate for rate in held if breaks is None or rate < breaks), default=None), breaks)
+    """Return what windows say: no tried rate contradicts it."""
+    rates = sorted(windows)
+    kept = [rate for rate in rates if mostly_kept(windows[rate])]
+    broken = [rate for rate in rates if rate not in kept]
+    if not broken:
+        return Answer(kept[-1] if kept and _agree(windows[kept[-1]]) else None, None)
+    if not kept:
+        return Answer(None, broken[0] if _agree(windows[broken[0]]) else None)
+    limit = crossing(windows)
+    if limit is None:
+        return Answer(None, None)
+    low, about, high = limit
+    if broken[0] <= low:
+        low = max((rate for rate in kept if rate < broken[0]), default=0)
+    if kept[-1] >= high:
+        high = min((rate for rate in broken if rate > kept[-1]), default=math.inf)
+    breaks = None if math.isinf(high) else _shortened(high, math.ceil)
+    return Answer(_shortened(low, math.floor), breaks, _shortened(about, round))
 
 
-def next_rate(windows: Windows, start: int) -> int | None:
-    """Return at which rate to look next; None when nothing is to be learned any more.
+def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
+    """Return a rate of three digits; None for less than one."""
+    unit = 10 ** max(0, math.floor(math.log10(rate)) - 2) if rate >= 1 else 1
+    return towards(rate / unit) * unit or None
 
-    `start` is where to begin. First the limit is bracketed and halved by single windows. Then the neighbours
-    are looked at in turns, so that both meet the same moods of the machine, until each is decided.
+
+def crossing(windows: Windows) -> tuple[float, float, float] | None:
+    """Return the limit with the ends of its interval, in ascending order; None where it can't be told."""
+    middle = _divide(windows)
+    points = [
+        (math.log(rate / middle), max(-FARTHEST, min(margin, FARTHEST)))
+        for rate, margins in windows.items()
+        for margin in margins
+        if 1 / NEARBY <= rate / middle <= NEARBY
+    ]
+    if len(points) < LEAST or len({x for x, _ in points}) < 2:
+        return None
+    # y = slope * (x - x_mean) + y_mean, by least squares.
+    count, x_mean, y_mean = len(points), fmean(x for x, _ in points), fmean(y for _, y in points)
+    width = math.fsum((x - x_mean) ** 2 for x, _ in points)
+    slope = math.fsum((x - x_mean) * (y - y_mean) for x, y in points) / width
+    left = math.fsum((y - y_mean - slope * (x - x_mean)) ** 2 for x, y in points) / (count - 2)
+    if slope <= 0 or slope**2 * width < STEEP**2 * left:
+        return None
+    x = x_mean - y_mean / slope
+    error = math.sqrt(left * (1 / count + (x - x_mean) ** 2 / width)) / slope
+    reach = max(quantile(1 - DOUBT / 2, count - 2) * error, math.log1p(CLOSE))
+    return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
+
+
+def _divide(windows: Windows) -> float:
+    """Return the rate that divides windows best: below it the fewest broke the promise, above it kept it."""
+    rates = sorted(windows)
+
+    def wrong(place: int) -> int:
+        below = sum(margin > 0 for rate in rates[:place] for margin in windows[rate])
+        return below + sum(margin <= 0 for rate in rates[place:] for margin in windows[rate])
+
+    errors = {place: wrong(place) for place in range(1, len(rates))}
+    best = [place for place, count in errors.items() if count == min(errors.values())]
+    place = best[len(best) // 2]
+    return math.sqrt(rates[place - 1] * rates[place])
+
+
+def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
+    """Return at which rate to look next; None when enough is known.
+
+    `seen` has the rate and the margin of each window, in order. The search begins with `start`, and no rate
+    below `lowest` is tried.
     """
-    if not windows:
-        return LADDER[max(0, bisect_right(LADDER, start) - 1)]
-    # The highest rate of which all windows kept the promise, and the lowest above it that all broke: what
-    # lies above a rate that is known to break it is not looked at.
-    top = answer(windows).breaks
-    kept = (rate for rate, seen in windows.items() if all(seen) and (top is None or rate < top))
-    low = max(kept, default=None)
-    broken = (rate for rate, seen in windows.items() if not any(seen) and (low is None or rate > low))
-    high = min(broken, default=None)
-    # At an end of the ladder that end, until it is decided.
-    if low is None and min(windows) != LADDER[0]:
-        return LADDER[max(0, bisect_left(LADDER, min(windows)) - HALF)]
-    if low is not None and high is None and max(windows) != LADDER[-1]:
-        return LADDER[min(len(LADDER) - 1, bisect_left(LADDER, max(windows)) + UP)]
-    ends = (min(windows),) if low is None else (max(windows),) if high is None else (low, high)
-    if low is not None and high is not None:
-        inner = LADDER[bisect_right(LADDER, low) : bisect_left(LADDER, high)]
-        if between := [rate for rate in inner if rate not in windows]:
-            return between[len(between) // 2]
-    undecided = [rate for rate in ends if verdict(windows[rate]) == UNDECIDED]
-    return min(undecided, key=lambda rate: len(windows[rate]), default=None)
+    bottom = bisect_left(LADDER, lowest)
+    if not seen:
+        return LADDER[max(bottom, bisect_right(LADDER, start) - 1)]
+    if len(seen) >= MOST:
+        return None
+    windows = by_rate(seen)
+    kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
+    broken = [rate for rate in windows if rate not in kept]
+    if not kept or not broken:
+        end = max(kept) if kept else min(broken)
+        place = bisect_left(LADDER, end) + (UP if kept else -HALF)
+        further = LADDER[max(bottom, min(place, len(LADDER) - 1))]
+        return further if further != end or len(windows[end]) < ALL else None
+    limit = crossing(windows)
+    if limit:
+        low, _, high = limit
+        odd = [
+            rate for rate in windows if (rate <= low and rate in broken) or (rate >= high and rate in kept)
+        ]
+        if odd := [rate for rate in odd if len(windows[rate]) < ALL]:
+            return min(odd, key=lambda rate: len(windows[rate]))
+        if high / low <= NARROW:
+            return None
+    return _nearer(seen, windows, bottom)
+
+
+def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
+    """Return a rate between those that the promise divides, or one step from the last window there."""
+    rates, middle = sorted(windows), _divide(windows)
+    above = bisect_left(rates, middle)
+    places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]
+    if places[1] - places[0] > 2:
+        return LADDER[sum(places) // 2]
+    rate, margin = seen[-1]
+    if not 1 / NEARBY <= rate / middle <= NEARBY:
+        return rates[above - 1]
+    return LADDER[max(bottom, min(bisect_left(LADDER, rate) + (1 if margin <= 0 else -1), len(LADDER) - 1))]

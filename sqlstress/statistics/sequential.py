@@ -3,6 +3,8 @@
 A verdict needs a bound: B passes where the whole of what its pairs leave possible is allowed, and fails where
 none of it is. Who looks often is deceived more often than who looks once, so each look is given its part of
 the error rate (Bonferroni): it then holds for all of them together, however they depend on each other.
+Whether B is faster is said once, at the look that ends the test. It has its own part of the error for each
+look, most of it for the first ones, where a test of two equal arms ends.
 Differences are natural logarithms of ratios, below zero where B is worse.
 """
 
@@ -17,9 +19,13 @@ from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
 """What can be concluded; undecided: more pairs are needed."""
+FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
+"""What can be said of B beside A, whatever is allowed."""
 METRICS = ("tps", "p99")
 ALPHA = 0.01
 """How often, at most, a drop passes that is not allowed, and how often one that is allowed fails."""
+ANSWER = 0.014
+"""How often, at most, B is said to be faster, or slower, that is not, beside what ALPHA allows."""
 FEWEST, MOST = 10, 500
 """Pairs after which one looks first, and the most that may be asked for."""
 BETWEEN = 1.4
@@ -75,6 +81,21 @@ def clears(ends: Ends, allowed: float) -> bool:
 def falls(ends: Ends, allowed: float) -> bool:
     """Say whether a drop of more than is allowed is beyond doubt."""
     return ends is not None and ends[1] < allowed
+
+
+def answer_share(look: int, alpha: float) -> float:
+    """Return the error rate, on each side, of what the look of this number (1, 2, ...) says of a faster B.
+
+    It is no less than that of its verdict, and half of what the looks before it left of ANSWER.
+    """
+    return max(alpha, ANSWER * 0.5**look)
+
+
+def direction(ends: Ends) -> str:
+    """Say whether B is faster or slower beyond doubt, or UNCLEAR."""
+    if clears(ends, 0.0):
+        return FASTER
+    return SLOWER if falls(ends, 0.0) else UNCLEAR
 
 
 def judged(passing: Ends, failing: Iterable[Ends], allowed: float) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sqlstress.analysis.ab import differences, estimate, figure, look, signed
-from sqlstress.analysis.wording import plural
+from sqlstress.analysis.ab import Pairs, figure, look
+from sqlstress.analysis.wording import plural, signed
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.study import Progress, Steps
 from sqlstress.errors import UsageError
@@ -24,7 +24,7 @@ from sqlstress.report import AbTest, Arm, Report, Run
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
 from sqlstress.statistics import sequential as gate
-from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, UNDECIDED, Look, geometric_means, looks
+from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, looks
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 
 
@@ -46,17 +46,41 @@ def first_arm(seed: int) -> str:
 
 
 def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress:
-    """Return which pair is being measured, how B differs from A by now, and the time to the next look."""
+    """Return which pair is being measured, how B differs from A by now, and the time that is left.
+
+    After the first look it is known about how long it takes until all is decided.
+    """
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
-    target = next((look.pairs for look in looks if look.pairs >= pairs), looks[-1].pairs)
-    left_s = elapsed_s / pairs * (target - pairs) if pairs else 0.0
-    note = "B/A ?"
-    if (found := differences(report, report.ab)) and (means := geometric_means(found)):
-        now = estimate(means, report.ab.metric, 0.0)
+    pair_s = elapsed_s / pairs if pairs else 0.0
+    most = next((look.pairs for look in looks if look.pairs >= pairs), looks[-1].pairs)
+    found, note = Pairs(report, report.ab), "B/A ?"
+    if found.means:
+        now = found.together()
         ends = "" if now.low is None or now.high is None else f" [{signed(now.low)} to {signed(now.high)}]"
         note = f"B/A {signed(now.ratio)}{ends}"
+    if report.ab.looks:
+        needed = found.needed()
+        most = min(looks[-1].pairs, max(most, needed or MOST), _fitting(report.ab, pair_s))
+        note += f", {_how_long(report.ab, needed, pair_s)}"
+    target = max(most, math.ceil(pairs))
+    left_s = pair_s * (target - pairs)
     return Progress(f"pair {min(int(pairs) + 1, target)} of {target}", pairs, target, note, left_s)
+
+
+def _fitting(test: AbTest, pair_s: float) -> int:
+    """Return how many pairs the time is enough for."""
+    return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
+
+
+def _how_long(test: AbTest, needed: int | None, pair_s: float) -> str:
+    """Say how long it takes until so many pairs have decided it."""
+    if needed is None:
+        return "near the limit"
+    minutes = plural(max(1, round(needed * pair_s / 60)), "minute")
+    if needed > _fitting(test, pair_s):
+        return f"would take about {minutes} (--max-time)"
+    return f"decided after about {minutes}"
 
 
 @dataclass
@@ -182,7 +206,7 @@ class Gate:
     )
     max_time: float = option(
         duration(1.0),
-        "20m",
+        "3m",
         COMPARED,
         "Time limit. No pair starts that would end after it.",
         metavar="DURATION",

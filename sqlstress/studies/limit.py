@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.highest_rate import answered, broken, tried
+from sqlstress.analysis.highest_rate import answered, enough, margin, unjudged
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps
@@ -22,6 +22,7 @@ from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.study_results import PROMISE, LimitSearch, Promise
 from sqlstress.statistics.search import next_rate
+from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
 """Window of the closed loop that says where to begin."""
@@ -30,6 +31,12 @@ FIRST = 0.7
 CHECKPOINTS = 3
 """So many a window is to span, at half of what the closed loop reaches."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
+MOST_S = 20.0
+"""No window is longer, however few operations are due: lower rates are not tried."""
+SURE = 4.0
+"""Standard deviations of arrivals by chance, by which more than enough operations are to be due."""
+PATIENCE = 2
+"""Windows in a row of which nothing follows, after which the search ends."""
 USUAL = 20
 """Windows of a search on a quiet machine, about."""
 
@@ -50,6 +57,12 @@ def window_s(case: Case, closed: Trial) -> float:
     return min(max(math.ceil(CHECKPOINTS * each_s), SHORTEST_S), LONGEST_S)
 
 
+def due(promise: Promise) -> int:
+    """Return how many operations are to be due in a window, so that enough of them come by any chance."""
+    least = enough(promise.bounds)
+    return math.ceil(least + SURE * math.sqrt(least))
+
+
 class LimitStudy:
     """Looks for the highest rate; a step is a window."""
 
@@ -68,6 +81,8 @@ class LimitStudy:
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
+        self._seen: list[tuple[int, float]] = []
+        """The rate and the margin of each window that was judged."""
 
     def report(self, blank: Report) -> Report:
         """Return what has been measured, the closed loop first, then the rates in ascending order."""
@@ -87,27 +102,39 @@ class LimitStudy:
         if trial is None or self._is_wrong(self._closed):
             return
         self._tell(bench, begun)
-        first = max(1, int(FIRST * trial.tps))
-        case = replace(self.case, duration_s=self._duration_s or window_s(self.case, trial))
-        while (rate := next_rate(self._windows(), first)) is not None:
+        yield from self._search(bench, begun, trial)
+
+    def _search(self, bench: Bench, begun: float, closed: Trial) -> Steps:
+        """Measure windows at rates."""
+        usual_s, wanted = self._duration_s or window_s(self.case, closed), due(self.search.promise)
+        most_s, in_vain = max(MOST_S, usual_s), 0
+        first, lowest = max(1, int(FIRST * closed.tps)), max(1, math.ceil(wanted / most_s))
+        while (rate := next_rate(self._seen, first, lowest)) is not None:
             elapsed_s = self._clock() - begun
             if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
                 self._end(f"{self.search.max_time_s:g} s were over (--max-time)")
                 return
-            run = self._runs.get(rate) or Run(replace(case, arrivals=Arrivals(rate, self._spacing)))
-            self._runs[rate] = self._measured(run, bench.runner)
+            length_s = min(max(usual_s, math.ceil(10 * wanted / rate) / 10), most_s)
+            case = replace(self.case, duration_s=length_s, arrivals=Arrivals(rate, self._spacing))
+            run = self._runs[rate] = self._measured(self._runs.get(rate) or Run(case), bench.runner)
             self.search = replace(self.search, seconds=self._clock() - begun)
+            in_vain = 0 if run.error or self._judged(rate, run.trials[-1]) else in_vain + 1
             self._tell(bench, begun)
             yield
-            if self._runs[rate].error or self._is_wrong(self._runs[rate]):
+            if run.error or self._is_wrong(run):
                 return
+            if in_vain == PATIENCE:
+                self._end(f"{PATIENCE} windows in a row could not be judged")
+                return
+        if lowest > 1 and all(margin > 0 for _, margin in self._seen):
+            self._end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
 
-    def _windows(self) -> dict[int, list[bool]]:
-        return {
-            rate: [not broken(trial, self.search.promise) for trial in run.valid]
-            for rate, run in self._runs.items()
-            if run.valid
-        }
+    def _judged(self, rate: int, window: Trial) -> bool:
+        """Note what a window says; return False where nothing follows from it."""
+        if unjudged(window, self.search.promise):
+            return False
+        self._seen.append((rate, margin(window, self.search.promise)))
+        return True
 
     def _measured(self, run: Run, runner: TrialRunner) -> Run:
         """Return a run with one more window, or with why there is none."""
@@ -133,15 +160,17 @@ class LimitStudy:
     def _tell(self, bench: Bench, begun: float) -> None:
         report = self.report(bench.report)
         found = answered(report, self.search)
-        count = sum(len(rate.kept) for rate in tried(report, self.search))
+        count = sum(len(run.valid) for run in self._runs.values())
         total = max(USUAL, count + 1)
         elapsed_s = self._clock() - begun
-        known = f"holds {found.holds or '?'}, does not hold {found.breaks or '?'}"
+        known = f"about {found.about}/s" if found.about else "limit ?"
+        if found.holds and found.breaks:
+            known += f" [{found.holds} to {found.breaks}]"
         left_s = elapsed_s / (count + 1) * (total - count)
         bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, known, left_s))
 
 
-# The options of the search for the highest rate: what is promised, and those of the experiment.
+# The options of the search for the highest rate: what is and those of the experiment.
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {
@@ -153,7 +182,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "buckets": {"help": "Number of database files: the keys are hash-partitioned over them."},
     "duration": {
         "default": None,
-        "help": "Length of a window. Default: the time of 3 checkpoints, from 4s to 10s.",
+        "help": "Length of a window, longer at low rates. Default: the time of 3 checkpoints, 4s to 10s.",
     },
     "warmup": {"default": "500ms"},
 }

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sqlstress.analysis.ab import arm_differences, conclusion, differences, estimate, figure, signed
+from sqlstress.analysis.ab import NAMES, arm_differences, conclusion, differences, estimate, figure
+from sqlstress.analysis.wording import signed
 from sqlstress.experiments.sql.experiment import Scripted, Scripts
 from sqlstress.report import AbTest, Arm, Latency, Report, SqliteBuild
 from sqlstress.report.case import Case, Settings
+from sqlstress.show.blocks import MISSING, Table
+from sqlstress.show.phrases import phrase
+from sqlstress.show.study_view import ab_blocks
 from sqlstress.user_work.options import Data
 from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial
+from tests.drawing import examples
 from tests.rate_report import rate_trial
 
 P99 = replace(TEST, metric="p99")
@@ -89,48 +96,71 @@ LIMITED = replace(TEST, max_time_s=60.0)
     [
         (
             ab_report([around(0.99, 10)]),
-            "PASS: no drop of more than 10%. B's TPS is 1% lower than A's (at worst -3.9%, 10 pairs).",
+            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS -1.0% (-3.0% to +1.0%, 10 "
+            "pairs). A smaller --max-drop measures longer.",
             "",
         ),
-        (ab_report([[1.0] * 10]), "PASS: no drop of more than 10%. B's TPS is the same as A's (at worst", ""),
+        (
+            ab_report([around(1.1, 10)]),
+            "PASS: no drop of more than 10%. B is faster: TPS +10% (+7.8% to +12%, 10 pairs).",
+            "",
+        ),
+        (
+            ab_report([around(0.95, 10)]),
+            "PASS: no drop of more than 10%. B is slower: TPS -5.0% (-6.9% to -3.1%, 10 pairs).",
+            "",
+        ),
+        (ab_report([around(0.6, 10)], P99), "FAIL: B is slower: p99 +72% (+69% to +75%, 10 pairs).", ""),
+        (
+            ab_report([around(1.5, 10)], P99),
+            "PASS: no rise of more than 10%. B is faster: p99 -31% (-33% to -30%, 10 pairs).",
+            "",
+        ),
+        (
+            ab_report([[1.0] * 10]),
+            "PASS: no drop of more than 10%. Cannot tell whether B is faster: TPS 0% (0% to 0%, 10 pairs). "
+            "A smaller --max-drop measures longer.",
+            "",
+        ),
         (
             ab_report([around(0.99, 20), around(1.02, 20)]),
-            "PASS: no drop of more than 10% in the mean of 2 cells. B's TPS is ",
+            "PASS: no drop of more than 10% in the mean of 2 cells. Cannot tell whether B is faster: TPS ",
             "",
         ),
         (
             ab_report([around(0.8, 10)]),
-            "FAIL: B's TPS is 20% lower than A's (at best -18%, 10 pairs)",
+            "FAIL: B is slower: TPS -20% (-22% to -18%, 10 pairs). At most 10% is allowed: ",
             "find out why before you use B.",
         ),
-        (ab_report([around(0.6, 10)], P99), "FAIL: B's p99 is", ""),
         (
             ab_report([around(0.8, 20), around(1.3, 20)]),
-            "FAIL: at 2 processes on 1 file B's TPS is 20% lower than A's (at best ",
-            ", 20 pairs). At most 10% is allowed: find out why before you use B.",
+            "FAIL: at 2 processes on 1 file B is slower: TPS -20% (-22% to -18%, 20 pairs). ",
+            "At most 10% is allowed: find out why before you use B.",
         ),
         (
             ab_report([around(0.87, 30, 0.1)]),
-            "INCONCLUSIVE: a drop of at least 9.3% shown, up to 17% possible, 10% is allowed.",
+            "INCONCLUSIVE: a drop of at least 9.3% shown, up to 17% possible by the verdict's "
+            "interval, 10% is allowed.",
             "",
         ),
         (ab_report([around(1.0, 14, 0.5)], P99), "INCONCLUSIVE: no rise shown, up to ", ""),
         (
             ab_report([around(1.05, 14, 1.2)]),
-            "INCONCLUSIVE: no drop shown, up to 54% possible, 10% is allowed. B's TPS is 5% higher than A's "
-            "(-54% to 2.4 times, 14 pairs). The machine is too noisy: half of the ",
-            "",
+            "INCONCLUSIVE: no drop shown, up to 54% possible by the verdict's interval, 10% is allowed. "
+            "Cannot tell whether B is faster: TPS +5.0% (-45% to 2.0 times, 14 pairs). The machine is too "
+            "noisy: half of the ",
+            ". Use longer slices (--duration 4s) or a quieter machine.",
         ),
         (
             ab_report([around(1.0, 100, 0.8)]),
             "INCONCLUSIVE: ",
-            "if B equals A, about 240 pairs would show it (--max-pairs 240 --max-time 25m), or fewer with "
-            "longer slices (--duration 4s), or a quieter machine.",
+            "If B equals A, about 240 pairs would show it (--max-pairs 240 --max-time 25m). Use longer "
+            "slices (--duration 4s) or a quieter machine.",
         ),
         (
             ab_report([around(1.0, 100, 2.0)]),
             "INCONCLUSIVE: ",
-            "about 1,500 pairs would show it. Use longer slices (--duration 6s), or a quieter machine.",
+            "about 1,500 pairs would show it. Use longer slices (--duration 6s) or a quieter machine.",
         ),
         (
             ab_report([around(1.0, 30, 0.3)], LIMITED),
@@ -145,7 +175,7 @@ LIMITED = replace(TEST, max_time_s=60.0)
             "INCONCLUSIVE: too little to show anything, 10% is allowed.",
             "Fewer than 10 pairs show nothing: use a longer --max-time.",
         ),
-        (stopped([1.0] * 3), "Undecided: so far B's TPS is", "That is too little for a conclusion."),
+        (stopped([1.0] * 3), "Undecided: so far TPS 0% (3 pairs). ", "That is too little for a conclusion."),
         (stopped([]), "Undecided: no pair was measured.", ""),
         (
             stopped(around(1.0, 10), replace(TEST, verdict="fail", reason="the data of B is wrong")),
@@ -155,13 +185,13 @@ LIMITED = replace(TEST, max_time_s=60.0)
         # Once, the estimate alone decided.
         (
             of_old([around(1.086, 10, 1.2)], "pass"),
-            "PASS, but only by its estimate: no drop shown, up to 67% possible. B's TPS is 8.6% hi",
+            "PASS, but only by its estimate: no drop shown, up to 67% possible. Cannot tell whether B is fa",
             "",
         ),
-        (of_old([around(1.0, 10)], "pass"), "PASS: no drop of more than 10%. B's TPS is ", ""),
+        (of_old([around(1.0, 10)], "pass"), "PASS: no drop of more than 10%. Cannot tell whether B ", ""),
         (
             of_old([around(0.88, 20, 0.1), around(1.0, 20)], "fail"),
-            "FAIL: at 2 processes on 1 file B's TPS is 12% lower than A's (at best -",
+            "FAIL: at 2 processes on 1 file B is slower: TPS -12% (-",
             "",
         ),
     ],
@@ -170,8 +200,25 @@ def test_the_conclusion_says_what_is_shown_what_is_possible_and_what_would_help(
     report: Report, begin: str, end: str
 ) -> None:
     assert report.ab
-    said = conclusion(report, report.ab)
+    said = phrase(conclusion(report, report.ab))
     assert said.startswith(begin) and said.endswith(end)
+
+
+@given(st.floats(0.7, 1.4), st.integers(6, 30), st.floats(0.005, 0.5), st.sampled_from([TEST, P99]))
+@settings(max_examples=examples(0.5))
+def test_the_table_and_the_sentence_have_the_same_interval(
+    ratio: float, pairs: int, spread: float, test: AbTest
+) -> None:
+    report = ab_report([around(ratio, pairs, spread)], test)
+    assert report.ab
+    text = phrase(conclusion(report, report.ab))
+    table = next(block for block in ab_blocks(report, report.ab) if isinstance(block, Table))
+    (row,) = table.rows
+    _, change, low, high = row[-4:]
+    interval = "" if low == MISSING else f"{low} to {high}, "
+    assert f"{NAMES[test.metric]} {change} ({interval}{pairs} pairs)" in text
+    on_both_sides = low == MISSING or (low.startswith("-") and high.startswith("+"))
+    assert "annot tell whether B is faster" in text or not on_both_sides
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from sqlstress.experiments.crash.study import how_far as rounds_done
 from sqlstress.experiments.power_loss.study import how_far as images_done
 from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import how_far as pairs_done
-from tests.ab_report import ab_report, around
+from tests.ab_report import TEST, ab_report, around
 from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
 from tests.power_report import power_cuts, power_loss
@@ -104,6 +104,19 @@ def test_a_bar_over_pairs_shows_the_narrowing_estimate_and_the_time_to_the_next_
     assert shown.tqdm.total == 10
     assert after(12, 72).startswith("pair 13 of 14 B/A -3.0%")
     assert shown.tqdm.total == 14
+
+
+def test_after_one_look_the_bar_shows_how_long_it_takes_until_it_is_decided() -> None:
+    def after(ratio: float, spread: float, pairs: int, pair_s: float) -> Progress:
+        report = ab_report([around(ratio, pairs, spread)], replace(TEST, max_time_s=180.0))
+        return pairs_done(report, looks(200), pairs * pair_s)
+
+    soon, late, near = after(1.0, 0.15, 10, 5.0), after(1.0, 0.4, 10, 30.0), after(0.92, 0.2, 10, 5.0)
+    assert soon.note.endswith(", decided after about 2 minutes") and 10 < soon.total < 36
+    assert soon.left_s == pytest.approx(5.0 * (soon.total - 10))
+    # There is time for 6 pairs only: it says so, and expects no more.
+    assert re.search(r", would take about \d\d minutes \(--max-time\)$", late.note) and late.left_s == 0
+    assert near.note.endswith(", near the limit") and near.total == 36
 
 
 def test_a_slice_without_a_partner_moves_the_bar_and_shows_no_estimate() -> None:

@@ -68,7 +68,7 @@ def test_of_several_cases_that_failed_the_first_one_is_named(failed: int, others
 def test_a_regression_exits_1_in_the_words_of_the_report() -> None:
     (found,) = endings(ab_report([around(0.8, 10)]))
     assert found.code == 1
-    assert found.text.startswith("Error: FAIL: B's TPS")
+    assert found.text.startswith("Error: FAIL: B is slower: TPS")
 
 
 def test_what_cannot_be_told_is_not_well_where_that_is_asked_for() -> None:

@@ -13,11 +13,16 @@ from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds
 from sqlstress.statistics.sequential import (
     ALPHA,
     FAIL,
+    FASTER,
     MOST,
     PASS,
+    SLOWER,
+    UNCLEAR,
     UNDECIDED,
+    answer_share,
     clears,
     conclude,
+    direction,
     fail_share,
     falls,
     geometric_means,
@@ -77,6 +82,32 @@ def test_a_drop_of_just_what_is_allowed_neither_fails_nor_passes() -> None:
     assert not falls((-0.5, -0.5), -0.5)
     assert not clears((-0.5, -0.5), -0.5)
     assert conclude([[-0.5] * 20], -0.5, 0.004) == UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((0.01, 0.2), FASTER),
+        ((-0.3, -0.01), SLOWER),
+        ((-0.1, 0.1), UNCLEAR),
+        ((0.0, 0.1), UNCLEAR),
+        ((-0.1, 0.0), UNCLEAR),
+        (None, UNCLEAR),
+    ],
+)
+def test_b_is_faster_or_slower_where_all_that_is_possible_says_so(
+    ends: tuple[float, float] | None, said: str
+) -> None:
+    assert direction(ends) == said
+
+
+@pytest.mark.parametrize("most", [10, 30, 200, MOST])
+def test_whether_b_is_faster_is_wrong_in_at_most_a_twentieth_of_the_tests(most: int) -> None:
+    shares = [answer_share(number, look.alpha) for number, look in enumerate(looks(most), 1)]
+    assert shares == sorted(shares, reverse=True)
+    # On both sides, and beside it a single cell may fail that should not.
+    assert 2 * sum(shares) + ALPHA <= 0.05
+    assert all(share >= look.alpha for share, look in zip(shares, looks(most), strict=True))
 
 
 @pytest.mark.parametrize("pairs", [1, 9])

@@ -3,163 +3,128 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from random import Random
-from statistics import median
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.limits_simulated import QUIET, STALLING, Machine, row
 from sqlstress.statistics.search import (
-    ALL,
     BREAKS,
     EACH,
     ERROR,
     HOLDS,
     LADDER,
+    MOST,
     MOST_RUNS,
     OPEN,
-    UNDECIDED,
     Answer,
     Row,
     answer,
+    by_rate,
     design,
+    mostly_kept,
     next_rate,
     runs_of,
     survivors,
-    verdict,
     winner,
 )
 
 # The search for the highest rate, on machines that are made up: noisy, moody, and with stalls.
 
 
-MOST = 45
-"""Windows for which there is time: five minutes of them."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What a machine does to a window, as standard deviations of a logarithm, and a probability."""
-
-    noise: float
-    """Of each window."""
-    mood: float
-    """Of what changes within `slowness` windows."""
-    day: float
-    """Of what is so for a whole run."""
-    stalls: float
-    """How often a window breaks its promise at whatever rate."""
-    slowness: float = 7.0
-
-
-QUIET = Machine(0.03, 0.03, 0.02, 0.02, slowness=5)
-BUSY = Machine(0.08, 0.08, 0.03, 0.05)
-
-
-def searched(machine: Machine, limit: float, seed: int) -> tuple[Answer, int]:
-    """Search for a limit; return what was found, and after how many windows."""
-    draw, keeps = Random(seed), math.exp(-1 / machine.slowness)
-    day, mood = draw.gauss(0, machine.day), draw.gauss(0, machine.mood)
-    windows: defaultdict[int, list[bool]] = defaultdict(list)
-    start = int(0.9 * limit * math.exp(day + mood + draw.gauss(0, machine.noise)))
-    for count in range(MOST):
-        rate = next_rate(windows, start)
-        if rate is None:
-            return answer(windows), count
-        mood = keeps * mood + math.sqrt(1 - keeps * keeps) * draw.gauss(0, machine.mood)
-        now = limit * math.exp(day + mood + draw.gauss(0, machine.noise))
-        windows[rate].append(rate <= now and draw.random() >= machine.stalls)
-    return answer(windows), MOST
-
-
-def overlap(one: Answer, other: Answer) -> bool:
-    low, high = max(one.holds or 0, other.holds or 0), min(one.breaks or 10**9, other.breaks or 10**9)
-    return low <= high
-
-
-@pytest.mark.parametrize(("machine", "widest"), [(QUIET, 1.3), (BUSY, 1.7)], ids=["quiet", "busy"])
-def test_of_five_answers_all_overlap_in_nine_of_ten_cases_and_most_take_three_minutes(
-    machine: Machine, widest: float
+@pytest.mark.parametrize(
+    ("machine", "agreeing", "most"), [(QUIET, 58, 17), (STALLING, 50, 21)], ids=["quiet", "stalling"]
+)
+def test_five_answers_agree_within_a_fifth_and_overlap_and_are_found_in_two_minutes(
+    machine: Machine, agreeing: int, most: int
 ) -> None:
-    agreed, windows, widths = 0, [], []
-    for case in range(60):
-        limit = Random(case).uniform(300, 20_000)
-        found = [searched(machine, limit, 10 * case + number) for number in range(5)]
-        agreed += all(overlap(one, other) for (one, _), (other, _) in combinations(found, 2))
-        windows += [count for _, count in found]
-        widths += [one.breaks / one.holds for one, _ in found if one.breaks and one.holds]
-    assert agreed >= 54
-    assert median(windows) * 6.5 <= 180  # seconds of a window of 4 s, with what is around it
-    assert median(widths) < widest
-    assert len(widths) > 0.95 * 300
+    found = row(machine, 60)
+    assert found.agreeing >= agreeing and found.overlapping >= 54
+    assert found.windows <= most
 
 
-def explored(start: int, keeps: Callable[[int], bool]) -> tuple[dict[int, list[bool]], list[int]]:
-    """Look at rates until nothing is to be learned; return the windows, and the rates in their order."""
-    windows: defaultdict[int, list[bool]] = defaultdict(list)
-    order: list[int] = []
-    while (rate := next_rate(windows, start)) is not None:
-        assert verdict(windows[rate]) == UNDECIDED and len(order) < ALL * len(LADDER), "it has no end"
-        windows[rate].append(keeps(rate))
-        order.append(rate)
-    return windows, order
+def explored(start: int, margin: Callable[[int], float], lowest: int = 1) -> list[tuple[int, float]]:
+    """Look at rates until nothing is to be learned; return what was seen, in its order."""
+    seen: list[tuple[int, float]] = []
+    while (rate := next_rate(seen, start, lowest)) is not None:
+        assert len(seen) < MOST, "it has no end"
+        assert rate in LADDER and rate >= lowest
+        seen.append((rate, margin(rate)))
+    return seen
 
 
-@given(st.integers(1, 999_999), st.integers(1, 999_999))
-def test_without_noise_it_finds_the_two_steps_of_the_ladder_around_the_limit(limit: int, start: int) -> None:
-    windows, order = explored(start, lambda rate: rate <= limit)
+@given(st.integers(20, 500_000), st.integers(1, 999_999), st.sampled_from([0.5, 3.0, 50.0]))
+def test_without_noise_it_finds_the_limit(limit: int, start: int, slope: float) -> None:
+    seen = explored(start, lambda rate: slope * math.log((rate + 0.5) / (limit + 0.5)))
+    found = answer(by_rate(seen))
+    assert len(seen) < 40
+    assert found.holds is not None and found.breaks is not None and found.about is not None
+    assert found.holds <= limit <= found.breaks <= 1.35 * found.holds + 2
+    assert found.holds <= found.about <= found.breaks
+
+
+margins = st.lists(st.floats(-3, 3), min_size=1, max_size=8)
+
+
+@given(st.dictionaries(st.sampled_from(LADDER[40:60]), margins, min_size=1, max_size=8))
+def test_no_rate_that_was_tried_contradicts_the_answer(windows: dict[int, list[float]]) -> None:
     found = answer(windows)
-    assert len(order) < 100
-    assert found.holds is not None and found.breaks is not None
-    assert found.holds <= limit < found.breaks
-    assert LADDER.index(found.breaks) == LADDER.index(found.holds) + 1
-
-
-@given(st.integers(1, 10**6), st.randoms(use_true_random=False))
-def test_it_comes_to_an_end_whatever_windows_say_and_never_contradicts_itself(
-    start: int, random: Random
-) -> None:
-    found = answer(explored(start, lambda rate: random.random() < 0.5)[0])
+    for rate, own in windows.items():
+        said = found.verdict(rate)
+        assert said != HOLDS or mostly_kept(own)
+        assert said != BREAKS or not mostly_kept(own)
     if found.holds is not None and found.breaks is not None:
         assert found.holds < found.breaks
 
 
-@pytest.mark.parametrize(("always", "found"), [(True, Answer(10**6, None)), (False, Answer(None, 1))])
-def test_a_promise_that_always_holds_or_never_has_one_end(always: bool, found: Answer) -> None:
-    assert answer(explored(1000, lambda rate: always)[0]) == found
+@given(st.integers(1, 10**6), st.randoms(use_true_random=False))
+def test_it_comes_to_an_end_whatever_windows_say(start: int, random: Random) -> None:
+    explored(start, lambda rate: random.uniform(-1, 1))
 
 
 @pytest.mark.parametrize(
-    ("kept", "said"),
-    [
-        ([], UNDECIDED),
-        ([True], UNDECIDED),
-        ([False] * (ALL - 1), UNDECIDED),
-        ([True] * ALL, HOLDS),
-        ([False] * ALL, BREAKS),
-        ([True, False], OPEN),
-        ([True] * ALL + [False], OPEN),
-    ],
+    ("margin", "lowest", "found"),
+    [(-1.0, 1, Answer(10**6, None)), (1.0, 1, Answer(None, 1)), (1.0, 57, Answer(None, 62))],
 )
-def test_what_is_known_of_a_rate(kept: list[bool], said: str) -> None:
-    assert verdict(kept) == said
+def test_a_promise_that_always_holds_or_never_has_one_end(margin: float, lowest: int, found: Answer) -> None:
+    assert answer(by_rate(explored(1000, lambda rate: margin, lowest))) == found
 
 
-def test_what_holds_above_a_rate_that_does_not_is_no_answer() -> None:
-    windows = {100: [True] * ALL, 200: [False] * ALL, 300: [True] * ALL}
-    assert answer(windows) == Answer(100, 200)
+def test_windows_that_say_nothing_of_the_rate_give_no_answer() -> None:
+    assert answer({100: [-0.1, 0.1] * 6, 110: [0.1, -0.1] * 6}) == Answer(None, None)
+    assert answer({100: [-0.1], 110: [0.1]}) == Answer(None, None)
 
 
-def test_the_neighbours_are_looked_at_in_turns() -> None:
-    windows, order = explored(100, lambda rate: rate == 100)
-    last = order[2 - 2 * ALL :]
-    assert all({one, other} == {100, 110} for one, other in zip(last[::2], last[1::2], strict=True))
-    assert answer(windows) == Answer(100, 110)
+def test_a_stall_moves_the_limit_no_further_than_a_window_that_just_broke_its_promise() -> None:
+    windows = {rate: [4 * math.log(rate / 1000)] * 3 for rate in (820, 910, 1100, 1200)}
+    stalled, longer = ({**windows, 910: [-0.4, -0.4, stall]} for stall in (1.0, 50.0))
+    assert answer(stalled) == answer(longer)
+
+
+def test_a_rate_that_contradicts_the_others_is_looked_at_again() -> None:
+    seen = [(500, 0.3), *((rate, 5 * math.log(rate / 1000)) for rate in (820, 910, 1000, 1100, 1200) * 4)]
+    assert next_rate(seen, 500) == 500
+    assert answer(by_rate(seen)).holds is None
+    seen += [(500, -1.0)] * 2
+    assert next_rate(seen, 500) is None and (answer(by_rate(seen)).holds or 0) > 880
+
+
+def test_windows_follow_each_other_up_and_down_near_the_limit() -> None:
+    seen = explored(100, lambda rate: 9 * math.log(rate / 105))
+    assert {rate for rate, _ in seen[-8:]} == {100, 110}
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(99, HOLDS), (100, HOLDS), (101, OPEN), (119, OPEN), (120, BREAKS), (121, BREAKS)]
+)
+def test_what_is_known_of_a_rate(rate: int, said: str) -> None:
+    assert Answer(100, 120, 110).verdict(rate) == said
+    assert Answer(None, None).verdict(rate) == OPEN
 
 
 def test_steps_of_the_ladder_are_about_a_tenth_apart() -> None:

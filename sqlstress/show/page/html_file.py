@@ -346,7 +346,8 @@ def _tiles(report: Report) -> Iterator[Tile]:
         return
     if report.ab:
         verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
-        yield verdict, found_change(report, report.ab) or "B against A", kind
+        changes = "; ".join(map(phrase, found_change(report, report.ab)))
+        yield verdict, changes or "B against A", kind
     elif report.limit:
         answer, what = answered(report, report.limit), promised(report.limit.promise)
         for due, verb in ((answer.holds, "holds"), (answer.breaks, "does not hold")):
