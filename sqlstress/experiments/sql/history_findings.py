@@ -1,0 +1,87 @@
+"""What is said of histories: each anomaly with its witnesses, or that none was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count, takewhile
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import places
+from sqlstress.experiments.sql.anomalies import KINDS, LOST_UPDATE, PREVENTED
+from sqlstress.experiments.sql.proof import TRIED
+from sqlstress.report import Run
+from sqlstress.report.results import Sighting
+from sqlstress.user_work import ANOMALY
+
+
+def histories(group: Group) -> Iterator[Finding]:
+    """Yield the anomalies of a group, the gravest first, each with the first that was seen of it."""
+    seen: dict[str, list[tuple[Run, Sighting]]] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for one in trial.sightings:
+                if one.topic == ANOMALY:
+                    seen.setdefault(one.what, []).append((run, one))
+    transactions = sum(one.count for _, one in seen.get(TRIED, []))
+    for kind in KINDS:
+        if kind in seen:
+            yield _anomaly(kind, seen[kind], transactions)
+    if transactions and len(seen) == 1:
+        accesses = sum(_number(one, "accesses") for _, one in seen[TRIED])
+        rows = max(_number(one, "rows") for _, one in seen[TRIED])
+        yield Finding("no-anomaly", transactions=transactions, accesses=accesses, rows=rows)
+
+
+def _anomaly(kind: str, seen: list[tuple[Run, Sighting]], transactions: int) -> Finding:
+    traits = seen[0][1].traits
+    return Finding(
+        "anomaly",
+        name=Finding(f"anomaly-{kind}"),
+        where=places(list(dict.fromkeys(run.case for run, _ in seen))),
+        times=sum(one.count for _, one in seen),
+        transactions=transactions,
+        witnesses=tuple(_witnesses(traits)),
+        steps=tuple(_steps(traits) if kind != LOST_UPDATE else _overwrote(traits)),
+        advice=_advice(kind, traits.get("isolation", "")),
+    )
+
+
+def _advice(kind: str, isolation: str) -> Finding:
+    """Return what an isolation level says of an anomaly; "": there was not one transaction."""
+    if not isolation:
+        return Finding("anomaly-outside")
+    level = isolation.replace("-", " ")
+    if kind in PREVENTED.get(isolation, ()):
+        return Finding("anomaly-prevented", level=level)
+    by = next(level for level, kinds in PREVENTED.items() if kind in kinds)
+    return Finding("anomaly-allowed", level=level, by=by.replace("-", " "))
+
+
+def _witnesses(traits: Mapping[str, str]) -> Iterator[Finding]:
+    names = takewhile(traits.__contains__, (f"T{number}" for number in count(1)))
+    return (Finding("anomaly-witness", name=name, run=traits[name]) for name in names)
+
+
+def _steps(traits: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what the witnesses did; of a report that somebody wrote, what can be read of it."""
+    for number in count(1):
+        words = traits.get(f"step {number}", "").split()
+        versions = traits.get(f"versions {number}", "").split()
+        if len(words) != 3 or len(versions) != 2 or words[0] not in ("ww", "wr", "rw"):
+            return
+        (kind, first, second), (version, after) = words, versions
+        row = traits.get(f"row {number}", "")
+        yield Finding(f"anomaly-{kind}", first=first, second=second, row=row, version=version, after=after)
+
+
+def _overwrote(traits: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the same of two steps with one row."""
+    steps = tuple(_steps(traits))
+    if len(steps) == 2:
+        yield Finding("anomaly-overwrote", **steps[0].facts, last=steps[1].facts["after"])
+
+
+def _number(one: Sighting, name: str) -> int:
+    text = one.traits.get(name, "")
+    return int(text) if text.isdecimal() else 0
