@@ -14,6 +14,9 @@ from sqlstress.report import Run
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import ANOMALY
 
+_DIGITS = 18
+"""Of a number in a report that somebody wrote."""
+
 
 def histories(group: Group) -> Iterator[Finding]:
     """Yield the anomalies of a group, the gravest first, each with the first that was seen of it."""
@@ -84,4 +87,4 @@ def _overwrote(traits: Mapping[str, str]) -> Iterator[Finding]:
 
 def _number(one: Sighting, name: str) -> int:
     text = one.traits.get(name, "")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else 0

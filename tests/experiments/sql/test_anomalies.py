@@ -189,7 +189,7 @@ def test_one_planted_anomaly_is_found_and_nothing_else(
 
 @st.composite
 def _any_history(draw: st.DrawFn) -> list[Transaction]:
-    """Draw up to five transactions, each of which writes a row once at most, and reads before or after that."""
+    """Draw up to five transactions, each of which writes a row once at most, before or after it reads."""
     count = draw(st.integers(1, 5))
     reads: list[list[Version]] = [[] for _ in range(count)]
     writes: list[list[Version]] = [[] for _ in range(count)]
