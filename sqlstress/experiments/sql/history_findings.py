@@ -27,27 +27,26 @@ def histories(group: Group) -> Iterator[Finding]:
                 if one.topic == ANOMALY:
                     seen.setdefault(one.what, []).append((run, one))
     transactions = sum(one.count for _, one in seen.get(TRIED, []))
+    advised = set[Finding]()
     for kind in KINDS:
         if kind in seen:
-            yield _anomaly(kind, seen[kind], transactions)
+            traits = seen[kind][0][1].traits
+            advice = _advice(kind, traits.get("isolation", ""))
+            yield Finding(
+                "anomaly",
+                name=Finding(f"anomaly-{kind}"),
+                where=places(list(dict.fromkeys(run.case for run, _ in seen[kind]))),
+                times=sum(one.count for _, one in seen[kind]),
+                transactions=transactions,
+                steps=tuple(_overwrote(traits) if kind == LOST_UPDATE else _steps(traits)),
+                witnesses=tuple(_witnesses(traits)),
+                advice=None if advice in advised else advice,
+            )
+            advised.add(advice)
     if transactions and len(seen) == 1:
         accesses = sum(_number(one, "accesses") for _, one in seen[TRIED])
         rows = max(_number(one, "rows") for _, one in seen[TRIED])
         yield Finding("no-anomaly", transactions=transactions, accesses=accesses, rows=rows)
-
-
-def _anomaly(kind: str, seen: list[tuple[Run, Sighting]], transactions: int) -> Finding:
-    traits = seen[0][1].traits
-    return Finding(
-        "anomaly",
-        name=Finding(f"anomaly-{kind}"),
-        where=places(list(dict.fromkeys(run.case for run, _ in seen))),
-        times=sum(one.count for _, one in seen),
-        transactions=transactions,
-        witnesses=tuple(_witnesses(traits)),
-        steps=tuple(_steps(traits) if kind != LOST_UPDATE else _overwrote(traits)),
-        advice=_advice(kind, traits.get("isolation", "")),
-    )
 
 
 def _advice(kind: str, isolation: str) -> Finding:

@@ -7,7 +7,7 @@ from sqlstress.show.phrases import Phrase
 PHRASES = {
     "anomaly": Phrase(
         "{name:capital} at {where}, {times:plural time} in {transactions:plural transaction}. "
-        "The first: {steps:semicolons}. {witnesses:semicolons}. {advice}"
+        "The first: {steps:semicolons}. {witnesses:semicolons}.[ {advice}]"
     ),
     "anomaly-lost-write": Phrase("lost write: two transactions wrote the same version"),
     "anomaly-stale-read": Phrase("stale read: a transaction missed a commit acknowledged before it began"),
