@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from operator import itemgetter
@@ -41,6 +41,8 @@ PREVENTED = {
     "serializable": KINDS,
 }
 """What each isolation level does not let happen; repeatable read is PostgreSQL's, a snapshot."""
+
+_BETWEEN_PULSES = 1000
 
 Row = tuple[str, Any]
 """Its table and its key."""
@@ -85,12 +87,14 @@ class Anomaly(NamedTuple):
     """The first of the shortest: a cycle, or for what is none, the one edge that shows it."""
 
 
-def anomalies(transactions: Sequence[Transaction], is_whole: bool = True) -> list[Anomaly]:
-    """Return what a history shows, the gravest first.
+def anomalies(
+    transactions: Sequence[Transaction], is_whole: bool = True, pulse: Callable[[], None] = lambda: None
+) -> list[Anomaly]:
+    """Return what a history shows, the gravest first; calls `pulse` often.
 
     `is_whole`: all transactions that can have written are in it; else an aborted read can't be told.
     """
-    history = _History(transactions)
+    history = _History(transactions, pulse)
     found: dict[str, tuple[int, tuple[Edge, ...]]] = {}
     parts = [history.written_twice(), history.stale_reads(), history.pairs(), history.longer()]
     if is_whole:
@@ -109,8 +113,8 @@ Found = Iterator[tuple[str, tuple[Edge, ...]]]
 class _History:
     """The transactions by their numbers, and which came before which."""
 
-    def __init__(self, transactions: Sequence[Transaction]) -> None:
-        self._all = transactions
+    def __init__(self, transactions: Sequence[Transaction], pulse: Callable[[], None]) -> None:
+        self._all, self._pulse = transactions, pulse
         self._writers: dict[Version, int] = {}
         self._twice: list[Edge] = []
         self._last = [dict(sorted(one.writes, key=itemgetter(1))) for one in transactions]
@@ -130,10 +134,17 @@ class _History:
         """By transaction, those that read what it wrote, or replaced it."""
         self._missed: list[dict[int, Edge]] = [{} for _ in transactions]
         """By transaction, those that replaced what it had read."""
-        for number in range(len(transactions)):
+        for number in self._numbers():
             for edge in self._edges(number):
                 kept = self._missed if edge.kind == "rw" else self._after
                 kept[edge.first].setdefault(edge.second, edge)
+
+    def _numbers(self) -> Iterator[int]:
+        """Yield the number of each transaction."""
+        for number in range(len(self._all)):
+            if number % _BETWEEN_PULSES == 0:
+                self._pulse()
+            yield number
 
     def _next(self, row: Row, version: int) -> int | None:
         """Return the next version of a row that is known."""
@@ -162,8 +173,8 @@ class _History:
 
     def stale_reads(self) -> Found:
         """Yield reads of what another transaction had replaced, which had ended before this one began."""
-        for number, missed in enumerate(self._missed):
-            for other, edge in missed.items():
+        for number in self._numbers():
+            for other, edge in self._missed[number].items():
                 if self._all[other].end_ns < self._all[number].begin_ns:
                     yield STALE_READ, (edge,)
 
@@ -180,8 +191,8 @@ class _History:
 
     def pairs(self) -> Found:
         """Yield the cycles of two transactions."""
-        for one, missed in enumerate(self._missed):
-            for other, edge in missed.items():
+        for one in self._numbers():
+            for other, edge in self._missed[one].items():
                 back = self._after[other].get(one)
                 if single := self._same_row(one, other):
                     yield single
@@ -210,8 +221,8 @@ class _History:
         """Yield longer cycles: one without any rw, and the shortest with each rw that is the only one."""
         if len(cycle := _cycle(self._after)) > 2:
             yield _named(cycle)
-        for one, missed in enumerate(self._missed):
-            for other, edge in missed.items():
+        for one in self._numbers():
+            for other, edge in self._missed[one].items():
                 is_pair = one in self._after[other] or self._same_row(one, other)
                 if not is_pair and (way := self._way(other, one)):
                     yield READ_SKEW, _joined((edge, *way))

@@ -19,7 +19,7 @@ from sqlstress.experiments.sql.script import Command, If, Script, Sql, Step, sta
 if TYPE_CHECKING:
     from sqlstress.user_work.statements import Statement
 
-MOST = 400_000
+MOST = 200_000
 """Reads and writes of a trial that are recorded, by all processes together."""
 READ, WRITE, UNDONE = range(3)
 _MARK = re.compile(r"@history\b\s*(.*)")

@@ -8,12 +8,21 @@ from itertools import count, takewhile
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import places
-from sqlstress.experiments.sql.anomalies import KINDS, LOST_UPDATE, PREVENTED
+from sqlstress.experiments.sql.anomalies import (
+    ABORTED_READ,
+    KINDS,
+    LOST_UPDATE,
+    LOST_WRITE,
+    PREVENTED,
+    STALE_READ,
+)
 from sqlstress.experiments.sql.proof import TRIED
 from sqlstress.report import Run
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import ANOMALY
 
+_ALONE = {LOST_WRITE: "anomaly-twice", STALE_READ: "anomaly-stale", ABORTED_READ: "anomaly-undone"}
+"""Of what is no cycle, how its only edge is said."""
 _DIGITS = 18
 """Of a number in a report that somebody wrote."""
 
@@ -38,7 +47,7 @@ def histories(group: Group) -> Iterator[Finding]:
                 where=places(list(dict.fromkeys(run.case for run, _ in seen[kind]))),
                 times=sum(one.count for _, one in seen[kind]),
                 transactions=transactions,
-                steps=tuple(_overwrote(traits) if kind == LOST_UPDATE else _steps(traits)),
+                steps=tuple(_steps(kind, traits)),
                 witnesses=tuple(_witnesses(traits)),
                 advice=None if advice in advised else advice,
             )
@@ -65,23 +74,25 @@ def _witnesses(traits: Mapping[str, str]) -> Iterator[Finding]:
     return (Finding("anomaly-witness", name=name, run=traits[name]) for name in names)
 
 
-def _steps(traits: Mapping[str, str]) -> Iterator[Finding]:
+def _steps(kind: str, traits: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what the witnesses did; of a report that somebody wrote, what can be read of it."""
+    edges = list(_edges(traits))
+    if kind == LOST_UPDATE and len(edges) == 2:
+        yield Finding("anomaly-overwrote", **edges[0].facts, last=edges[1].facts["after"])
+        return
+    for edge in edges:
+        yield Finding(_ALONE.get(kind, edge.code), **edge.facts)
+
+
+def _edges(traits: Mapping[str, str]) -> Iterator[Finding]:
     for number in count(1):
         words = traits.get(f"step {number}", "").split()
         versions = traits.get(f"versions {number}", "").split()
         if len(words) != 3 or len(versions) != 2 or words[0] not in ("ww", "wr", "rw"):
             return
-        (kind, first, second), (version, after) = words, versions
+        (edge, first, second), (version, after) = words, versions
         row = traits.get(f"row {number}", "")
-        yield Finding(f"anomaly-{kind}", first=first, second=second, row=row, version=version, after=after)
-
-
-def _overwrote(traits: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield the same of two steps with one row."""
-    steps = tuple(_steps(traits))
-    if len(steps) == 2:
-        yield Finding("anomaly-overwrote", **steps[0].facts, last=steps[1].facts["after"])
+        yield Finding(f"anomaly-{edge}", first=first, second=second, row=row, version=version, after=after)
 
 
 def _number(one: Sighting, name: str) -> int:

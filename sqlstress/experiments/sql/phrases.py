@@ -9,8 +9,8 @@ PHRASES = {
         "{name:capital} at {where}, {times:plural time} in {transactions:plural transaction}. "
         "The first: {steps:semicolons}. {witnesses:semicolons}.[ {advice}]"
     ),
-    "anomaly-lost-write": Phrase("lost write: two transactions wrote the same version"),
-    "anomaly-stale-read": Phrase("stale read: a transaction missed a commit acknowledged before it began"),
+    "anomaly-lost-write": Phrase("lost write"),
+    "anomaly-stale-read": Phrase("stale read"),
     "anomaly-aborted-read": Phrase("aborted read (G1a)"),
     "anomaly-intermediate-read": Phrase("intermediate read (G1b)"),
     "anomaly-dirty-write": Phrase("dirty write (G0)"),
@@ -21,6 +21,12 @@ PHRASES = {
     "anomaly-rw": Phrase("{first} read version {version} of {row}, and {second} wrote version {after}"),
     "anomaly-ww": Phrase("{first} wrote version {version} of {row}, and {second} wrote version {after}"),
     "anomaly-wr": Phrase("{second} read version {version} of {row}, which {first} wrote"),
+    "anomaly-twice": Phrase("both {first} and {second} wrote version {version} of {row}"),
+    "anomaly-stale": Phrase(
+        "{first} read version {version} of {row}, although {second} had committed version {after} before it "
+        "began"
+    ),
+    "anomaly-undone": Phrase("{second} read version {version} of {row}, which {first} rolled back"),
     "anomaly-overwrote": Phrase(
         "{first} read version {version} of {row}, {second} wrote version {after}, and {first} wrote version "
         "{last} over it"

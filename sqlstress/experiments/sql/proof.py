@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlstress.experiments.sql.anomalies import PREVENTED, Anomaly, Transaction, Version, anomalies
 from sqlstress.experiments.sql.history import ACCESS_WORDS, READ, RUN_WORDS, UNDONE, WRITE, Recorded
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting, Tally
 from sqlstress.user_work import ANOMALY, HISTORY
+
+if TYPE_CHECKING:
+    from sqlstress.system.interrupt import Pulse
 
 TRIED = "tried"
 """The sighting of how much was looked at; the others are anomalies."""
@@ -39,7 +42,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    recorded: Mapping[int, Recorded], scripts: Sequence[str], isolation: str, processes: int
+    recorded: Mapping[int, Recorded], scripts: Sequence[str], isolation: str, processes: int, pulse: Pulse
 ) -> Examined:
     """Hold what processes have recorded against an isolation level; "": nothing is prevented."""
     runs: list[Run] = []
@@ -49,7 +52,7 @@ def examine(
             runs.append(run)
             transactions.append(transaction)
     stopped = any(one.stopped for one in recorded.values())
-    found = anomalies(transactions, is_whole=not stopped and len(recorded) == processes)
+    found = anomalies(transactions, not stopped and len(recorded) == processes, pulse)
     tally = Tally(HISTORY)
     tally.checked = sum(bool(one.reads or one.writes) for one in transactions)
     for anomaly in found:

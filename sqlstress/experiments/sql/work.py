@@ -71,7 +71,7 @@ class SqlWork(UserWork):
         if has_history(self._scripts):
             recorded = {one.worker: one.findings.history for one in outcomes if one.findings}
             names = [one.name for one in self._scripts]
-            self._history = examine(recorded, names, self._isolation(outcomes), self.case.concurrency)
+            self._history = examine(recorded, names, self._isolation(outcomes), self.case.concurrency, pulse)
             yield self._history.check
 
     def _isolation(self, outcomes: Sequence[Outcome]) -> str:

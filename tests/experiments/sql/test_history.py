@@ -217,7 +217,7 @@ def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
     assert len(database.accesses()) == 4
     recorded = database.recorder.recorded()
     assert recorded.stopped and list(recorded.runs[::5]) == [1, 2]
-    check, _ = examine({1: recorded}, ["a.sql"], "serializable", 1)
+    check, _ = examine({1: recorded}, ["a.sql"], "serializable", 1, nothing)
     assert check.status == "ok" and check.checked == 2 and "no more" in check.note
 
 
@@ -254,16 +254,16 @@ def test_an_anomaly_fails_where_the_isolation_level_prevents_it(
 ) -> None:
     histories = {1: recorded(one), 2: recorded(other)}
     for level in ("serializable", "repeatable-read", "read-committed", ""):
-        check, sightings = examine(histories, ["a.sql"], level, 2)
+        check, sightings = examine(histories, ["a.sql"], level, 2, nothing)
         assert check.status == ("failed" if level in failing else "skipped")
         assert check.problems == (level in failing) and check.checked == 2
         assert len(sightings) == 2 and sightings[1].count == 1
 
 
 def test_of_a_process_that_ended_early_it_is_not_known_what_it_wrote() -> None:
-    check, _ = examine({1: recorded("r11 w12")}, ["a.sql"], "serializable", 2)
+    check, _ = examine({1: recorded("r11 w12")}, ["a.sql"], "serializable", 2, nothing)
     assert check.status == "ok" and "ended early" in check.note
-    nobody, _ = examine({}, ["a.sql"], "serializable", 2)
+    nobody, _ = examine({}, ["a.sql"], "serializable", 2, nothing)
     assert nobody.status == "skipped"
 
 

@@ -126,6 +126,10 @@ def test_anomalies_are_said_with_their_witnesses_and_what_prevents_them() -> Non
     assert "level read committed allows this; repeatable read prevents it." in said
     assert "T1 read version 1 of a 1, and T2 wrote version 2." in said and "serializable prevents it" in said
     assert "has no anomaly" not in said
+    once = {"step_1": "ww T1 T2", "row_1": "a 1", "versions_1": "5 5"}
+    assert "both T1 and T2 wrote version 5 of a 1" in history_said(anomaly("lost-write", "", **once))
+    late = {"step_1": "rw T1 T2", "row_1": "a 1", "versions_1": "5 6"}
+    assert "T2 had committed version 6 before it began" in history_said(anomaly("stale-read", "", **late))
     prevented = history_said(TRIED, replace(LOST, traits={**LOST.traits, "isolation": "serializable"}))
     assert "The isolation level serializable must prevent this." in prevented
     outside = history_said(
