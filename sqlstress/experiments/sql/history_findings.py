@@ -16,7 +16,7 @@ from sqlstress.experiments.sql.anomalies import (
     PREVENTED,
     STALE_READ,
 )
-from sqlstress.experiments.sql.proof import TRIED
+from sqlstress.experiments.sql.history_proof import TRIED
 from sqlstress.report import Run
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import ANOMALY

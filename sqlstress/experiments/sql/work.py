@@ -10,7 +10,7 @@ from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.experiment import read_scripts
 from sqlstress.experiments.sql.history import has_history, is_one_transaction
-from sqlstress.experiments.sql.proof import Examined, examine
+from sqlstress.experiments.sql.history_proof import Examined, examine
 from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.report import Check

@@ -19,7 +19,7 @@ from sqlstress.experiments.sql.history import (
     Recorded,
     is_one_transaction,
 )
-from sqlstress.experiments.sql.proof import TRIED, examine
+from sqlstress.experiments.sql.history_proof import TRIED, examine
 from sqlstress.experiments.sql.script import Sql, read, statements
 from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
