@@ -269,12 +269,7 @@ def _joined(way: tuple[Edge, ...]) -> tuple[Edge, ...]:
     joined: list[Edge] = []
     for edge in way:
         last = joined[-1] if joined else None
-        if (
-            last
-            and edge.kind == "ww"
-            and last.kind != "wr"
-            and (edge.row, edge.version) == (last.row, last.after)
-        ):
+        if last and edge.kind == "ww" and (edge.row, edge.version) == (last.row, last.after):
             joined[-1] = last._replace(second=edge.second, after=edge.after)
         else:
             joined.append(edge)

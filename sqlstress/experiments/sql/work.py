@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
@@ -70,7 +71,7 @@ class SqlWork(UserWork):
             yield examined("ledger", lambda: self._check_ledger(outcomes, pulse))
         if has_history(self._scripts):
             recorded = {one.worker: one.findings.history for one in outcomes if one.findings}
-            names = [one.name for one in self._scripts]
+            names = [Path(one.name).name for one in self._scripts]
             self._history = examine(recorded, names, self._isolation(outcomes), self.case.concurrency, pulse)
             yield self._history.check
 

@@ -94,8 +94,8 @@ def test_what_is_read_before_the_transaction_loses_an_update_and_the_witnesses_a
         "versions 1": "1 2",
         "versions 2": "2 3",
     }
-    assert lost.traits["T1"].endswith("a.sql, run 1 of process 1")
-    assert lost.traits["T2"].endswith("a.sql, run 1 of process 2")
+    assert lost.traits["T1"] == "a.sql, run 1 of process 1"
+    assert lost.traits["T2"] == "a.sql, run 1 of process 2"
     assert (lost.traits["step 1"], lost.traits["step 2"]) == ("rw T1 T2", "ww T2 T1")
     assert {what: one.traits for what, one in seen.items()} == {TRIED: {"rows": "1", "accesses": "4"}}
 
