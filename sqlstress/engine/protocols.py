@@ -108,6 +108,8 @@ class Findings(SimpleNamespace):
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
     """What it met, as topic, kind, count, example and traits of a Sighting."""
+    history: Any
+    """What it read and wrote, as the experiment records it; None: nothing was recorded."""
     reconnected: bool
     """Whether it closed connections in between: the last one of all takes the WAL along."""
     broken_seal: str | None
@@ -118,6 +120,7 @@ class Findings(SimpleNamespace):
         self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
         self.latency = {}
+        self.history = None
         self.reconnected = False
         self.broken_seal = None
         vars(self).update(known)

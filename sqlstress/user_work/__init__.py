@@ -13,7 +13,11 @@ An experiment of this kind (SQL scripts, an application's file, any command) is 
 
 UNDER, AFTER = "checks under load", "checks after the load"
 """What the verdict of a trial calls the user's checks, where there are any."""
+HISTORY = "history"
+"""What the verdict calls the check of what a history shows of isolation."""
 SUSPICION = "suspicion"
 """The topic of what is suspicious in the statements of a transaction."""
+ANOMALY = "anomaly"
+"""The topic of what a history shows of isolation."""
 MOST_WEIGHT = 1_000_000
 """Of an operation, beside the others."""

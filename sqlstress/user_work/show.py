@@ -38,7 +38,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import product
-from sqlstress.user_work import AFTER, SUSPICION
+from sqlstress.user_work import AFTER, ANOMALY, HISTORY, SUSPICION
 from sqlstress.user_work.options import Data
 
 K = TypeVar("K")
@@ -63,8 +63,9 @@ _AT_SERVER = {
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether the user said what must be true of the data of a run."""
-    return any(check.name == AFTER for check in run.verdict.checks)
+    """Return whether the user said what must be true of the data of a run, or a history showed no anomaly."""
+    proofs = (check for check in run.verdict.checks if check.status != "skipped")
+    return any(check.name in (AFTER, HISTORY) for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
@@ -312,7 +313,7 @@ class UserShown(LoadShown):
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
     def is_doubtful(self, run: Run) -> bool:
-        suspicious = (one.topic == SUSPICION for trial in run.trials for one in trial.sightings)
+        suspicious = (one.topic in (ANOMALY, SUSPICION) for trial in run.trials for one in trial.sightings)
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:

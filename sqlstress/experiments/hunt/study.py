@@ -31,6 +31,7 @@ from sqlstress.report.case import words as described
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import DEFAULT, stores_nothing
 from sqlstress.targets.sqlite import pauses
+from sqlstress.user_work import HISTORY
 
 SHORTEST_NS = 1000
 """The shortest pause."""
@@ -194,6 +195,7 @@ class HuntStudy:
                 seconds=self._clock() - self._begun,
                 found=found,
                 error=None if found else trial.error,
+                checked=self.hunt.checked or any(one.name == HISTORY for one in trial.verdict.checks),
             )
             self._progress(bench, f"round {self.hunt.rounds}", self.hunt.seconds, self.hunt.max_time_s)
             yield

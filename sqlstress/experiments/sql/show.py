@@ -8,6 +8,7 @@ from typing import ClassVar
 from sqlstress.analysis.group import Topic
 from sqlstress.analysis.wording import listing, whole
 from sqlstress.experiment import face_of
+from sqlstress.experiments.sql.history_findings import histories
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.shown import Value
@@ -18,7 +19,7 @@ from sqlstress.user_work.suspected import suspected
 class SqlShown(UserShown):
     """Scripts with numbers of processes."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (suspected, *UserShown.topics)
+    topics: ClassVar[tuple[Topic, ...]] = (histories, suspected, *UserShown.topics)
 
     def work(self, case: Case) -> str:
         spec = case.spec

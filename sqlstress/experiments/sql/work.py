@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.experiment import read_scripts
+from sqlstress.experiments.sql.history import has_history, is_one_transaction
+from sqlstress.experiments.sql.history_proof import Examined, examine
 from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.report import Check
+from sqlstress.report.case import ISOLATIONS
 from sqlstress.report.results import Tally
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
@@ -20,6 +24,7 @@ from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
@@ -34,8 +39,9 @@ class SqlWork(UserWork):
         super().__init__(case, place, salt, carry)
         self._acknowledged = shared_array("q", case.concurrency)
         self.shared = (*self.shared, self._acknowledged)
-        scripts = read_scripts(case.spec, case.driver)
+        self._scripts = scripts = read_scripts(case.spec, case.driver)
         self._statements = [one for script in scripts for one in statements(script.commands)]
+        self._history: Examined | None = None
         self.redefines = any(one.statement.redefines for one in self._statements)
 
     def as_rehearsed(self) -> Case:
@@ -63,6 +69,31 @@ class SqlWork(UserWork):
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         if self.case.spec.ledger:
             yield examined("ledger", lambda: self._check_ledger(outcomes, pulse))
+        if has_history(self._scripts):
+            recorded = {one.worker: one.findings.history for one in outcomes if one.findings}
+            names = [Path(one.name).name for one in self._scripts]
+            self._history = examine(recorded, names, self._isolation(outcomes), self.case.concurrency, pulse)
+            yield self._history.check
+
+    def _isolation(self, outcomes: Sequence[Outcome]) -> str:
+        """Return the isolation level that all runs of scripts had; "": they are not one transaction each."""
+        if not all(is_one_transaction(one) for one in self._scripts if has_history([one])):
+            return ""
+        if not serves(self.case.driver):
+            return "serializable"
+        if any("isolation" in one.statement.words for one in self._statements):
+            return ISOLATIONS[0]  # which one a script asks for is not looked at: each is at least this
+        levels = {
+            one.findings.effective.get("transaction_isolation", "").replace(" ", "-")
+            for one in outcomes
+            if one.findings
+        }
+        return next((level for level in ISOLATIONS if level in levels), ISOLATIONS[0])
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = super().complete(trial, pulse)
+        found = self._history.sightings if self._history else ()
+        return replace(trial, sightings=(*trial.sightings, *found))
 
     def _check_ledger(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
         with self.place.reading(pulse) as reader:

@@ -28,6 +28,7 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow
 from sqlstress.targets.sqlite.connections import lacks
+from sqlstress.user_work import HISTORY
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
@@ -67,6 +68,20 @@ def hunted(runner: Scripted, *, shrink_time_s: float = 1000.0, **given: Any) -> 
 def test_a_hunt_ends_when_its_time_is_up() -> None:
     hunt = hunted(Scripted(lambda case: False))
     assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
+
+
+@pytest.mark.parametrize(("check", "checked"), [(WRITES, False), (HISTORY, True)])
+def test_a_hunt_whose_rounds_recorded_a_history_was_checked(
+    monkeypatch: pytest.MonkeyPatch, check: str, checked: bool
+) -> None:
+    runner, clock = Scripted(lambda case: False), iter(range(99))
+    monkeypatch.setattr(runner, "once", lambda *_: replace(TRIAL, verdict=Verdict((Check(check, "ok", 5),))))
+    rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
+    study = HuntStudy(
+        Hunt("sqlite3", "sql", 5, 3.0, checked=False), rounds, 0.0, clock=lambda: float(next(clock))
+    )
+    follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
+    assert study.hunt.checked is checked
 
 
 def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:

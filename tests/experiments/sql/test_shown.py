@@ -9,11 +9,12 @@ from sqlstress.experiment import face
 from sqlstress.experiments.sql.experiment import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
+from sqlstress.report.results import Sighting
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
-from sqlstress.user_work import AFTER, UNDER
+from sqlstress.user_work import AFTER, ANOMALY, UNDER
 from sqlstress.user_work.options import Data, Invariant
 from tests.example_report import assert_golden, example_report
 
@@ -92,6 +93,62 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     for name, form in FORMATS.items():
         assert form(found), name
     assert face("sql").behaviour.writes(found.runs[0].case)
+
+
+def anomaly(kind: str, isolation: str, **traits: str) -> Sighting:
+    two = {"T1": "a.sql, run 1 of process 1", "T2": "a.sql, run 3 of process 2", "isolation": isolation}
+    return Sighting(ANOMALY, kind, 7, traits={**two, **{k.replace("_", " "): v for k, v in traits.items()}})
+
+
+TRIED = Sighting(ANOMALY, "tried", 500, traits={"rows": "20", "accesses": "2000"})
+LOST = anomaly(
+    "lost-update",
+    "read-committed",
+    step_1="rw T1 T2",
+    row_1="account 7",
+    versions_1="4 5",
+    step_2="ww T2 T1",
+    row_2="account 7",
+    versions_2="5 6",
+)
+SKEW = anomaly("write-skew", "read-committed", step_1="rw T1 T2", row_1="a 1", versions_1="1 2")
+
+
+def history_said(*seen: Sighting) -> str:
+    return " ".join(report_text(report(run(2, 4000, HELD, sightings=seen))).split())
+
+
+def test_anomalies_are_said_with_their_witnesses_and_what_prevents_them() -> None:
+    said = history_said(TRIED, LOST, SKEW)
+    assert "Lost update (P4) at 2 processes, 21 times in 1,500 transactions." in said
+    assert "T1 read version 4 of account 7, T2 wrote version 5, and T1 wrote version 6 over it." in said
+    assert "T1 is a.sql, run 1 of process 1; T2 is a.sql, run 3 of process 2." in said
+    assert "level read committed allows this; repeatable read prevents it." in said
+    assert "T1 read version 1 of a 1, and T2 wrote version 2." in said and "serializable prevents it" in said
+    assert "has no anomaly" not in said
+    once = {"step_1": "ww T1 T2", "row_1": "a 1", "versions_1": "5 5"}
+    assert "both T1 and T2 wrote version 5 of a 1" in history_said(anomaly("lost-write", "", **once))
+    late = {"step_1": "rw T1 T2", "row_1": "a 1", "versions_1": "5 6"}
+    assert "T2 had committed version 6 before it began" in history_said(anomaly("stale-read", "", **late))
+    prevented = history_said(TRIED, replace(LOST, traits={**LOST.traits, "isolation": "serializable"}))
+    assert "The isolation level serializable must prevent this." in prevented
+    outside = history_said(
+        TRIED, replace(LOST, traits={**LOST.traits, "isolation": ""}), anomaly("read-skew", "")
+    )
+    assert outside.count("Put all of it between BEGIN and COMMIT") == 1
+
+
+def test_a_history_without_an_anomaly_is_no_proof_that_there_is_none() -> None:
+    said = history_said(TRIED)
+    assert "no anomaly: 1,500 transactions, 6,000 reads and writes of 20 rows. This does not prove" in said
+    assert "history" not in history_said()
+
+
+def test_a_history_that_nobody_recorded_is_shown_as_far_as_it_can_be_read() -> None:
+    odd = {"rows": "9" * 5000, "accesses": "-1", "step 1": "xy T1", "step 2": "rw T1 T2"}
+    found = report(run(2, 4000, HELD, sightings=(replace(TRIED, traits=odd), replace(LOST, traits=odd))))
+    for name, form in FORMATS.items():
+        assert form(found), name
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:
