@@ -1,9 +1,13 @@
-"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe."""
+"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe.
+
+They are started before what they work on is there, and come up while the parent makes it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from multiprocessing import Pipe as open_pipe
 from multiprocessing.process import BaseProcess
@@ -99,18 +103,21 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process. Raises WorkerFailure."""
+        """Start every process; none connects before it is called. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
-        number = 0
-        try:
-            for number, job in enumerate(self._jobs, 1):
-                main = worker.main if number <= self.case.concurrency else worker.accompany
+        for number, job in enumerate(self._jobs, 1):
+            main = worker.main if number <= self.case.concurrency else worker.accompany
+            with self._could_start(number):
                 ours, theirs = open_pipe()
                 self._listen(ours, number)
                 with theirs:
                     self._processes.append(self._starter.start(main, (job, theirs)))
-                pulse()
-            any(not process.pid for process in self._processes)  # raises for one that could not be forked
+            pulse()
+
+    @contextmanager
+    def _could_start(self, number: int) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise WorkerFailure(
                 f"cannot start process {number} of {len(self._jobs)}: {error.strerror}. "
@@ -121,7 +128,7 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait until all processes are connected; return those that failed instead.
+        """Wait until all processes have answered a call; return those that failed instead.
 
         They are given up when none has got ready for `timeout_s`: many take their time on a slow machine.
         """
@@ -134,7 +141,13 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Ask every process whether it is there: each is ready once more, as soon as it could hear of it."""
+        """Call every process: at first each connects, and each time it says that it is ready.
+
+        Raises WorkerFailure for one that could not be started.
+        """
+        for number, process in enumerate(self._processes, 1):
+            with self._could_start(number):
+                process.pid  # noqa: B018
         self._send(CALL)
 
     def go(self, window: Window) -> None:

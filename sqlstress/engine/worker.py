@@ -1,4 +1,4 @@
-"""A worker process: connect, report ready, wait for the common start, run the timed loop, report.
+"""A worker process: start, connect when called, wait for the common start, run the timed loop, report.
 
 A companion is started and ended like a worker, and counts in no figure. Either imports the least it can, and
 never opens a database file but through SQLite (closing a file would drop the process's POSIX locks on it).
@@ -36,7 +36,7 @@ long, because many workers take the processors from each other meanwhile. Window
 
 
 CALL = "are you there?"
-"""Is answered at once, as long as there is no window."""
+"""The first one says that there is something to connect to. Each is answered at once by who is connected."""
 
 
 class Job(NamedTuple):
@@ -93,6 +93,7 @@ def main(job: Job, pipe: Pipe) -> None:
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
     with failures_reported(pipe, job.case.driver):
         begin_child()
+        pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         if job.pauses:
@@ -120,6 +121,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
     words = memoryview(job.counters).cast("B").cast("q")
     with failures_reported(pipe, job.case.driver):
         begin_child()
+        pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         companion: Companion = named(job.half)(job.case, place, job.shared)
@@ -152,7 +154,7 @@ def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
 
 
 def await_window(pipe: Pipe) -> Window:
-    """Say that this process is ready, and again as often as it is called; return the window."""
+    """Answer the first call, and each further one; return the window."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
         if (told := pipe.recv()) != CALL:

@@ -402,7 +402,8 @@ class Trial:
     half_ratio: float | None = None
     """Median of the second half's tenths of a second over the first half's; None if too short."""
     start_s: float | None = None
-    """From starting the first process to the last one being ready, in seconds; None: not observed."""
+    """Until the last process was connected, in seconds, since all were called to connect (with the published
+    script: since the first one was started); None: not observed."""
     attempts: int = 1
     """How often it was started: a worker came late, the machine slept, or others took the processors."""
     foreign_share: float | None = None

@@ -15,7 +15,7 @@ import pytest
 
 from sqlstress.engine import worker
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.engine.worker import CALL, POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -28,10 +28,10 @@ AT_ONCE = Window(0, 0, FOREVER_NS)
 
 
 class Parent:
-    """The parent's end of the pipe: answers with a window, or is gone."""
+    """The parent's end of the pipe: calls, then answers with a window, or is gone."""
 
     def __init__(self, window: Window | None = AT_ONCE) -> None:
-        self.window = window
+        self.window, self.called = window, False
         self.sent: list[Any] = []
         self.closed = False
         self._pieces: list[bytes] = []
@@ -42,7 +42,10 @@ class Parent:
             self.sent.append(pickle.loads(b"".join(self._pieces)))
             self._pieces.clear()
 
-    def recv(self) -> Window:
+    def recv(self) -> Window | str:
+        if not self.called:
+            self.called = True
+            return CALL
         if self.window is None:
             raise EOFError
         return self.window
@@ -98,6 +101,13 @@ def test_a_stop_flag_or_a_parent_that_has_given_up_ends_a_worker_at_once() -> No
     (ready,) = run(job_of(CASE), parent)
     assert isinstance(ready, Ready)
     assert parent.closed
+
+
+def test_a_worker_opens_nothing_before_it_is_called(tmp_path: Path) -> None:
+    parent = Parent(window=None)
+    parent.called = True
+    assert run(job_of(Case(ops=1, warmup_s=0.0), tmp_path, number=1), parent) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])

@@ -116,6 +116,7 @@ class Round:
     def kill(self) -> None:
         """Let the writers begin, and kill all of them, at one moment or at two."""
         victims, strike = self._victims, self._strike
+        victims.call()
         failed = victims.wait_ready(READY_S + READY_EACH_S * len(strike.order), self._pulse)
         if failed:
             raise EnvironmentFailure(f"{victims.name(failed[0].worker)} could not start: {failed[0].reason}")

@@ -79,22 +79,28 @@ class KeyValueWork(ProvenWork):
         self.companions = companions_of(case)
         self.carry, self._bare_call = carry, ("bare call", case.driver)
 
-    def prepare(self, pulse: Pulse) -> None:
-        """Make the shared arrays; create and preload every bucket; see that settings were taken."""
-        self.share(*shared_arrays(self.case, self.carry, pulse))
-        if self.case.spec.where:
-            self.trace = self.place.trace(self.case.concurrency + len(self.companions))
-        super().prepare(pulse)
-        # What the binding costs that the loop calls is learnt once; the one in C calls none.
-        if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
-            self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
-
-    def share(self, bucket_table: Any, order: Any) -> None:
-        """Make what the workers are given."""
+    def share(self, pulse: Pulse) -> None:
+        if self.shared:
+            return
+        bucket_table, order = self.partition(pulse)
         self.placement = partition.Placement(self.case, bucket_table, order)
         self.placement.check_room()
         self.words = shared_array("q", acks.shape_of(self.case).words * self.case.concurrency)
         self.shared = (self.words, bucket_table, order)
+        if self.case.spec.where:
+            self.trace = self.place.trace(self.case.concurrency + len(self.companions))
+
+    def partition(self, pulse: Pulse) -> tuple[Any, Any]:
+        """Return (bucket of each key, keys ordered by bucket) as shared arrays."""
+        return shared_arrays(self.case, self.carry, pulse)
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Create and preload every bucket; see that settings were taken."""
+        self.share(pulse)
+        super().prepare(pulse)
+        # What the binding costs that the loop calls is learnt once; the one in C calls none.
+        if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
+            self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
     def create(self, pulse: Pulse) -> None:
         assert self.table
@@ -243,8 +249,11 @@ class ClassicWork(KeyValueWork):
             carry["rows", case.buckets] = {}
         self._earlier: dict[int, Any] = carry["rows", case.buckets]
 
+    def partition(self, pulse: Pulse) -> tuple[None, None]:
+        return None, None
+
     def prepare(self, pulse: Pulse) -> None:
-        self.share(None, None)
+        self.share(pulse)
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
