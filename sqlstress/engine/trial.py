@@ -237,7 +237,8 @@ class TrialRunner:
         self.case_number = self.step = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
-        self._carry: dict[Any, Any] = {}
+        self.carry: dict[Any, Any] = {}
+        """What trials hand on to later ones."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
 
@@ -293,7 +294,7 @@ class TrialRunner:
             folder = trial_folder(folder)
         place = open_place(case, folder)
         place.copies = self._copies
-        work = face_of(case).open_work(case, place, self.salt, self._carry)
+        work = face_of(case).open_work(case, place, self.salt, self.carry)
         try:
             self.observer.phase("preparing")
             work.share(self._wait)
@@ -351,7 +352,7 @@ class TrialRunner:
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self._carry.clear()  # no further trial begins with these files
+                self.carry.clear()  # no further trial begins with these files
                 if self._copies:
                     self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
