@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sqlstress.engine.crew import Crew
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
@@ -231,9 +232,11 @@ class TrialRunner:
         first_salt: int,
         starter: Starter = SPAWNING,
         meeting: Meeting | None = None,
+        crew: Crew | None = None,
     ) -> None:
+        """`crew`: who stays for the next trial; None: nobody does."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
-        self.starter, self.meeting = starter, meeting
+        self.starter, self.meeting, self._crew = starter, meeting, crew
         self.case_number = self.step = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
@@ -314,7 +317,9 @@ class TrialRunner:
 
     def _pool(self, case: Case, place: Place, work: Work, pauses: Pauses | None) -> Pool:
         starter = SPAWNING if face_of(case).behaviour.whole_script else self.starter
-        return Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses)
+        return Pool(
+            case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses, self._crew
+        )
 
     def _prepared(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Prepare what is measured, while the processes come up; those of the published script begin when it

@@ -61,6 +61,12 @@ class Job(NamedTuple):
     """What it tells in where its time goes; None: nobody asks."""
     pauses: Sequence[int] | None = None
     """The schedule by which it pauses inside the store, as its place understands it; None: it does not."""
+    stays: bool = False
+    """Whether it is told a further job when it has done this one, with the same shared arrays."""
+
+    def unshared(self) -> Job:
+        """Return it without what only a process that is being started can be given."""
+        return self._replace(counters=None, shared=(), trace=None)
 
 
 class Ready(NamedTuple):
@@ -91,29 +97,39 @@ class Failed(NamedTuple):
 def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
+    gc.freeze()
     with failures_reported(pipe, job.case.driver):
         begin_child()
-        pipe.recv()  # the first call: until then the parent makes what is connected to
-        place = open_place(job.case, job.where)
-        watch = place.watch(job.trace, job.number) if job.trace else None
-        if job.pauses:
-            place.pause(job.pauses)
-        source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
-        seal = place.seal()
-        gc.freeze()
-        window = await_window(pipe)
-        if watch:
-            watch.window(window.opens_ns, window.closes_ns)
-        totals = _work(job, source, window)
-        if watch:
-            watch.end()
-        totals.peak_memory_bytes = peak_memory_bytes()
-        findings = source.findings()
-        if seal and not findings.reconnected:
-            # Before it closes: until then nobody has a reason to remove a file.
-            findings.broken_seal = seal.broken()
-        source.close()
-        send(pipe, Done(totals, findings))
+        _do(job, pipe)
+        while job.stays:
+            gc.collect()  # what is left of the last job
+            job = pipe.recv()._replace(counters=job.counters, shared=job.shared)
+            forget_peak_memory()
+            _do(job, pipe)
+
+
+def _do(job: Job, pipe: Pipe) -> None:
+    """Work through one trial, and leave nothing connected."""
+    pipe.recv()  # the first call: until then the parent makes what is connected to
+    place = open_place(job.case, job.where)
+    watch = place.watch(job.trace, job.number) if job.trace else None
+    if job.pauses:
+        place.pause(job.pauses)
+    source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
+    seal = place.seal()
+    window = await_window(pipe)
+    if watch:
+        watch.window(window.opens_ns, window.closes_ns)
+    totals = _work(job, source, window)
+    if watch:
+        watch.end()
+    totals.peak_memory_bytes = peak_memory_bytes()
+    findings = source.findings()
+    if seal and not findings.reconnected:
+        # Before it closes: until then nobody has a reason to remove a file.
+        findings.broken_seal = seal.broken()
+    source.close()
+    send(pipe, Done(totals, findings))
 
 
 def accompany(job: Job, pipe: Pipe) -> None:
@@ -190,6 +206,13 @@ def wait_until(start_ns: int) -> None:
         time.sleep((left - POLL_NS) / 1e9)
     while time.perf_counter_ns() < start_ns:
         pass
+
+
+def forget_peak_memory() -> None:
+    """Let the peak be that of what comes, where the system can (Linux)."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def peak_memory_bytes() -> int | None:

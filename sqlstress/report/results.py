@@ -351,7 +351,7 @@ class WorkerResult:
     proof_share: float = 0.0
     """Share of the window that went to acknowledgements and to checking what was read."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process; None where the system does not say."""
+    """Peak resident memory of the process: in its trial on Linux, in all so far on macOS; None on Windows."""
     error: str | None = None
     """Why the process failed or died; None when it did not."""
 

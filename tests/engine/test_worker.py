@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
@@ -165,3 +166,15 @@ def test_the_common_start_is_slept_for_unless_it_is_near_and_met_by_polling(
     expected = [(start_ns - POLL_NS) / NS_PER_S] if start_ns > POLL_NS else []
     assert clock.slept == pytest.approx(expected, abs=1e-5)
     assert start_ns <= clock.now <= start_ns + 2_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
+def test_the_peak_of_memory_of_an_earlier_trial_is_forgotten() -> None:
+    large = 64 << 20
+    bytearray(large)
+    before = worker.peak_memory_bytes()
+    worker.forget_peak_memory()
+    after = worker.peak_memory_bytes()
+    assert before is not None
+    assert after is not None
+    assert after < before - large // 2

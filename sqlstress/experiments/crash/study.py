@@ -10,10 +10,11 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
+from sqlstress.engine.crew import TICK_S
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
-from sqlstress.engine.pool import TICK_S, Ended, Pool
+from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
