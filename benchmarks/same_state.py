@@ -1,5 +1,5 @@
 """Does each trial begin in the same state? The first has new processes and new files.
-Later ones have processes that stayed and restored files, which are in the cache of the system, or not any more.
+Later ones have processes that stayed and restored files, in the cache of the system or not any more.
 
     python -m benchmarks.same_state --rounds 12
 
