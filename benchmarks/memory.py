@@ -89,6 +89,7 @@ def _shares_when_ready(case: Case, directory: Path) -> list[int]:
         try:
             with Pool(case, place, 1, work.shared, work.companions, starter=starter) as pool:
                 pool.start(nobody_stops)
+                pool.call()
                 if failed := pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, nobody_stops):
                     raise ToolFailure(f"a worker could not start: {failed[0].reason}")
                 return [taken(psutil.Process(pid), shares=True).share for pid in pool.process_ids()]

@@ -1,5 +1,5 @@
-"""Does each trial begin in the same state? The first on new files, a later one on restored files, and one on
-restored files that are not in the system's cache any more.
+"""Does each trial begin in the same state? The first has new processes and new files.
+Later ones have processes that stayed and restored files, in the cache of the system or not any more.
 
     python -m benchmarks.same_state --rounds 12
 
@@ -19,11 +19,14 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from benchmarks.document import CHECKOUT
+from sqlstress.engine.crew import Crew
+from sqlstress.engine.pool import modules
 from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of
 from sqlstress.statistics.compare import Passes
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.system.processes import starting
 from sqlstress.targets.sqlite.copies import Copy
 
 FIRST, LATER, COLD = "first", "later", "cold"
@@ -52,8 +55,13 @@ def measured(number: int, options: dict[str, object]) -> dict[str, float]:
     """Return the TPS of a round's trials."""
     (case,) = cases_of({**options, "synchronous": "normal", "seed": 7})
     found = {}
-    with StopSignals() as signals, TemporaryDirectory(dir=CHECKOUT) as own:
-        runner = TrialRunner(Path(own), False, signals, NOBODY, 100 * number)
+    with (
+        StopSignals() as signals,
+        TemporaryDirectory(dir=CHECKOUT) as own,
+        starting(modules([case])) as starter,
+        Crew() as crew,
+    ):
+        runner = TrialRunner(Path(own), False, signals, NOBODY, 100 * number, starter, crew=crew)
         found[FIRST] = runner.run(case, 0).tps
         for name in (LATER, COLD) if number % 2 else (COLD, LATER):
             if name == COLD:

@@ -123,6 +123,8 @@ class Behaviour:
     """Whether its workers' connections have the settings of the case; else those of the user's code."""
     own_folder: bool = False
     """Whether its workers may make files beside the database: each trial has a folder of its own then."""
+    stays: bool = False
+    """Whether a worker that has closed its store has nothing left of a trial: it stays for the next one."""
     starts_programs: bool = False
     """Whether its workers start programs all the time, which end soon."""
     begins_again: bool = True

@@ -145,6 +145,7 @@ def work_on(
     work.prepare(nothing)
     with Pool(case, place, salt, work.shared, work.companions) as pool:
         pool.start(nothing)
+        pool.call()
         if failed := pool.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
         work.ended()
@@ -186,6 +187,7 @@ def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
     database.create()
     with Victims(case, place, before=0) as victims:
         victims.start(nothing)
+        victims.call()
         if failed := victims.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
         victims.begin()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from sqlstress.engine.loop import Window, work_through
 from sqlstress.engine.protocols import SelfDriven, Source
@@ -25,14 +26,17 @@ LENGTH_NS = 40 * NS_PER_MS
 ATTEMPTS = 5
 
 
-def harness_ns(case: Case, pulse: Pulse) -> float | None:
-    """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts."""
+def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
+    """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts.
+
+    `carry` is that of the trials: what is made once for all of them is made here.
+    """
     experiment = face_of(case)
     if not experiment.behaviour.windowed:
         return None
     alone = replace(case, concurrency=1, ops=None, arrivals=None)
     nowhere = DryPlace(alone, Path())
-    work = experiment.open_work(alone, nowhere, 1, {})
+    work = experiment.open_work(alone, nowhere, 1, carry)
     work.prepare(pulse)
     source = named(experiment.worker)(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))

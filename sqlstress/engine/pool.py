@@ -1,9 +1,13 @@
-"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe."""
+"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe.
+
+They are started before what they work on is there, and come up while the parent makes it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from multiprocessing import Pipe as open_pipe
 from multiprocessing.process import BaseProcess
@@ -11,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Self, TypeVar, cast
 
 from sqlstress.engine import worker
+from sqlstress.engine.crew import GRACE_S, TICK_S, Crew, end, joined
 from sqlstress.engine.failure import HUNG, clause
 from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Observed
@@ -24,12 +29,8 @@ from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import SPAWNING, Inbox, Starter, wait_some
-from sqlstress.system.sharing import shared_array
 from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
-
-TICK_S = 0.1
-GRACE_S = 2.0
 
 Pauses = Callable[[int], Sequence[int] | None]
 """Worker → the schedule by which it pauses inside the store; None: it does not."""
@@ -64,12 +65,16 @@ class Pool:
         trace: Any = None,
         starter: Starter = SPAWNING,
         pauses: Pauses | None = None,
+        crew: Crew | None = None,
     ) -> None:
-        """`pauses` returns by which schedule a worker pauses."""
-        self.case, self._starter = case, starter
-        self.counters = shared_array("q", SLOT_WORDS * (case.concurrency + 1))
-        self._words = memoryview(self.counters).cast("B").cast("q")
+        """`pauses` returns by which schedule a worker pauses. `crew`: those who stay; None: nobody does."""
+        self.case, self._starter, self._crew = case, starter, crew or Crew()
         experiment, sent, self._companions = face_of(case), plain(case), companions
+        like = experiment.worker, case.driver, case.settings
+        self.counters = self._crew.counters(SLOT_WORDS * (case.concurrency + 1), like, shared)
+        self._words = memoryview(self.counters).cast("B").cast("q")
+        self._stay = bool(crew) and experiment.behaviour.stays and trace is None and pauses is None
+        self._all_done = False
         limit = case.ops if experiment.behaviour.windowed else None
         halves = [experiment.worker] * case.concurrency + [experiment.companions[name] for name in companions]
         self._jobs = [
@@ -84,6 +89,7 @@ class Pool:
                 shared,
                 trace,
                 pauses(number) if pauses and number <= case.concurrency else None,
+                self._stay and number <= case.concurrency,
             )
             for number, half in enumerate(halves, 1)
         ]
@@ -99,18 +105,26 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process. Raises WorkerFailure."""
+        """Start every process that is not there; none connects before it is called. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
-        number = 0
+        for number, job in enumerate(self._jobs, 1):
+            woken = self._crew.take(number, job.unshared()) if job.stays else None
+            process, pipe = woken or self._started(number, job)
+            self._listen(pipe, number)
+            self._processes.append(process)
+            pulse()
+
+    def _started(self, number: int, job: Job) -> tuple[BaseProcess, Pipe]:
+        main = worker.main if number <= self.case.concurrency else worker.accompany
+        with self._could_start(number):
+            ours, theirs = open_pipe()
+            with theirs:
+                return self._starter.start(main, (job, theirs)), ours
+
+    @contextmanager
+    def _could_start(self, number: int) -> Iterator[None]:
         try:
-            for number, job in enumerate(self._jobs, 1):
-                main = worker.main if number <= self.case.concurrency else worker.accompany
-                ours, theirs = open_pipe()
-                self._listen(ours, number)
-                with theirs:
-                    self._processes.append(self._starter.start(main, (job, theirs)))
-                pulse()
-            any(not process.pid for process in self._processes)  # raises for one that could not be forked
+            yield
         except OSError as error:
             raise WorkerFailure(
                 f"cannot start process {number} of {len(self._jobs)}: {error.strerror}. "
@@ -121,7 +135,7 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait until all processes are connected; return those that failed instead.
+        """Wait until all processes have answered a call; return those that failed instead.
 
         They are given up when none has got ready for `timeout_s`: many take their time on a slow machine.
         """
@@ -134,7 +148,13 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Ask every process whether it is there: each is ready once more, as soon as it could hear of it."""
+        """Call every process: at first each connects, and each time it says that it is ready.
+
+        Raises WorkerFailure for one that could not be started.
+        """
+        for number, process in enumerate(self._processes, 1):
+            with self._could_start(number):
+                process.pid  # noqa: B018
         self._send(CALL)
 
     def go(self, window: Window) -> None:
@@ -151,7 +171,8 @@ class Pool:
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
         """Wait for all results. They are given up when no worker has got anything done for `timeout_s`."""
         messages = self._messages(self._numbered(workers=True), None, pulse, HUNG, timeout_s)
-        ended = (sent if isinstance(sent, Ended) else Ended(number, sent) for number, sent in messages)
+        ended = [sent if isinstance(sent, Ended) else Ended(number, sent) for number, sent in messages]
+        self._all_done = all(one.done for one in ended)
         return sorted(ended, key=lambda one: one.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
@@ -223,27 +244,25 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until all processes have ended; return whether they did."""
-        until = time.monotonic() + timeout_s
-        for process in self._processes:
-            # Not by its exit code: multiprocessing would keep it, and its descriptors, until the next start.
-            while process.is_alive() and (left := until - time.monotonic()) > 0:
-                process.join(min(left, TICK_S))
-                pulse()
-        return all(process.exitcode is not None for process in self._processes)
+        """Wait until all processes have ended that do not stay; return whether they did."""
+        self._let_stay()
+        return joined(self._processes, timeout_s, pulse)
+
+    def _let_stay(self) -> None:
+        """Hand the workers who stay to the crew, once all have done their work."""
+        if not (self._stay and self._all_done):
+            return
+        for pipe, number in self._numbered(workers=True).items():
+            self._crew.keep(number, self._processes[number - 1], pipe)
+            del self._pipes[pipe]
+        self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """Leave no process behind: ask, then terminate, then kill."""
+        """Leave no process behind but those who stay: ask, then terminate, then kill."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
-        for act in (BaseProcess.terminate, BaseProcess.kill):
-            if self.join(GRACE_S, lambda: None):  # nothing stops us here: we are leaving
-                return
-            for process in self._processes:
-                if process.exitcode is None:
-                    act(process)
-        self.join(GRACE_S, lambda: None)
+        end(self._processes)
 
 
 T = TypeVar("T")

@@ -150,7 +150,7 @@ class Work(Protocol):
     """The parent's half of one trial. A workload inherits from it what it has no need of."""
 
     shared: tuple[Any, ...]
-    """Shared arrays, handed to the workers unchanged; they are there once it is prepared."""
+    """Shared arrays, handed to the workers unchanged when they are started."""
     companions: tuple[str, ...] = ()
     """Names of the processes to run beside the workers, of the registry of companions."""
     redefines: bool = False
@@ -159,8 +159,12 @@ class Work(Protocol):
     trace: Any = None
     """What its processes tell in where their time goes, as its place made it; None: nobody asks."""
 
+    def share(self, pulse: Pulse) -> None:
+        """Make `shared` and `trace`, where they are not there yet."""
+        return
+
     def prepare(self, pulse: Pulse) -> None:
-        """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
+        """Create and fill what the workers connect to; calls `pulse` often, which may raise Interrupted."""
 
     def ended(self) -> None:
         """No worker is connected any more, or will be: what was kept open for them can be closed."""

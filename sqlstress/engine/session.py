@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlstress.engine import pool
+from sqlstress.engine.crew import Crew
 from sqlstress.engine.folder import RunFolder
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
@@ -70,9 +71,9 @@ class Session:
                 )
                 created = datetime.now(UTC).isoformat(timespec="seconds")
                 report = Report(created, self.command, environment)
-                with starting(pool.modules(self.cases)) as starter:
+                with starting(pool.modules(self.cases)) as starter, Crew() as crew:
                     runner = TrialRunner(
-                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met
+                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met, crew
                     )
                     yield Bench(report, runner)
             self.stayed = folder.stayed

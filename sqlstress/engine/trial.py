@@ -1,4 +1,4 @@
-"""One trial, in its order: prepare, start, common window, verify, discard."""
+"""One trial, in its order: start, prepare, connect, common window, verify, discard."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sqlstress.engine.crew import Crew
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
@@ -20,9 +21,10 @@ from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of, has_window
-from sqlstress.machine.foreign_load import Watch
+from sqlstress.machine.foreign_load import Shares, Watch
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
+from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
@@ -189,6 +191,25 @@ def flaw_of(late_s: float, still_s: float) -> Flaw | None:
     return Flaw(late_s, still_s) if late_s or still_s else None
 
 
+class Measured(NamedTuple):
+    """What is known of a trial when its processes have ended."""
+
+    window: Window
+    ended: list[Ended]
+    start_s: float
+    """Until all were connected: since they were called, or with the published script started."""
+    whole_s: float
+    """The same, until all had ended."""
+    series: list[Series]
+    """What the companions have seen."""
+    problem: str | None
+    """What went wrong with them."""
+    others: Shares | None
+    """What others took of the processors; None: not observed."""
+    still_s: float
+    """How long nothing ran; 0: everything did."""
+
+
 ATTEMPTS = 3
 READY_S = 30.0
 READY_EACH_S = 0.5
@@ -211,13 +232,16 @@ class TrialRunner:
         first_salt: int,
         starter: Starter = SPAWNING,
         meeting: Meeting | None = None,
+        crew: Crew | None = None,
     ) -> None:
+        """`crew`: who stays for the next trial; None: nobody does."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
-        self.starter, self.meeting = starter, meeting
+        self.starter, self.meeting, self._crew = starter, meeting, crew
         self.case_number = self.step = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
-        self._carry: dict[Any, Any] = {}
+        self.carry: dict[Any, Any] = {}
+        """What trials hand on to later ones."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
 
@@ -273,19 +297,43 @@ class TrialRunner:
             folder = trial_folder(folder)
         place = open_place(case, folder)
         place.copies = self._copies
-        work = face_of(case).open_work(case, place, self.salt, self._carry)
+        work = face_of(case).open_work(case, place, self.salt, self.carry)
         try:
             self.observer.phase("preparing")
-            work.prepare(self._wait)
-            guard = Guard(place, self._wait, redefines=work.redefines)
-            trial, flaw, ended = self._measure(case, index, work, place, extra_s, pauses)
+            work.share(self._wait)
+            with self._pool(case, place, work, pauses) as pool:
+                guard = self._prepared(case, place, work, pool)
+                measured = self._measure(case, pool, extra_s)
+            work.ended()
+            trial = self._summed(case, index, measured)
+            flaw = flaw_of(lateness_s(case, measured.window, measured.ended), measured.still_s)
             if flaw and not last and self._attempts(case) > 1:
                 return trial, flaw
             self.observer.phase("verifying")
-            return self._examined(case, work, guard, trial, ended), flaw
+            return self._examined(case, work, guard, trial, measured.ended), flaw
         finally:
             work.ended()
             self.discard(work.discard)
+
+    def _pool(self, case: Case, place: Place, work: Work, pauses: Pauses | None) -> Pool:
+        starter = SPAWNING if face_of(case).behaviour.whole_script else self.starter
+        return Pool(
+            case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses, self._crew
+        )
+
+    def _prepared(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
+        """Prepare what is measured, while the processes come up; those of the published script begin when it
+        is there, since their start is in its time.
+        """
+        whole_script = face_of(case).behaviour.whole_script
+        if not whole_script:
+            pool.start(self._wait)
+        work.prepare(self._wait)
+        guard = Guard(place, self._wait, redefines=work.redefines)
+        self.observer.phase("starting")
+        if whole_script:
+            pool.start(self._wait)
+        return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
         """Discard files, unless all are kept. What can't be removed does not replace what was measured.
@@ -309,7 +357,7 @@ class TrialRunner:
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self._carry.clear()  # no further trial begins with these files
+                self.carry.clear()  # no further trial begins with these files
                 if self._copies:
                     self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
@@ -326,50 +374,53 @@ class TrialRunner:
                 why = f"the data could not be verified: {why}"
             return replace(trial, error=trial.error or why)
 
-    def _measure(
-        self, case: Case, index: int, work: Work, place: Place, extra_s: float, pauses: Pauses | None
-    ) -> tuple[Trial, Flaw | None, list[Ended]]:
-        whole_script = face_of(case).behaviour.whole_script
-        starter = SPAWNING if whole_script else self.starter
-        with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses) as pool:
-            self.observer.phase("starting")
-            pool.start(self._wait)
-            if whole_script:
-                # The published script has no barrier: each process begins when it is up.
-                window = Window(pool.started_ns, pool.started_ns, FOREVER_NS)
-                pool.go(window)
-            self._wait_ready(case, pool)
-            start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
-            if not whole_script:
-                window = self._window(case, pool, extra_s)
-                pool.go(window)
-            self.observer.phase("measuring")
-            standstill = Standstill()
-            watch = Watch(ours(case), window.starts_ns, window.closes_ns)
+    def _measure(self, case: Case, pool: Pool, extra_s: float) -> Measured:
+        """Let the processes work, and wait until they have ended."""
+        begun_ns = time.perf_counter_ns()
+        pool.call()
+        if face_of(case).behaviour.whole_script:
+            # The published script has no barrier: each process begins when it is up.
+            begun_ns = pool.started_ns
+            window = Window(begun_ns, begun_ns, FOREVER_NS)
+            pool.go(window)
+        self._wait_ready(case, pool)
+        start_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
+        if not face_of(case).behaviour.whole_script:
+            window = self._window(case, pool, extra_s)
+            pool.go(window)
+        self.observer.phase("measuring")
+        standstill = Standstill()
+        watch = Watch(ours(case), window.starts_ns, window.closes_ns)
 
-            def pulse() -> None:
-                self.signals.check()
-                standstill.look()
-                watch.pulse()
-                self.observer.tick(pool.done_so_far())
+        def pulse() -> None:
+            self.signals.check()
+            standstill.look()
+            watch.pulse()
+            self.observer.tick(pool.done_so_far())
 
-            ended = pool.gather(stall_s(case), pulse)
-            series, problem = pool.dismiss(STALL_S, self._wait)
-            pool.join(STALL_S, self._wait)
-            whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
-        work.ended()
-        trial = summarise(case, index, window, ended, whole_s, start_s)
+        ended = pool.gather(stall_s(case), pulse)
+        series, problem = pool.dismiss(STALL_S, self._wait)
+        pool.join(STALL_S, self._wait)
+        whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
+        return Measured(
+            window, ended, start_s, whole_s, series, problem, watch.shares(), standstill.seconds()
+        )
+
+    def _summed(self, case: Case, index: int, measured: Measured) -> Trial:
+        window = measured.window
+        trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
         if self.meeting:
             try:
                 trial = replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
             except EnvironmentFailure as failure:
                 trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
-        trial = replace(trial, series=(*trial.series, *series), error=trial.error or problem)
-        if others := watch.shares():
+        series = (*trial.series, *measured.series)
+        trial = replace(trial, series=series, error=trial.error or measured.problem)
+        if others := measured.others:
             trial = replace(
                 trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
             )
-        return trial, flaw_of(lateness_s(case, window, ended), standstill.seconds()), ended
+        return trial
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return the window: when all workers can have heard of it, or when hosts have agreed to begin."""

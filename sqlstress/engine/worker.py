@@ -1,4 +1,4 @@
-"""A worker process: connect, report ready, wait for the common start, run the timed loop, report.
+"""A worker process: start, connect when called, wait for the common start, run the timed loop, report.
 
 A companion is started and ended like a worker, and counts in no figure. Either imports the least it can, and
 never opens a database file but through SQLite (closing a file would drop the process's POSIX locks on it).
@@ -36,7 +36,7 @@ long, because many workers take the processors from each other meanwhile. Window
 
 
 CALL = "are you there?"
-"""Is answered at once, as long as there is no window."""
+"""The first one says that there is something to connect to. Each is answered at once by who is connected."""
 
 
 class Job(NamedTuple):
@@ -61,6 +61,12 @@ class Job(NamedTuple):
     """What it tells in where its time goes; None: nobody asks."""
     pauses: Sequence[int] | None = None
     """The schedule by which it pauses inside the store, as its place understands it; None: it does not."""
+    stays: bool = False
+    """Whether it is told a further job when it has done this one, with the same shared arrays."""
+
+    def unshared(self) -> Job:
+        """Return it without what only a process that is being started can be given."""
+        return self._replace(counters=None, shared=(), trace=None)
 
 
 class Ready(NamedTuple):
@@ -91,28 +97,39 @@ class Failed(NamedTuple):
 def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
     gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
+    gc.freeze()
     with failures_reported(pipe, job.case.driver):
         begin_child()
-        place = open_place(job.case, job.where)
-        watch = place.watch(job.trace, job.number) if job.trace else None
-        if job.pauses:
-            place.pause(job.pauses)
-        source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
-        seal = place.seal()
-        gc.freeze()
-        window = await_window(pipe)
-        if watch:
-            watch.window(window.opens_ns, window.closes_ns)
-        totals = _work(job, source, window)
-        if watch:
-            watch.end()
-        totals.peak_memory_bytes = peak_memory_bytes()
-        findings = source.findings()
-        if seal and not findings.reconnected:
-            # Before it closes: until then nobody has a reason to remove a file.
-            findings.broken_seal = seal.broken()
-        source.close()
-        send(pipe, Done(totals, findings))
+        _do(job, pipe)
+        while job.stays:
+            gc.collect()  # what is left of the last job
+            job = pipe.recv()._replace(counters=job.counters, shared=job.shared)
+            forget_peak_memory()
+            _do(job, pipe)
+
+
+def _do(job: Job, pipe: Pipe) -> None:
+    """Work through one trial, and leave nothing connected."""
+    pipe.recv()  # the first call: until then the parent makes what is connected to
+    place = open_place(job.case, job.where)
+    watch = place.watch(job.trace, job.number) if job.trace else None
+    if job.pauses:
+        place.pause(job.pauses)
+    source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
+    seal = place.seal()
+    window = await_window(pipe)
+    if watch:
+        watch.window(window.opens_ns, window.closes_ns)
+    totals = _work(job, source, window)
+    if watch:
+        watch.end()
+    totals.peak_memory_bytes = peak_memory_bytes()
+    findings = source.findings()
+    if seal and not findings.reconnected:
+        # Before it closes: until then nobody has a reason to remove a file.
+        findings.broken_seal = seal.broken()
+    source.close()
+    send(pipe, Done(totals, findings))
 
 
 def accompany(job: Job, pipe: Pipe) -> None:
@@ -120,6 +137,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
     words = memoryview(job.counters).cast("B").cast("q")
     with failures_reported(pipe, job.case.driver):
         begin_child()
+        pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         companion: Companion = named(job.half)(job.case, place, job.shared)
@@ -152,7 +170,7 @@ def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
 
 
 def await_window(pipe: Pipe) -> Window:
-    """Say that this process is ready, and again as often as it is called; return the window."""
+    """Answer the first call, and each further one; return the window."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
         if (told := pipe.recv()) != CALL:
@@ -188,6 +206,13 @@ def wait_until(start_ns: int) -> None:
         time.sleep((left - POLL_NS) / 1e9)
     while time.perf_counter_ns() < start_ns:
         pass
+
+
+def forget_peak_memory() -> None:
+    """Let the peak be that of what comes, where the system can (Linux)."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def peak_memory_bytes() -> int | None:

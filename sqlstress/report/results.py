@@ -351,7 +351,7 @@ class WorkerResult:
     proof_share: float = 0.0
     """Share of the window that went to acknowledgements and to checking what was read."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process; None where the system does not say."""
+    """Peak resident memory of the process: in its trial on Linux, in all so far on macOS; None on Windows."""
     error: str | None = None
     """Why the process failed or died; None when it did not."""
 
@@ -402,7 +402,8 @@ class Trial:
     half_ratio: float | None = None
     """Median of the second half's tenths of a second over the first half's; None if too short."""
     start_s: float | None = None
-    """From starting the first process to the last one being ready, in seconds; None: not observed."""
+    """Until the last process was connected, in seconds, since all were called to connect (with the published
+    script: since the first one was started); None: not observed."""
     attempts: int = 1
     """How often it was started: a worker came late, the machine slept, or others took the processors."""
     foreign_share: float | None = None

@@ -245,7 +245,7 @@ class Sweep:
             if needless is None:
                 alone = replace(case, concurrency=1)
                 if alone not in self._harness_ns:
-                    self._harness_ns[alone] = harness_ns(alone, runner.signals.check)
+                    self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
                 self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if run.error or run.skipped:
             return

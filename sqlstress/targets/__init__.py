@@ -81,7 +81,14 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Return what a task returns that may take long in a database; it is interrupted when `pulse` raises.
+    """Return what a task returns that may take long in a database; it is interrupted when `pulse` raises."""
+    with watched(connection, task, pulse) as answer:
+        return answer()
+
+
+@contextmanager
+def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
+    """Begin such a task, and yield what waits for its answer; it is interrupted when the block ends before.
 
     It runs in a thread of its own: a signal is heard by the main thread only, and not inside a library.
     """
@@ -89,14 +96,17 @@ def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) 
 
     with ThreadPoolExecutor(1) as executor:
         try:
-            answer = executor.submit(task)
+            begun = executor.submit(task)
         except RuntimeError as error:
             raise EnvironmentFailure(f"{error}. Close other programs.") from error
-        try:
-            while wait([answer], _TICK_S).not_done:
+
+        def answer() -> T:
+            while wait([begun], _TICK_S).not_done:
                 pulse()
-        except BaseException:
-            while wait([answer], _TICK_S).not_done:
+            return begun.result()
+
+        try:
+            yield answer
+        finally:
+            while wait([begun], _TICK_S).not_done:
                 connection.interrupt()
-            raise
-        return answer.result()

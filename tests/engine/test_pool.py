@@ -313,6 +313,7 @@ def started(case: Case, folder: Path = Path(), where: Path | None = None) -> Ite
     work.ended()
     with Pool(case, open_place(case, where or folder), 0, work.shared) as pool:
         pool.start(no_pulse)
+        pool.call()
         yield pool
 
 

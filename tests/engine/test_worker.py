@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
@@ -15,7 +16,7 @@ import pytest
 
 from sqlstress.engine import worker
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.worker import POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
+from sqlstress.engine.worker import CALL, POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -28,10 +29,10 @@ AT_ONCE = Window(0, 0, FOREVER_NS)
 
 
 class Parent:
-    """The parent's end of the pipe: answers with a window, or is gone."""
+    """The parent's end of the pipe: calls, then answers with a window, or is gone."""
 
     def __init__(self, window: Window | None = AT_ONCE) -> None:
-        self.window = window
+        self.window, self.called = window, False
         self.sent: list[Any] = []
         self.closed = False
         self._pieces: list[bytes] = []
@@ -42,7 +43,10 @@ class Parent:
             self.sent.append(pickle.loads(b"".join(self._pieces)))
             self._pieces.clear()
 
-    def recv(self) -> Window:
+    def recv(self) -> Window | str:
+        if not self.called:
+            self.called = True
+            return CALL
         if self.window is None:
             raise EOFError
         return self.window
@@ -100,6 +104,13 @@ def test_a_stop_flag_or_a_parent_that_has_given_up_ends_a_worker_at_once() -> No
     assert parent.closed
 
 
+def test_a_worker_opens_nothing_before_it_is_called(tmp_path: Path) -> None:
+    parent = Parent(window=None)
+    parent.called = True
+    assert run(job_of(Case(ops=1, warmup_s=0.0), tmp_path, number=1), parent) == []
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_a_worker_that_cannot_connect_says_why_in_sqlites_words(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
@@ -155,3 +166,15 @@ def test_the_common_start_is_slept_for_unless_it_is_near_and_met_by_polling(
     expected = [(start_ns - POLL_NS) / NS_PER_S] if start_ns > POLL_NS else []
     assert clock.slept == pytest.approx(expected, abs=1e-5)
     assert start_ns <= clock.now <= start_ns + 2_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forgets a peak")
+def test_the_peak_of_memory_of_an_earlier_trial_is_forgotten() -> None:
+    large = 64 << 20
+    bytearray(large)
+    before = worker.peak_memory_bytes()
+    worker.forget_peak_memory()
+    after = worker.peak_memory_bytes()
+    assert before is not None
+    assert after is not None
+    assert after < before - large // 2

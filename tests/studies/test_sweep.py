@@ -38,7 +38,7 @@ Measure = Callable[..., tuple[Report, list[Report]]]
 def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
     """Measure cases whose trials come from a function, or raise."""
 
-    def cost(case: Case, pulse: Pulse) -> float:
+    def cost(case: Case, carry: object, pulse: Pulse) -> float:
         return 100.0 * case.concurrency
 
     def measure(
@@ -113,7 +113,7 @@ def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted:
 
 
 def test_a_signal_while_the_harness_is_measured_begins_no_trial(scripted: Measure) -> None:
-    def struck(case: Case, pulse: Pulse) -> float:
+    def struck(case: Case, carry: object, pulse: Pulse) -> float:
         signal.raise_signal(signal.SIGTERM)
         pulse()
         return 1.0

@@ -10,10 +10,11 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
+from sqlstress.engine.crew import TICK_S
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
-from sqlstress.engine.pool import TICK_S, Ended, Pool
+from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
@@ -116,6 +117,7 @@ class Round:
     def kill(self) -> None:
         """Let the writers begin, and kill all of them, at one moment or at two."""
         victims, strike = self._victims, self._strike
+        victims.call()
         failed = victims.wait_ready(READY_S + READY_EACH_S * len(strike.order), self._pulse)
         if failed:
             raise EnvironmentFailure(f"{victims.name(failed[0].worker)} could not start: {failed[0].reason}")

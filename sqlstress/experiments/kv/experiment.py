@@ -376,6 +376,7 @@ KV = Experiment(
         windowed=True,
         writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
         guess_s=_guess_s,
+        stays=True,
     ),
     work="sqlstress.experiments.kv.work:KeyValueWork",
     worker="sqlstress.experiments.kv.worker:open_source",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +34,7 @@ _KEY_TYPES = ("int", "text", "blob")
 MOST_KEPT = 1_000_000
 """Keys whose partition is kept for the next trial: 6 MB a layout."""
 _BLOCK = 1 << 14
+_WORDS = "acknowledgements"
 
 
 def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
@@ -79,22 +82,36 @@ class KeyValueWork(ProvenWork):
         self.companions = companions_of(case)
         self.carry, self._bare_call = carry, ("bare call", case.driver)
 
-    def prepare(self, pulse: Pulse) -> None:
-        """Make the shared arrays; create and preload every bucket; see that settings were taken."""
-        self.share(*shared_arrays(self.case, self.carry, pulse))
+    def share(self, pulse: Pulse) -> None:
+        if self.shared:
+            return
+        bucket_table, order = self.partition(pulse)
+        self.placement = partition.Placement(self.case, bucket_table, order)
+        self.placement.check_room()
+        self.words = self._zeros(acks.shape_of(self.case).words * self.case.concurrency)
+        self.shared = (self.words, bucket_table, order)
         if self.case.spec.where:
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
+
+    def _zeros(self, length: int) -> Any:
+        """Return at least so many shared words of 0: those of an earlier trial, if they are enough."""
+        words = self.carry.pop(_WORDS, None)
+        if words is None or len(words) < length:
+            return shared_array("q", length)
+        ctypes.memset(words, 0, 8 * length)
+        return words
+
+    def partition(self, pulse: Pulse) -> tuple[Any, Any]:
+        """Return (bucket of each key, keys ordered by bucket) as shared arrays."""
+        return shared_arrays(self.case, self.carry, pulse)
+
+    def prepare(self, pulse: Pulse) -> None:
+        """Create and preload every bucket; see that settings were taken."""
+        self.share(pulse)
         super().prepare(pulse)
         # What the binding costs that the loop calls is learnt once; the one in C calls none.
         if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
             self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
-
-    def share(self, bucket_table: Any, order: Any) -> None:
-        """Make what the workers are given."""
-        self.placement = partition.Placement(self.case, bucket_table, order)
-        self.placement.check_room()
-        self.words = shared_array("q", acks.shape_of(self.case).words * self.case.concurrency)
-        self.shared = (self.words, bucket_table, order)
 
     def create(self, pulse: Pulse) -> None:
         assert self.table
@@ -107,6 +124,8 @@ class KeyValueWork(ProvenWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add what the binding costs, and where the time went, if that was asked for."""
+        if not any(worker.error for worker in trial.workers):  # one that is not known to have ended may write
+            self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
             return trial
@@ -120,20 +139,29 @@ class KeyValueWork(ProvenWork):
         areas = [acks.area_of(self.case, self.words, outcome.worker) for outcome in outcomes]
         deaths = sum(outcome.died for outcome in outcomes)
         yield from reading_checks(outcomes)
-        yield from self.sound(pulse)
-        if not deaths and (check := self.all_right(areas, pulse)):
-            yield check
+        with self._proving(areas, deaths, pulse) as all_right:
+            yield from self.sound(pulse)
+            right = all_right()
+        if right:
+            yield right
         else:
             history = self.history(outcomes, areas, pulse)
             yield examined("last write", lambda: self.check_keys(history, pulse))
         if self.case.spec.update_ratio:
             yield examined("lost updates", lambda: self._check_counters(areas, deaths))
 
-    def all_right(self, areas: Sequence[acks.Area], pulse: Pulse) -> Check | None:
-        """Return that all rows are right, if C finds so; `check_keys` says what is wrong with any other."""
+    @contextmanager
+    def _proving(
+        self, areas: Sequence[acks.Area], deaths: int, pulse: Pulse
+    ) -> Iterator[Callable[[], Check | None]]:
+        """Let C look at all rows meanwhile. Yield what returns that they are right, if C finds so.
+
+        Else `check_keys` says what is wrong, and where somebody has died, which Python enters first.
+        """
         load = self.case.spec
-        if load.loop != "native":
-            return None
+        if deaths or load.loop != "native":
+            yield lambda: None
+            return
         paddings = [self.values.padding(worker) for worker in range(self.case.concurrency + 1)]
         plan = {
             "key_type": _KEY_TYPES.index(load.key_type),
@@ -149,10 +177,10 @@ class KeyValueWork(ProvenWork):
             "slot_step": acks.Slots(load.key_space, areas[0].shape.slots).step,
             "seen": bytearray(load.key_space),
         }
-        # No key was found twice: as many as there are, are all.
-        if self.place.proved(plan, pulse) != load.key_space:
-            return None
-        return Check("last write", "ok", load.key_space, note=self._tracked())
+        right = Check("last write", "ok", load.key_space, note=self._tracked())
+        with self.place.proving(plan, pulse) as rows:
+            # No key was found twice: as many as there are, are all.
+            yield lambda: right if rows() == load.key_space else None
 
     def _tracked(self) -> str:
         """Return of which keys the last write is known, where it is not known of all."""
@@ -243,8 +271,11 @@ class ClassicWork(KeyValueWork):
             carry["rows", case.buckets] = {}
         self._earlier: dict[int, Any] = carry["rows", case.buckets]
 
+    def partition(self, pulse: Pulse) -> tuple[None, None]:
+        return None, None
+
     def prepare(self, pulse: Pulse) -> None:
-        self.share(None, None)
+        self.share(pulse)
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:

@@ -105,10 +105,10 @@ class SqlitePlace(Place):
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
         return SqliteTable(self, key_type, value_size, counters)
 
-    def proved(self, plan: dict[str, Any], pulse: Pulse) -> int | None:
-        from sqlstress.targets.sqlite.proved import proved
+    def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
+        from sqlstress.targets.sqlite.proving import proving
 
-        return proved(self.case, self.paths, plan, pulse)
+        return proving(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
         """Make every file anew, with the settings of the case and these tables."""

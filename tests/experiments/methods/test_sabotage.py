@@ -123,6 +123,7 @@ def killed(case: Case, folder: Path, soon_enough: Callable[[Sequence[int]], bool
     rows = work.shared[1]
     with Pool(case, open_place(case, folder), SALT, work.shared) as pool:
         pool.start(nothing)
+        pool.call()
         assert pool.wait_ready(60, nothing) == []
         pool.go(plan_window(case, time.perf_counter_ns(), 0.1))
         wait_for(lambda: soon_enough(rows[:]))
