@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,19 +130,3 @@ def test_a_plan_names_it_as_its_workload(tmp_path: Path) -> None:
     assert [case.spec for case in from_toml(path)] == [
         Picks("no-key", id_type, users=50) for id_type in ("ulid", "int")
     ]
-
-
-@pytest.mark.parametrize(
-    ("given_options", "said"),
-    [
-        ({"picks": "10000"}, "needs up to 11,000 distinct items, and --items is 10,000"),
-        ({"concurrency": "8", "users": "7"}, "--users 7 is less than the 8 processes"),
-        (
-            {"schema": "pair-rowid,no-key", "made-by": "python,sqlite"},
-            "needs a --schema whose picks have an id",
-        ),
-    ],
-)
-def test_what_cannot_be_carried_out_says_why(given_options: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        planned(**given_options)
