@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from sqlstress.cli.commands import summaries
 from tests.cli.conftest import Cli, FakeSession, Said
@@ -90,6 +88,8 @@ WRONG = [
     ("-c 4 doctor", "unexpected argument 'doctor'", "Write the command first: sqlstress doctor"),
     ("-b 20 1-8", "unexpected argument '1-8'", "kv takes options only"),
     ("docter", "'docter'", "Did you mean doctor?"),
+    ("-- kv", "unexpected argument 'kv'", "Write the command first: sqlstress kv"),
+    ("-", "unexpected argument '-'", "kv takes options only"),
     ("bench", "'bench'", f"The commands are {', '.join(summaries())}"),
     (
         "keys --schema id-rowid,own",
@@ -278,32 +278,3 @@ def test_a_driver_that_is_not_installed_says_what_to_install(
     assert_short(said)
     assert "python -m pip install apsw, or choose another --driver" in said.err
     assert list(tmp_path.iterdir()) == []
-
-
-words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
-names = st.sampled_from(
-    [f"--{name}" for name in by_name("kv")] + ["-c", "-b", "-o", "--dir", "--keep", "--x"]
-)
-values = st.sampled_from(
-    ["1", "4", "1-8", "wal", "off", "0.5", "2s", "classic", "temp_store=memory", "7", "-1"]
-)
-command_lines = st.lists(words | names | values, max_size=6) | st.lists(
-    st.tuples(names, words | values).map(list), max_size=4
-).map(lambda pairs: [word for pair in pairs for word in pair])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(command_lines)
-@example(["--", "kv"])
-@example(["-"])
-@example(["--help", "--concurrency"])
-@example(["-h"])
-@example(["--dir", ""])
-def test_any_command_line_is_carried_out_or_refused_in_a_line_or_two(cli: Cli, line: list[str]) -> None:
-    # What is to be measured is measured by a fake; help and version print.
-    said = cli(*(word for word in line if word not in summaries() or word == "kv"))
-    if said.code == 0:
-        assert said.err == ""
-    else:
-        assert said.code == 2
-        assert_short(said)

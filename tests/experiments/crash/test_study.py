@@ -74,10 +74,6 @@ def execute(path: Path, sql: str) -> None:
         connection.execute(sql)
 
 
-def forget_the_last(path: Path) -> None:
-    execute(path, "DELETE FROM log WHERE id = (SELECT max(id) FROM log)")
-
-
 @fault(
     "crash",
     "acknowledged transactions dropped between a kill and the next opening",

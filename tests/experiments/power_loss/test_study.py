@@ -25,7 +25,6 @@ from sqlstress.targets.sqlite.disk_model import (
     SyncFolder,
     Truncate,
     Write,
-    WriteBack,
 )
 from tests.engine.benches import bench
 from tests.rows import thorough
@@ -104,18 +103,6 @@ def test_pages_smaller_and_larger_than_a_sector_survive(page_size: int, tmp_path
     settings = replace(CASE.settings, page_size=page_size)
     (cuts,) = study(tmp_path, replace(CASE, settings=settings), count=100).configurations
     assert cuts.worst == GOOD
-
-
-@pytest.mark.thorough
-def test_a_disk_that_loses_nothing_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    apply = Disk.apply
-
-    def write_at_once(disk: Disk, operation: Operation) -> None:
-        apply(disk, operation)
-        apply(disk, WriteBack())
-
-    monkeypatch.setattr(Disk, "apply", write_at_once)
-    assert not study(tmp_path, case("wal", "full")).is_proved
 
 
 @pytest.mark.thorough
