@@ -12,6 +12,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.app import user_file
 from sqlstress.experiments.app.user_file import called
 from sqlstress.target import DEFAULT
+from tests.rows import thorough
 
 HEAD = "import os, sys, time\nfrom sqlstress import check, connect, setup, transaction\n"
 
@@ -53,20 +54,22 @@ T = "@transaction\ndef t(c): pass\n"
     [
         ("", "declares no transaction. Put @transaction before a function"),
         ("def t(:", "bank.py:3 cannot be imported: SyntaxError"),
-        ("\nimport nowhere", "bank.py:4 cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
-        (T + "1 / 0", "bank.py:5 cannot be imported: ZeroDivisionError"),
-        (T + "sys.exit(3)", "exits when it is imported (exit code 3)"),
+        thorough(
+            "\nimport nowhere", "bank.py:4 cannot be imported: ModuleNotFoundError: No module named 'nowhere'"
+        ),
+        thorough(T + "1 / 0", "bank.py:5 cannot be imported: ZeroDivisionError"),
+        thorough(T + "sys.exit(3)", "exits when it is imported (exit code 3)"),
         (T + "os._exit(3)", "ended the process: a process of sqlstress ended with exit code 3"),
         (T + "input()", "cannot be imported: EOFError"),
         (
             "@transaction(weight=0)\ndef t(c): pass",
             "the weight of t must be a whole number from 1 to 1,000,000",
         ),
-        ("@transaction(weight='a')\ndef t(c): pass", "the weight of t must be a whole number"),
+        thorough("@transaction(weight='a')\ndef t(c): pass", "the weight of t must be a whole number"),
         ("@transaction\nasync def t(c): pass", "the transaction t is async or a generator"),
-        (T + "@check\ndef c(query): yield 1", "the check c is async or a generator"),
+        thorough(T + "@check\ndef c(query): yield 1", "the check c is async or a generator"),
         (T + "@setup\ndef a(p): pass\n@setup\ndef b(p): pass", "two functions with @setup: a and b"),
-        (
+        thorough(
             "\n".join(f"@transaction\ndef t{n}(c): pass" for n in range(21)),
             "declares more than 20 transactions",
         ),
