@@ -113,6 +113,21 @@ def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database:
         assert "database is locked" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        pytest.param(["gone.db"], "no such file: gone.db.", marks=pytest.mark.thorough),
+        ([__file__], "is not an SQLite database"),
+        pytest.param([Path(__file__).parent], "is not a file", marks=pytest.mark.thorough),
+        pytest.param([], "give the database to watch", marks=pytest.mark.thorough),
+    ],
+)
+def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: str) -> None:
+    done = watch(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
