@@ -17,6 +17,7 @@ from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from tests.cli.conftest import Cli, saved
 from tests.example_report import example_report
+from tests.rows import thorough
 
 TUNE = ("tune", "-o", "tune.json", "--no-progress", "--dir", ".", "--seed", "5", "--max-time", "100s")
 TRIAL = example_report().runs[0].trials[0]
@@ -122,7 +123,9 @@ def stopped(runner: TrialRunner) -> None:
     runner.signals.check()
 
 
-@pytest.mark.parametrize(("after", "said"), [(10, "10 slices of the design"), (60, "and a race of 6")])
+@pytest.mark.parametrize(
+    ("after", "said"), [thorough(10, "10 slices of the design"), (60, "and a race of 6")]
+)
 def test_ctrl_c_keeps_what_was_learnt_and_says_it(
     machine: Machine, cli: Cli, tmp_path: Path, after: int, said: str
 ) -> None:
