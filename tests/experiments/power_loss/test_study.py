@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.experiments.power_loss.images import images
 from sqlstress.experiments.power_loss.study import PowerStudy
-from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST
 from sqlstress.studies.sweep import follow
-from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.disk_model import (
     Create,
     Device,
@@ -116,24 +114,6 @@ def test_a_sync_that_is_not_carried_out_is_found_out(
     )
     (cuts,) = study(tmp_path, case("delete", "extra")).configurations
     assert cuts.worst != GOOD
-
-
-@pytest.mark.thorough
-def test_what_was_found_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
-    calls = iter(range(10_000))
-
-    class Signals(StopSignals):
-        def check(self) -> None:
-            if next(calls) == 1250:  # in the midst of what follows the control's images
-                raise Interrupted("stopped")
-
-    saved = list[Report]()
-    power = PowerStudy([CASE], PowerLoss(1000, 1))
-    assert follow(power, bench(tmp_path, signals=Signals()), saved.append).interrupted
-    assert saved[-1].results == {"power-loss": power.loss}
-    assert power.loss.is_proved
-    assert power.loss.checked == 200
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_settings_that_cannot_be_had_are_told_at_once(tmp_path: Path) -> None:
