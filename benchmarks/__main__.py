@@ -35,7 +35,6 @@ from benchmarks import (
     pgbench,
     published,
     sql,
-    stages,
     watched,
 )
 from benchmarks import where as price_of_where
@@ -83,7 +82,6 @@ STUDIES = {
     "memory": Study(memory.plan, memory.TITLE, f"{WINDOW} driver concurrency"),
     "sql": Study(sql.plan, sql.TITLE, f"{WINDOW} synchronous", ("sqlite3",)),
     "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
-    "profile": Study(stages.plan, stages.TITLE, "driver load"),
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
     "watched": Study(watched.plan, watched.TITLE, "repeats load synchronous", ("sqlite3",)),
     "endurance": Study(endurance.plan, endurance.TITLE, "duration workers buckets keys"),
@@ -92,7 +90,6 @@ APART = ("endurance", "pgbench")
 """Not among `all`: one takes a quarter of an hour, the other needs a server's programs."""
 ELSEWHERE = {
     "gate": "how often `sqlstress ab` is wrong",
-    "fleet": "what a fleet takes, and what is lost when hosts die",
     "limits": "does `sqlstress limit` agree with itself",
     "tune": "how near `sqlstress tune` comes to the best",
     "contradictions": "do two runs contradict each other in what they conclude",

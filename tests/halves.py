@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from sqlstress.engine.protocols import Companion, Source, Work
+from sqlstress.engine.protocols import Source, Work
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.importing import named
@@ -20,8 +20,3 @@ def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Wor
 def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
     """Open a worker's half."""
     return cast(Source, named(face_of(case).worker)(case, open_place(case, folder), worker, salt, shared))
-
-
-def open_companion(name: str, case: Case, folder: Path, shared: tuple[Any, ...]) -> Companion:
-    """Open the half of a process beside the workers."""
-    return cast(Companion, named(face_of(case).companions[name])(case, open_place(case, folder), shared))

@@ -18,6 +18,7 @@ from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report.case import Case, Settings
 from tests.halves import open_work
+from tests.rows import thorough
 
 ROOT = Path(__file__).parents[1]
 LEAST = 32
@@ -81,16 +82,16 @@ def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
     "case",
     [
         Case(ops=20, spec=Load(key_space=100)),
-        Case(ops=20, spec=Load(key_space=100, read_ratio=1.0)),
+        thorough(Case(ops=20, spec=Load(key_space=100, read_ratio=1.0)), id="gets"),
         Case(ops=20, spec=Load(key_space=100, batch=2, update_ratio=0.3)),
-        Case(ops=20, driver="dry", spec=Load(key_space=100)),
-        Case(ops=20, driver="apsw", spec=Load(key_space=100)),
-        Case(workload="classic", ops=20),
-        Case(workload="methods", spec=Method("insert", "1b1", True, 20, 60.0)),
+        thorough(Case(ops=20, driver="dry", spec=Load(key_space=100)), id="dry"),
+        thorough(Case(ops=20, driver="apsw", spec=Load(key_space=100)), id="apsw"),
+        thorough(Case(workload="classic", ops=20), id="classic"),
+        thorough(Case(workload="methods", spec=Method("insert", "1b1", True, 20, 60.0)), id="methods"),
         Case(workload="methods", spec=Method("query", "SPC", False, 12, 60.0, 20), driver="apsw"),
         Case(workload="cycles", settings=Settings(journal_mode="delete"), spec=Cycling(cycles=2)),
     ],
-    ids=["replaces", "gets", "transactions", "dry", "apsw", "classic", "methods", "methods, apsw", "cycles"],
+    ids=lambda case: case.workload,
 )
 def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
@@ -149,9 +150,9 @@ print(*sorted(sys.modules))
     ("arguments", "code"),
     [
         (["--help"], 0),
-        (["kv", "--help"], 0),
-        (["--version"], 0),
-        (["docter"], 2),
+        thorough(["kv", "--help"], 0),
+        thorough(["--version"], 0),
+        thorough(["docter"], 2),
         (["--concurrency", "0"], 2),
     ],
     ids=str,

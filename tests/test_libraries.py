@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.pages import ROOT
+from tests.rows import mostly_thorough
 
 PAGE = ROOT / "docs" / "locked.md"
 ASK = """
@@ -104,7 +105,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("library", TRIED)
+@pytest.mark.parametrize("library", mostly_thorough(TRIED, ["sqlite3", "sqlalchemy"]))
 def test_the_settings_of_a_library_are_where_the_page_says_and_do_what_it_says(
     library: str, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from benchmarks import tune
-from benchmarks.tune import NOISES, SIZES, Found, simulated, space, surface, table
+from benchmarks.tune import NOISES, SIZES, Found, simulated, surface, table
 
 
 def test_a_surface_says_the_same_of_a_row_again_and_nothing_of_the_default() -> None:
@@ -34,13 +34,6 @@ def test_a_loss_of_more_than_a_twentieth_is_not_near() -> None:
     text = table([Found("x", near, 0.2, 100), Found("x", far, 0.2, 110), Found("y", 0.0, 0.0, 90)])
     assert "| x | 2 | 50.0% | 5.0% | 18.1% | 105 |" in text
     assert "| y | 1 | 100.0% | 0.0% | 0.0% | 90 |" in text
-
-
-def test_the_grid_of_the_real_ones_promises_the_same_in_every_row() -> None:
-    grid = space()
-    cases = [grid.case(row) for row in product(*map(range, grid.sizes))]
-    assert len(cases) == 24
-    assert {case.settings.synchronous for case in cases} == {"normal"}
 
 
 def test_it_writes_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,6 @@ class Mutant:
 
 
 _HEADER = r"memcmp\(\s*(?:\(void \*\))?&?[^;{]*?sizeof\(WalIndexHdr\)\s*\)"
-_LOCK = r"wal(?:Lock|Busy)\w*\([^;{]*?"
 
 MUTANTS = (
     Mutant(

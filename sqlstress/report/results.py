@@ -71,10 +71,6 @@ def merged(found: Sequence[Latency]) -> Latency | None:
     return Latency.from_buckets(buckets, max(own.max_ns for own in found))
 
 
-QUEUED = "queued"
-"""Beside the kinds of operations: what was still waiting, or under way, when the window closed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """What became of the operations that were due inside the window."""

@@ -9,10 +9,8 @@ import pytest
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.report import SyncCost
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS
+from tests.analysis.comparison.sides import LINUX, MACOS, WINDOWS
 
-LINUX = SyncCost("fdatasync", 96_000, 410_000, 81_000, 350_000, 200)
-WINDOWS = replace(LINUX, primitive="FlushFileBuffers")
-MACOS = replace(LINUX, primitive="fsync")
 MACOS_FULL = replace(LINUX, primitive="F_FULLFSYNC", overwrite_p50_ns=4_210_000)
 ONE = "WAL, synchronous=FULL: each commit waits for one"
 

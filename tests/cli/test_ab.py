@@ -15,7 +15,7 @@ import pytest
 
 from sqlstress.engine.study import Observer
 from sqlstress.errors import Interrupted
-from sqlstress.report import AbTest, Check, Trial, Verdict
+from sqlstress.report import AbTest, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
@@ -167,26 +167,6 @@ def test_an_interruption_keeps_what_was_measured_and_exits_130(
     assert (said.code, said.err) == (130, "Stopped after 14 slices; what was measured is in ab.json.\n")
     assert "Undecided: so far TPS" in said.out
     assert [len(run.trials) for run in saved("ab.json").runs] == [7, 7]
-
-
-def test_a_slice_that_cannot_be_measured_exits_4_and_says_which(cli: Cli, made_up: Slices) -> None:
-    made_up.script = lambda arm, case, pair: (
-        replace(trial(pair), error="worker 2 was killed by SIGKILL") if arm else trial(pair)
-    )
-    said = cli("ab", *ARMS)
-    assert said.code == 4
-    assert said.lines[-1] == (
-        "Error: B, 1 file, 2 processes, could not be measured: worker 2 was killed by SIGKILL."
-    )
-
-
-def test_wrong_data_exits_1_whatever_the_figures(cli: Cli, made_up: Slices) -> None:
-    lost = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
-    made_up.script = lambda arm, case, pair: replace(trial(pair), verdict=lost)
-    said = cli("ab", *ARMS)
-    assert said.code == 1
-    assert "key 5 is gone" in said.out
-    assert re.match(r"Error: FAIL: the data of [AB] is wrong", said.err)
 
 
 def _looking_once(

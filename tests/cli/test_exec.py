@@ -23,6 +23,7 @@ from sqlstress.show.formats import FORMATS
 from sqlstress.show.phrases import phrase
 from tests.cli.conftest import Cli, Said, saved
 from tests.pages import ROOT
+from tests.rows import thorough
 
 PYTHON = (sys.executable, "-S", "-E", "-c")
 ADD = """
@@ -248,8 +249,8 @@ def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) ->
     ("program", "options"),
     [
         ("import sys; sys.exit('database is locked')", ()),
-        ("import sys; sys.exit('it is meant to be')", ("--max-failed", "100%")),
-        ("import sys; sys.exit(int(sys.argv[1]) % 2)", ()),
+        thorough("import sys; sys.exit('it is meant to be')", ("--max-failed", "100%")),
+        thorough("import sys; sys.exit(int(sys.argv[1]) % 2)", ()),
     ],
 )
 def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(

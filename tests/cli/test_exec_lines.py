@@ -15,6 +15,7 @@ from sqlstress.report import Verdict
 from sqlstress.report.results import Check, Sighting
 from tests.cli.conftest import Cli, Said, saved
 from tests.cli.test_exec import SOME, answers, database, marked
+from tests.rows import thorough
 
 PYTHON = (sys.executable, "-S", "-E", "-u", "-c")
 ADDING = """
@@ -62,7 +63,9 @@ for number, line in enumerate(sys.stdin):
     [
         ("print('listening')", "answered 'listening'. With --lines it must answer"),
         ("import time; time.sleep(1000)", "did not answer within 0.5 s. It may not flush its output."),
-        ("raise KeyError('DB_URL')", "ended before it answered, with exit code 1. Its standard error: "),
+        thorough(
+            "raise KeyError('DB_URL')", "ended before it answered, with exit code 1. Its standard error"
+        ),
     ],
 )
 def test_a_program_that_does_not_answer_its_first_line_is_told_of_before_any_load(

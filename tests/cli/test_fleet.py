@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sqlstress.report import to_json
+from sqlstress.report import Check, Verdict, to_json
 from tests.cli.conftest import Cli
 from tests.crash_report import crash_report
 from tests.fleet_reports import four_hosts, host_report, save
+from tests.show.variants import each_trial
 
 BOTH = {"a": host_report(), "b": host_report(minute=1)}
 
@@ -118,18 +120,8 @@ def test_the_folder_of_a_plan_is_called_as_the_plan(cli: Cli) -> None:
 
 
 def test_wrong_data_on_a_host_is_exit_code_1(cli: Cli) -> None:
-    save(Path("reports"), BOTH)
-    plain = json.loads(Path("reports/b.json").read_text(encoding="utf-8"))
-    check = {
-        "name": "last write",
-        "status": "failed",
-        "checked": 1,
-        "problems": 1,
-        "counterexamples": ["key 7"],
-    }
-    for run in plain["runs"]:
-        for trial in run["trials"]:
-            trial["verdict"] = {**trial["verdict"], "status": "failed", "checks": [check]}
-    Path("reports/b.json").write_text(json.dumps(plain), encoding="utf-8")
+    lost = Verdict((Check("last write", "failed", 1, 1, ("key 7",)),))
+    wrong = each_trial(lambda trial: replace(trial, verdict=lost), BOTH["b"])
+    save(Path("reports"), {**BOTH, "b": wrong})
     shown = cli("fleet", "--folder", "reports")
     assert shown.code == 1 and "the data was wrong on b." in shown.err and "FAILED on b" in shown.out

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.errors import UsageError
 from sqlstress.experiments.tune.experiment import catalogue
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
@@ -106,21 +106,6 @@ def test_a_preset_that_sqlite_refuses_is_said_and_the_others_are_measured(
         ("rails", 0),
         ("kine", 4),
     ]
-
-
-def test_a_slice_that_fails_ends_it_and_keeps_what_was_measured(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path
-) -> None:
-    def rate(case: Case, index: int) -> float:
-        if index == 3:
-            raise EnvironmentFailure("the disk is full.")
-        return 1.0
-
-    slices(monkeypatch, rate)
-    said = cli(*COMPARE)
-    assert said.code == 4
-    assert "the disk is full" in said.err
-    assert saved("presets.json").results["presets"].rounds == 3
 
 
 def test_ctrl_c_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path) -> None:

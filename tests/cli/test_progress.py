@@ -23,6 +23,7 @@ from tests.ab_report import TEST, ab_report, around
 from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
 from tests.power_report import power_cuts, power_loss
+from tests.rows import thorough
 
 SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500", "--repeat", "1")
 
@@ -219,7 +220,7 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseu
 
 @on_posix
 @pytest.mark.parametrize(
-    ("variables", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    ("variables", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), thorough({"TERM": "dumb"}, False)]
 )
 def test_a_terminal_gets_colours_unless_they_are_not_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: bool

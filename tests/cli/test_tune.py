@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.errors import UsageError
 from sqlstress.experiments.tune.results import Tuning
 from sqlstress.experiments.tune.study import TuneStudy
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from tests.cli.conftest import Cli, saved
 from tests.example_report import example_report
+from tests.rows import thorough
 
 TUNE = ("tune", "-o", "tune.json", "--no-progress", "--dir", ".", "--seed", "5", "--max-time", "100s")
 TRIAL = example_report().runs[0].trials[0]
@@ -122,7 +123,9 @@ def stopped(runner: TrialRunner) -> None:
     runner.signals.check()
 
 
-@pytest.mark.parametrize(("after", "said"), [(10, "10 slices of the design"), (60, "and a race of 6")])
+@pytest.mark.parametrize(
+    ("after", "said"), [thorough(10, "10 slices of the design"), (60, "and a race of 6")]
+)
 def test_ctrl_c_keeps_what_was_learnt_and_says_it(
     machine: Machine, cli: Cli, tmp_path: Path, after: int, said: str
 ) -> None:
@@ -133,18 +136,6 @@ def test_ctrl_c_keeps_what_was_learnt_and_says_it(
     assert said in ended.err
     assert "Cannot tell whether anything is better" in ended.out
     assert saved("tune.json").interrupted
-
-
-def test_a_slice_that_fails_ends_it_with_4(machine: Machine, cli: Cli, tmp_path: Path) -> None:
-    def meets(_: TrialRunner, case: Case) -> None:
-        if len(machine.cases) == 30:
-            raise EnvironmentFailure("the disk is full.")
-
-    machine.meets = meets
-    said = cli(*TUNE)
-    assert said.code == 4
-    assert "search for better settings was not completed: the disk is full" in said.err
-    assert found(tmp_path).designed == 24
 
 
 @pytest.mark.thorough

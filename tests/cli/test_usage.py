@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from sqlstress.cli.commands import summaries
 from tests.cli.conftest import Cli, FakeSession, Said
@@ -48,6 +46,12 @@ WRONG = [
     ("--update-ratio 0.6", "--read-ratio and --update-ratio", "Lower one of them"),
     ("--key-space 10 --batch 11", "--batch is larger than --key-space", "distinct keys"),
     ("--pinned-reader --journal-mode delete", "--pinned-reader needs a WAL", "leave out --journal-mode"),
+    ("--pinned-reader --driver dry", "--pinned-reader needs a database", "stores nothing"),
+    ("--checkpoint-interval 1s", "--checkpoint-interval needs --checkpointer or --pinned-reader", "add"),
+    ("--checkpointer passive --journal-mode delete", "--checkpointer needs a WAL", "leave out"),
+    ("--checkpointer passive --wal-autocheckpoint 10", "turns off automatic checkpoints", "leave out"),
+    ("-c 1 --checkpointer passive --pragma locking_mode=exclusive", "a further process", "leave one"),
+    ("--begin deferred", "--begin needs transactions of several statements", "add --batch"),
     ("--where --driver dry", "--where is not available: the dry driver stores nothing", "Leave it out"),
     ("--cache-size 2147483648", "--cache-size: '2147483648'", "to 2,147,483,647"),
     ("--key-space 100000000 --value-size 1048576", "--key-space times --value-size", "1 TiB. Lower one"),
@@ -90,6 +94,8 @@ WRONG = [
     ("-c 4 doctor", "unexpected argument 'doctor'", "Write the command first: sqlstress doctor"),
     ("-b 20 1-8", "unexpected argument '1-8'", "kv takes options only"),
     ("docter", "'docter'", "Did you mean doctor?"),
+    ("-- kv", "unexpected argument 'kv'", "Write the command first: sqlstress kv"),
+    ("-", "unexpected argument '-'", "kv takes options only"),
     ("bench", "'bench'", f"The commands are {', '.join(summaries())}"),
     (
         "keys --schema id-rowid,own",
@@ -105,6 +111,12 @@ WRONG = [
     ("keys --buckets 4", "--buckets", "sqlstress keys --help"),
     ("methods --method 1b1,all", "--method: 'all'", "1b1, blk, blk/n, row, values, json, spc"),
     ("methods --method spc --phase insert", "--method spc does not exist", "--phase"),
+    ("methods --phase allocate --scale 3001", "--scale 3001 is not supported by", "2 to 3,000 samples"),
+    ("methods --phase query --scale 100 --samples 19", "10 and 10 samples, and the queried", "has 19"),
+    ("methods --samples 100", "--scale 4,000: these pairs need 50 and 80", "raise --samples"),
+    ("methods --samples 60 --phase insert", "--samples applies to queries", "add --phase query"),
+    ("methods --chunk 5 --method blk", "--chunk applies to BLK/n", "add it to --method"),
+    ("methods --as-published --phase insert", "--as-published applies to insertions", "add both to --phase"),
     ("methods --scale 100", "--scale counts samples or pairs", "give one --phase"),
     ("methods --full --phase query --scale 100", "--scale and --full", "leave one of them out"),
     ("methods --phase query --scale 1009", "--scale 1,009: these pairs need 1 and 1,009", "raise --samples"),
@@ -123,6 +135,11 @@ WRONG = [
         "add one to --settings",
     ),
     ("cycles --pragma locking_mode=exclusive", "hides the WAL index", "--settings delete,delete-tx only"),
+    (
+        "cycles --pragma locking_mode=exclusive --settings delete -c 2",
+        "allows one process",
+        "use --concurrency 1",
+    ),
     ("presets --compare ralis", "no such preset: 'ralis'", "Did you mean rails?"),
     ("presets --compare rails,", "--compare: '' is not the name", "of a preset"),
     ("presets --compare rails --against djnago", "no such preset: 'djnago'", "Did you mean django?"),
@@ -146,6 +163,13 @@ WRONG = [
         "each kill would read 3.8 GB of rows",
         "lower --batch, --value-size or --buckets",
     ),
+    ("crash --power --rounds 3", "--rounds is not supported by power cuts", "leave it out"),
+    ("crash --matrix --synchronous full", "--matrix tries every --synchronous", "leave it out"),
+    ("crash --power --driver sqlite3", "power cuts need --driver apsw", "simulate the disk"),
+    ("crash --power --buckets 100", "at most 100 files and 200", "Lower --buckets or --concurrency"),
+    ("crash --power --pragma locking_mode=exclusive", "allows one connection", "use --concurrency 1"),
+    ("crash --images 500", "--images needs power cuts", "add --power or --matrix"),
+    ("crash --power --images 99", "--images: '99'", "from 100 to 1,000,000"),
     ("crash -o report.csv", "-o 'report.csv'", "json, txt, md, html, xml"),
     ("crash -o bmf:report.json -q", "-q", "sqlstress crash --help"),
     ("exec", "no command given", "sqlstress exec [OPTIONS] -- PROGRAM"),
@@ -260,32 +284,3 @@ def test_a_driver_that_is_not_installed_says_what_to_install(
     assert_short(said)
     assert "python -m pip install apsw, or choose another --driver" in said.err
     assert list(tmp_path.iterdir()) == []
-
-
-words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
-names = st.sampled_from(
-    [f"--{name}" for name in by_name("kv")] + ["-c", "-b", "-o", "--dir", "--keep", "--x"]
-)
-values = st.sampled_from(
-    ["1", "4", "1-8", "wal", "off", "0.5", "2s", "classic", "temp_store=memory", "7", "-1"]
-)
-command_lines = st.lists(words | names | values, max_size=6) | st.lists(
-    st.tuples(names, words | values).map(list), max_size=4
-).map(lambda pairs: [word for pair in pairs for word in pair])
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(command_lines)
-@example(["--", "kv"])
-@example(["-"])
-@example(["--help", "--concurrency"])
-@example(["-h"])
-@example(["--dir", ""])
-def test_any_command_line_is_carried_out_or_refused_in_a_line_or_two(cli: Cli, line: list[str]) -> None:
-    # What is to be measured is measured by a fake; help and version print.
-    said = cli(*(word for word in line if word not in summaries() or word == "kv"))
-    if said.code == 0:
-        assert said.err == ""
-    else:
-        assert said.code == 2
-        assert_short(said)

@@ -116,10 +116,10 @@ def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["gone.db"], "no such file: gone.db."),
+        pytest.param(["gone.db"], "no such file: gone.db.", marks=pytest.mark.thorough),
         ([__file__], "is not an SQLite database"),
-        ([Path(__file__).parent], "is not a file"),
-        ([], "give the database to watch"),
+        pytest.param([Path(__file__).parent], "is not a file", marks=pytest.mark.thorough),
+        pytest.param([], "give the database to watch", marks=pytest.mark.thorough),
     ],
 )
 def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: str) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, LocalCluster, certificates
 from sqlstress.report import read
+from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN, LocalCluster, certificates
 
 pytestmark = [
     pytest.mark.thorough,

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.fleet.cluster import LONG, PATIENCE_S, PLAN, environment
 from sqlstress.cluster import job
 from sqlstress.cluster.connection import Cluster, Connection, Identity, Member, file_name, probe
 from sqlstress.cluster.job import (
@@ -31,7 +30,9 @@ from sqlstress.cluster.job import (
 )
 from sqlstress.cluster.rounds import FleetRequest, Rounds
 from sqlstress.errors import EnvironmentFailure, UsageError
+from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import examples
+from tests.engine.processes import environment
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import psutil
 import psycopg
 import pytest
 
-from benchmarks.fleet.cluster import PATIENCE_S, LocalCluster
 from sqlstress.report import read
 from tests.cli.on_postgres import password, schemas
+from tests.cluster.local_cluster import PATIENCE_S, LocalCluster
 from tests.cluster.preload_skewed import SKEW_NS
 from tests.servers import running_server
 

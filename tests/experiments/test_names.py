@@ -24,8 +24,9 @@ MODULES = sorted(
 
 def named_in(tree: ast.AST) -> Iterator[str]:
     """Yield what code says of single experiments."""
-    prose = {id(text) for text in docstrings(tree)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names if alias.name.startswith(OWN))
@@ -37,13 +38,6 @@ def named_in(tree: ast.AST) -> Iterator[str]:
             case ast.Attribute(value=ast.Name(id=holder) | ast.Attribute(attr=holder), attr=attribute):
                 if attribute in FIELDS and holder.lower().endswith("case"):
                     yield f"{holder}.{attribute}"
-
-
-def docstrings(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the texts that are statements of their own."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            yield node.value
 
 
 def test_a_module_of_the_core_names_no_experiment() -> None:

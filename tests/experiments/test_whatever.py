@@ -68,7 +68,7 @@ passes = st.lists(measured, min_size=1, max_size=2).map(tuple)
 
 
 @pytest.mark.parametrize("workload", SPECS)
-@settings(max_examples=examples(0.4))
+@settings(max_examples=examples(0.25))
 @given(st.data())
 def test_whatever_the_figures_they_are_shown(workload: str, data: st.DataObject) -> None:
     cases = cases_of(workload)

@@ -11,6 +11,7 @@ import pytest
 
 from sqlstress.cli.commands import summaries
 from tests.hostile.conftest import Judge
+from tests.rows import thorough
 
 ROOT = Path(__file__).parents[2]
 REPORTS = [str(path) for path in sorted((ROOT / "reports").glob("*.json"))]
@@ -68,10 +69,10 @@ def test_help_fits_whatever_the_terminal_says_of_its_width(judge: Judge, columns
     "arguments",
     [
         ["report", b"\xff\xfe.json"],
-        ["run", b"\xff.toml"],
-        ["kv", b"--\xff"],
+        thorough(["run", b"\xff.toml"], id="run"),
+        thorough(["kv", b"--\xff"], id="option"),
         ["kv", "-o", b"\xff"],
-        [b"\xff"],
+        thorough([b"\xff"], id="command"),
     ],
     ids=repr,
 )

@@ -15,15 +15,8 @@ from sqlstress.show.csv_file import report_csv
 from tests.ab_report import TEST, ab_report
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
-from tests.example_report import example_report, failed_report
-from tests.show.variants import EXAMPLE, TRIAL, each_trial, troubled_report, with_one
+from tests.show.variants import EXAMPLE, TRIAL, each_trial, with_one
 from tests.unknown_report import unknown_report
-
-VARIANTS = {
-    "report": example_report,
-    "failed": failed_report,
-    "troubled": troubled_report,
-}
 
 
 def rows(report: Report) -> list[dict[str, str]]:

@@ -32,14 +32,7 @@ from tests.show.test_side_by_side import compared
 
 PAGE = Path(page_room.__file__).parent
 REPORTS: dict[str, Callable[[], Report]] = {
-    "report": example_report,
-    "failed": failed_report,
-    "passes": variants.passes_report,
-    "classic": variants.classic_report,
-    "troubled": variants.troubled_report,
-    "updates": variants.update_report,
-    "beside": variants.beside_report,
-    "widest": variants.widest_report,
+    **variants.VARIANTS,
     "rate": rate_report,
     "limit": limit_report,
     "ab": lambda: ab_report([around(0.8, 20), around(1.02, 20)]),

@@ -8,24 +8,11 @@ from dataclasses import replace
 from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Table
 from sqlstress.show.markdown import drawn, report_markdown
-from tests.example_report import example_report, failed_report
 from tests.show.variants import (
     EXAMPLE,
-    beside_report,
-    classic_report,
-    passes_report,
-    update_report,
     with_one,
 )
 
-VARIANTS = {
-    "report": example_report,
-    "failed": failed_report,
-    "classic": classic_report,
-    "passes": passes_report,
-    "updates": update_report,
-    "beside": beside_report,
-}
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
 
 

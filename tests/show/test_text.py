@@ -15,31 +15,8 @@ from sqlstress.report import Report, Run, read
 from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
 from sqlstress.show.markdown import drawn as markdown
 from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
-from tests.example_report import assert_golden, example_report, failed_report
-from tests.show.variants import (
-    EXAMPLE,
-    beside_report,
-    classic_report,
-    each_run,
-    each_trial,
-    passes_report,
-    troubled_report,
-    update_report,
-    widest_report,
-    with_case,
-    with_one,
-)
-
-VARIANTS = {
-    "report": example_report,
-    "failed": failed_report,
-    "passes": passes_report,
-    "classic": classic_report,
-    "troubled": troubled_report,
-    "updates": update_report,
-    "beside": beside_report,
-    "widest": widest_report,
-}
+from tests.example_report import assert_golden, example_report
+from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case, with_one
 
 
 def check_lines(report: Report) -> None:

@@ -22,7 +22,7 @@ from sqlstress.statistics.series import (
     Series,
 )
 from sqlstress.statistics.units import NS_PER_S
-from tests.example_report import example_report
+from tests.example_report import example_report, failed_report
 
 EXAMPLE = example_report()
 UNKNOWN = Environment(
@@ -166,3 +166,16 @@ def widest_report() -> Report:
     report = each_trial(huge, with_case(replace(EXAMPLE, runs=EXAMPLE.runs[:1]), buckets=10_000))
     wrong = Verdict((Check("last write", "failed", 10, 1),))
     return each_trial(lambda trial: replace(trial, verdict=wrong), report)
+
+
+VARIANTS: dict[str, Callable[[], Report]] = {
+    "report": example_report,
+    "failed": failed_report,
+    "passes": passes_report,
+    "classic": classic_report,
+    "troubled": troubled_report,
+    "updates": update_report,
+    "beside": beside_report,
+    "widest": widest_report,
+}
+"""All of them, and the example itself."""

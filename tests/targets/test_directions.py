@@ -18,6 +18,7 @@ from sqlstress.targets import open_place, target_of
 from sqlstress.targets.place import SqlPlace
 from sqlstress.user_work.loading import DATABASE, environment
 from tests.pulses import nothing
+from tests.rows import thorough
 
 OPENS = {
     "sqlite3": "import os, sqlite3; c = sqlite3.connect({}); c.isolation_level = None",
@@ -95,7 +96,7 @@ def test_what_is_only_looked_at_is_led_nowhere(driver: str, tmp_path: Path) -> N
             assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("address", [BY_ADDRESS, "''"])
+@pytest.mark.parametrize("address", [BY_ADDRESS, thorough("''")])
 def test_a_session_is_in_our_schema_at_the_level_that_was_asked_for_without_an_address_too(
     place: SqlPlace, address: str
 ) -> None:

@@ -26,28 +26,7 @@ class Gap:
         return wine.run("-c", self.probe).returncode == 0
 
 
-CRASHES = """
-import subprocess, sys
-from subprocess import DEVNULL
-try:
-    done = subprocess.run(
-        [sys.executable, "-c", {!r}], stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, timeout=60
-    )
-except subprocess.TimeoutExpired:
-    sys.exit(0)
-sys.exit(done.returncode == 0)
-"""
-"""A program that ends with 0 if another one does not. It has no pipe: Wine would keep it open."""
-
 GAPS = (
-    Gap(
-        "its C library has no complex functions (crealf), which numpy calls: nothing of scipy can be used",
-        CRASHES.format("import scipy.stats"),
-        (
-            "tests/statistics/test_compare.py",
-            "tests/test_gate_benchmark.py",
-        ),
-    ),
     Gap(
         "the package of Python has no launcher for virtual environments",
         """

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from sqlstress.report.study_results import Gain
 from sqlstress.show.phrases import Phrase
 
-_OPTIONS = "--wal-autocheckpoint 10000"
-_GAIN = Gain(1.31, 1.22, 1.40, 12)
 _MORE = "Use --max-time {longer} or a quieter machine."
 
 PHRASES = {

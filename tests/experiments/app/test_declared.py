@@ -12,6 +12,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.app import user_file
 from sqlstress.experiments.app.user_file import called
 from sqlstress.target import DEFAULT
+from tests.rows import thorough
 
 HEAD = "import os, sys, time\nfrom sqlstress import check, connect, setup, transaction\n"
 
@@ -62,11 +63,11 @@ T = "@transaction\ndef t(c): pass\n"
             "@transaction(weight=0)\ndef t(c): pass",
             "the weight of t must be a whole number from 1 to 1,000,000",
         ),
-        ("@transaction(weight='a')\ndef t(c): pass", "the weight of t must be a whole number"),
+        thorough("@transaction(weight='a')\ndef t(c): pass", "the weight of t must be a whole number"),
         ("@transaction\nasync def t(c): pass", "the transaction t is async or a generator"),
-        (T + "@check\ndef c(query): yield 1", "the check c is async or a generator"),
+        thorough(T + "@check\ndef c(query): yield 1", "the check c is async or a generator"),
         (T + "@setup\ndef a(p): pass\n@setup\ndef b(p): pass", "two functions with @setup: a and b"),
-        (
+        thorough(
             "\n".join(f"@transaction\ndef t{n}(c): pass" for n in range(21)),
             "declares more than 20 transactions",
         ),

@@ -21,10 +21,8 @@ from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import Database, Remains
 from sqlstress.experiments.crash.experiment import Kills, Transactions
 from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
-from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow
-from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
 from tests.rows import fault
 
@@ -72,10 +70,6 @@ def kills(folder: Path, rounds: int, *, keep: bool = False, case: Case = CASE) -
 def execute(path: Path, sql: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(sql)
-
-
-def forget_the_last(path: Path) -> None:
-    execute(path, "DELETE FROM log WHERE id = (SELECT max(id) FROM log)")
 
 
 @fault(
@@ -199,18 +193,6 @@ def test_a_database_that_cannot_be_made_is_an_error_at_once(tmp_path: Path) -> N
     case = replace(CASE, settings=Settings(page_size=512, pragmas=(("auto_vacuum", "7"),)))
     with pytest.raises(UsageError, match="PRAGMA auto_vacuum=7 was not accepted"):
         kills(tmp_path, 5, case=case)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_stop_between_two_rounds_keeps_what_was_proved(tmp_path: Path) -> None:
-    signals = StopSignals()
-
-    def stop(_: Report) -> None:
-        signals.caught = signal.SIGINT
-
-    study = KillStudy(Kills(CASE, 5))
-    assert follow(study, bench(tmp_path, signals=signals), stop).interrupted
-    assert (study.kills.rounds, study.kills.verdict.status) == (1, "ok")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.errors import UsageError
 from sqlstress.experiments.cycles.experiment import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
@@ -86,26 +85,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("given_options", "told"),
-    [
-        (
-            {"settings": "wal,delete", "transaction": "run"},
-            "--transaction needs a setting with tx",
-        ),
-        (
-            {"settings": "wal-tx-off,delete", "wal_autocheckpoint": "5"},
-            "--wal-autocheckpoint needs the setting wal",
-        ),
-        ({"pragma": ("locking_mode=exclusive",)}, "hides the WAL index"),
-        ({"pragma": ("locking_mode=exclusive",), "settings": "delete", "concurrency": "2"}, "allows one"),
-    ],
-)
-def test_what_contradicts_itself_is_refused_in_a_line(given_options: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told) as caught:
-        planned(**given_options)
-    assert "\n" not in str(caught.value)
-    # One process may lock a rollback journal's file for itself.
+def test_one_process_may_lock_a_rollback_journals_file_for_itself() -> None:
     assert len(planned(pragma=("locking_mode=exclusive",), settings="delete,delete-tx")) == 2
 
 

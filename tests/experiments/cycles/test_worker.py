@@ -170,7 +170,7 @@ def test_the_closing_checkpoint_is_one_step_of_the_last_worker(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("transaction", "frames"), [("none", [7] * 5), ("cycle", [1] * 5), ("run", [0] * 4 + [1])]
+    ("transaction", "frames"), [("none", [7] * 5), thorough("cycle", [1] * 5), ("run", [0] * 4 + [1])]
 )
 def test_every_commit_is_a_frame(tmp_path: Path, transaction: str, frames: list[int]) -> None:
     seen = whole(case_of(transaction=transaction), tmp_path).series(WAL_FRAMES)

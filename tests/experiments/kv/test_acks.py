@@ -40,7 +40,6 @@ from tests.pulses import Pulses, nothing
 
 SLOTS = 6
 LONGEST = 5
-IMMORTAL = 1 << 30
 Chunks = list[list[list[int]]]
 """Chunks of operations; an operation is the slots of its rows, UNTRACKED where it writes none."""
 

@@ -174,33 +174,6 @@ def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
     assert first[0].seed != second[0].seed
 
 
-@pytest.mark.parametrize(
-    ("given_options", "said"),
-    [
-        ({"concurrency": "0"}, "--concurrency: '0' is not within 1-1024"),
-        ({"read-ratio": "0.7", "update-ratio": "0.4"}, "--update-ratio add up to more than 1"),
-        ({"batch": "11", "key-space": "10"}, "--batch is larger than --key-space"),
-        ({"ops": "5", "duration": "1s"}, "Leave out --ops or --duration"),
-        ({"ops": "5", "rate": "9"}, "--rate needs a window. Leave out --ops or --rate"),
-        ({"arrival": "even"}, "--arrival needs an open loop. Add --rate"),
-        ({"ops": "5", "warmup": "1s"}, "Leave out --ops or --warmup"),
-        ({"pragma": ("locking_mode=EXCLUSIVE",)}, "Use --concurrency 1"),
-        ({"checkpoint-interval": "1s"}, "--checkpoint-interval needs --checkpointer or --pinned-reader"),
-        ({"begin": "deferred"}, "--begin needs transactions of several statements. Add --batch"),
-        ({"checkpointer": "passive", "journal-mode": "delete"}, "--checkpointer needs a WAL"),
-        ({"pinned-reader": True, "driver": "dry"}, "--pinned-reader needs a database"),
-        ({"checkpointer": "passive", "wal-autocheckpoint": "10"}, "Leave out --wal-autocheckpoint"),
-        (
-            {"concurrency": "1", "checkpointer": "passive", "pragma": ("locking_mode=exclusive",)},
-            "--checkpointer is a further process",
-        ),
-        ({"concurrency": "1-1000", "buckets": "1,2"}, "more than 1,000 cases. Split"),
-    ],
-)
-def test_what_cannot_be_carried_out_says_why(given_options: dict[str, Any], said: str) -> None:
-    assert said in refused(given_options)
-
-
 def test_one_process_may_lock_the_files_for_itself() -> None:
     assert one(pragma=("locking_mode=exclusive",)).settings.pragmas == (("locking_mode", "exclusive"),)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.plan import cases_of
@@ -83,38 +81,6 @@ def test_the_larger_scales_of_a_method_come_after_its_smaller_ones() -> None:
         series = (case.driver, case.spec.phase, tricks_of(case))
         assert case.spec.scale > last.get(series, 0)
         last[series] = case.spec.scale
-
-
-@pytest.mark.parametrize(
-    ("given", "because"),
-    [
-        ({"scale": "100"}, "--scale counts samples or pairs, which depends on the phase. Give one --phase"),
-        ({"scale": "100", "phase": "insert", "full": True}, "--scale and --full contradict each other"),
-        (
-            {"scale": "3001", "phase": "allocate"},
-            "--scale 3001 is not supported by the phase allocate. Give 2 to 3,000 samples",
-        ),
-        (
-            {"scale": "1009", "phase": "query"},
-            "--scale 1,009: these pairs need 1 and 1,009 samples, and the queried table has 500",
-        ),
-        (
-            {"scale": "100", "phase": "query", "samples": 19},
-            "10 and 10 samples, and the queried table has 19",
-        ),
-        ({"samples": 100}, "--scale 4,000: these pairs need 50 and 80 samples"),
-        ({"method": "spc", "phase": "insert"}, "--method spc does not exist in this --phase"),
-        ({"samples": 60, "phase": "insert"}, "--samples applies to queries. Add --phase query"),
-        ({"chunk": "5", "method": "blk"}, "--chunk applies to BLK/n"),
-        ({"as_published": True, "phase": "insert"}, "--as-published applies to insertions and allocations"),
-        ({"full": True, "concurrency": "1-4"}, "more than 1,000 cases"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_what_cannot_be_carried_out_is_refused_with_the_reason(given: dict[str, Any], because: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(because)) as caught:
-        planned(**given)
-    assert "\n" not in str(caught.value)
 
 
 CASE = cell("insert", "1b1", 1000)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from sqlstress.errors import UsageError
 from sqlstress.experiments.power_loss.experiment import Nothing
 from sqlstress.plan import cases_of
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, Settings
@@ -36,20 +33,3 @@ def test_one_configuration_is_planned_with_a_checkpoint_every_few_frames() -> No
 def test_the_matrix_has_every_journal_mode_with_every_level() -> None:
     found = [(case.settings.journal_mode, case.settings.synchronous) for case in planned(matrix=True, seed=7)]
     assert found == [(mode, level) for mode in JOURNAL_MODES for level in SYNCHRONOUS]
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"power": True, "rounds": "3"}, "--rounds is not supported by power cuts"),
-        ({"matrix": True, "synchronous": "full"}, "--matrix tries every --synchronous"),
-        ({"power": True, "driver": "sqlite3"}, "power cuts need --driver apsw"),
-        ({"power": True, "buckets": "100"}, "Lower --buckets or --concurrency"),
-        ({"power": True, "pragma": ("locking_mode=exclusive",)}, "allows one connection only"),
-        ({"images": "500"}, "--images needs power cuts. Add --power or --matrix"),
-        ({"power": True, "images": "99"}, "--images"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        planned(**given, seed=1)

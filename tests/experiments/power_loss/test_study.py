@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.experiments.power_loss.images import images
 from sqlstress.experiments.power_loss.study import PowerStudy
-from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.power_failure import CORRUPT, GOOD, LOST
 from sqlstress.studies.sweep import follow
-from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.disk_model import (
     Create,
     Device,
@@ -25,7 +23,6 @@ from sqlstress.targets.sqlite.disk_model import (
     SyncFolder,
     Truncate,
     Write,
-    WriteBack,
 )
 from tests.engine.benches import bench
 from tests.rows import thorough
@@ -107,18 +104,6 @@ def test_pages_smaller_and_larger_than_a_sector_survive(page_size: int, tmp_path
 
 
 @pytest.mark.thorough
-def test_a_disk_that_loses_nothing_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    apply = Disk.apply
-
-    def write_at_once(disk: Disk, operation: Operation) -> None:
-        apply(disk, operation)
-        apply(disk, WriteBack())
-
-    monkeypatch.setattr(Disk, "apply", write_at_once)
-    assert not study(tmp_path, case("wal", "full")).is_proved
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("forgotten", [Sync, SyncFolder])
 def test_a_sync_that_is_not_carried_out_is_found_out(
     forgotten: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -129,24 +114,6 @@ def test_a_sync_that_is_not_carried_out_is_found_out(
     )
     (cuts,) = study(tmp_path, case("delete", "extra")).configurations
     assert cuts.worst != GOOD
-
-
-@pytest.mark.thorough
-def test_what_was_found_is_kept_when_it_is_interrupted(tmp_path: Path) -> None:
-    calls = iter(range(10_000))
-
-    class Signals(StopSignals):
-        def check(self) -> None:
-            if next(calls) == 1250:  # in the midst of what follows the control's images
-                raise Interrupted("stopped")
-
-    saved = list[Report]()
-    power = PowerStudy([CASE], PowerLoss(1000, 1))
-    assert follow(power, bench(tmp_path, signals=Signals()), saved.append).interrupted
-    assert saved[-1].results == {"power-loss": power.loss}
-    assert power.loss.is_proved
-    assert power.loss.checked == 200
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_settings_that_cannot_be_had_are_told_at_once(tmp_path: Path) -> None:

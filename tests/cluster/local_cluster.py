@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Self
 
 import psutil
 
-from benchmarks.document import CHECKOUT
+from tests.engine.processes import environment
 
 PATIENCE_S = 300.0
 """A machine that needs longer than this for anything here is broken, not slow."""
@@ -75,13 +74,6 @@ class LocalCluster:
         self.wait_for(lambda: b"Registered to" in log.read_bytes())
         return psutil.Process(process.pid)
 
-    def hosts(self, *names: str) -> psutil.Process:
-        """Start a process with a worker for each name, each a host; wait until they have joined."""
-        log = self.folder / f"{names[0]}.log"
-        process = self._start(*names, log=log, program=("benchmarks.fleet.hosts", self.address))
-        self.wait_for(lambda: b"joined" in log.read_bytes())
-        return psutil.Process(process.pid)
-
     def command(self, plan: str, folder: Path, *more: str) -> subprocess.Popen[str]:
         """Start `sqlstress fleet` in a process of its own."""
         file = self.folder / "plan.toml"
@@ -124,24 +116,16 @@ class LocalCluster:
                     found.append(process)
         return found
 
-    def _start(
-        self, *arguments: str, log: Path | None = None, program: Sequence[str] = ("dask",)
-    ) -> subprocess.Popen[bytes]:
+    def _start(self, *arguments: str, log: Path | None = None) -> subprocess.Popen[bytes]:
         with (log or self.folder / f"{arguments[0]}.log").open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", *program, *arguments],
+                [sys.executable, "-m", "dask", *arguments],
                 cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                 env={**environment(), "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"},
                 start_new_session=True,
             )  # fmt: skip
         self._processes.append(process)
         return process
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of a process that finds the checkout from any folder."""
-    paths = [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def certificates(folder: Path) -> tuple[str, str]:
