@@ -26,7 +26,6 @@ from sqlstress.targets.sqlite.lock_holders import (
     WRITE,
     Database,
     Look,
-    check_system,
 )
 from tests.rows import fault
 from tests.targets.elsewhere import Elsewhere
@@ -242,7 +241,7 @@ def test_what_may_not_be_read_is_named_with_who_may(database: Path, monkeypatch:
         Database(database)
 
 
-def test_a_system_without_the_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_the_call_is_refused(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(UsageError, match="F_GETLK"):
-        check_system()
+        Database(database)

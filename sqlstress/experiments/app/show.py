@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -31,6 +32,7 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
 from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import UserShown, counted, sightings, too_weak
+from sqlstress.user_work.show_lock import lock_blocks, lock_findings
 from sqlstress.user_work.suspected import sighted, suspected
 from sqlstress.user_work.suspicions import DEFERRED
 
@@ -38,6 +40,8 @@ SHORT_MS = 1000
 """A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
 MOST_LINES = 5
 """Kinds of connections, and of exceptions, that are described; the JSON report has them all."""
+OURS = "your transactions"
+"""What sqlstress's processes do with the write lock."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -265,6 +269,7 @@ class AppShown(UserShown):
         throughput,
         at_a_rate,
         waits,
+        partial(lock_findings, ours=OURS),
         unending,
         partial_proofs,
         trust,
@@ -280,6 +285,10 @@ class AppShown(UserShown):
         shares = (f"{one.name} {100 * one.weight / total:.2g}%" for one in transactions)
         alone = len(transactions) == 1
         return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}"
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
+        yield from super().more_blocks(group)
+        yield from lock_blocks(group, OURS)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)
