@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -256,6 +255,11 @@ def unending(group: Group) -> Iterator[Finding]:
         yield Finding("thread-did-not-end", count=sum(one.count for one in threads), names=names)
 
 
+def held_long(group: Group) -> Iterator[Finding]:
+    """Yield who kept the write lock for long."""
+    return lock_findings(group, OURS)
+
+
 class AppShown(UserShown):
     """The figures of an application."""
 
@@ -269,7 +273,7 @@ class AppShown(UserShown):
         throughput,
         at_a_rate,
         waits,
-        partial(lock_findings, ours=OURS),
+        held_long,
         unending,
         partial_proofs,
         trust,

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput
 from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec import (
@@ -179,16 +179,21 @@ def looked(group: Group) -> Iterator[Finding]:
         yield Finding("checks-opened", low=low, high=high if high > low else None)
 
 
+def held_long(group: Group) -> Iterator[Finding]:
+    """Yield who kept the write lock for long."""
+    return lock_findings(group, OURS)
+
+
 class ExecShown(UserShown):
     """How they are shown."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (
+    topics = (
         starting,
         scaling,
         ended,
         messages,
         locked,
-        lock_findings,
+        held_long,
         cut_short,
         looked,
         partial_proofs,
