@@ -49,6 +49,7 @@ WRONG = [
     ("--key-space 10 --batch 11", "--batch is larger than --key-space", "distinct keys"),
     ("--pinned-reader --journal-mode delete", "--pinned-reader needs a WAL", "leave out --journal-mode"),
     ("--where --driver dry", "--where is not available: the dry driver stores nothing", "Leave it out"),
+    ("exec --where --target postgres -- true", "--where is not available", "only SQLite's locks"),
     ("--cache-size 2147483648", "--cache-size: '2147483648'", "to 2,147,483,647"),
     ("--key-space 100000000 --value-size 1048576", "--key-space times --value-size", "1 TiB. Lower one"),
     ("--batch 100000 --value-size 1048576", "--batch times --value-size", "1 GiB. Lower one"),
