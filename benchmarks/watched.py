@@ -57,10 +57,10 @@ class Slice(NamedTuple):
 def plan(bench: Bench) -> Plan:
     """List the loads and levels of synchronous."""
     notes = (
-        "One process, WAL, 10,000 rows, Python's sqlite3, a transaction each. TPS, and the processor time of "
-        f"each transaction, in slices of {SLICE_S * 1000:.0f} ms, watched over unwatched, pair by pair. *from* "
-        "and *to*: by how many per cent the watch changes TPS, with 95 % (signed ranks). *watch %*: the share "
-        "of one processor that the watch takes itself.",
+        "One process, WAL, 10,000 rows, Python's sqlite3, a transaction each. TPS, and the processor time "
+        f"of each transaction, in slices of {SLICE_S * 1000:.0f} ms, watched over unwatched, pair by pair. "
+        "*from* and *to*: by how many per cent the watch changes TPS, with 95 % (signed ranks). "
+        "*watch %*: the share of one processor that the watch takes itself.",
     )
     cells = grid(
         load=bench.options.loads or tuple(LOADS), synchronous=bench.options.synchronous or SYNCHRONOUS

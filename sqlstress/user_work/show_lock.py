@@ -30,7 +30,7 @@ from sqlstress.user_work import OURS, UNKNOWN
 MOST_ROWS = 5
 """Programs of a case that are shown; the JSON report has them all."""
 _WIDTH = 40
-_UNKNOWN = "(ended before it could be named)"
+_UNKNOWN = "(ended, or not visible here)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
     yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_FIGURES))
     samples = min(_samples(row.run) for row in rows)
     yield Note(
-        f"Seen from outside, in {plural(samples, 'sample')} of each row or more: a share is exact to "
-        f"{percent(share_error(samples))} of the time at worst (95%). Holds shorter than "
-        f"{format_duration(1 / rows[0].rate)} can be missed. longest: without a break and without a commit."
+        f"Shares are exact to {percent(share_error(samples))} of the time at worst (95%, "
+        f"{plural(samples, 'sample')} from outside); holds shorter than {format_duration(1 / rows[0].rate)} "
+        "can be missed. longest: seen without a break and without a commit."
     )
 
 
