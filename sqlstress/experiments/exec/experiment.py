@@ -205,17 +205,7 @@ EXEC: Experiment = Experiment(
             "variable SQLSTRESS_DATABASE hold its path. --check tests the data before, during and after "
             "the load. An empty command is measured in turns with yours."
         ),
-        main_options=(
-            "setup",
-            "check",
-            "database",
-            "concurrency",
-            "lines",
-            "inner",
-            "timeout",
-            "where",
-            "output",
-        ),
+        main_options=("setup", "check", "database", "concurrency", "lines", "inner", "timeout", "output"),
         example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
     ),
     options=(
