@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sqlstress.report.lock_holds import Holder, Holds
+from sqlstress.report.lock_holds import Holder, Holds, WriteLock
 from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
 from sqlstress.user_work.lock_watch import MOST, Holders, asker, shortly
+from sqlstress.user_work.show_lock import holders_of
+from tests.analysis.hand_made import run, trial
 
 FREE = Look(WAL, (Lock(READ, 9),), 1)
 
@@ -60,6 +62,27 @@ def test_programs_beyond_the_most_are_counted_together() -> None:
     found = told(commands, *map(held, commands))
     assert len(found) == MOST + 1
     assert found[OTHERS].processes == 2
+
+
+def test_the_samples_the_longest_gap_and_the_time_in_which_it_was_never_free_are_of_all_programs() -> None:
+    holders = Holders(lambda pid: ["tool"] * pid)
+    for at_s, look in ((0.1, held(1)), (0.2, held(2)), (0.5, FREE), (0.6, held(1))):
+        holders.add(at_s, look)
+    found = holders.told()
+    assert (found["samples"], found["longest_gap_s"]) == (4, pytest.approx(0.3))
+    anybody = Holds(*found["held"])
+    assert (anybody.samples, anybody.times) == (3, 2)
+    assert (anybody.longest_s, anybody.most_s) == pytest.approx((0.1, 0.5))
+
+
+def test_all_passes_together_a_program_has_its_longest_hold_and_all_its_samples() -> None:
+    def lock(longest_s: float, most_s: float) -> WriteLock:
+        return WriteLock(200, 10, holders=(Holder("tool", 2, Holds(5, 3, longest_s, most_s)),))
+
+    trials = (trial(write_lock=lock(0.3, 0.4)), trial(write_lock=lock(0.2, 0.6)), trial())
+    (one,) = holders_of(run(1, 2, *trials))
+    assert (one.processes, one.held.samples, one.held.times) == (4, 10, 6)
+    assert (one.held.longest_s, one.held.most_s) == (0.3, 0.4)
 
 
 def test_nothing_was_seen_without_a_holder() -> None:
