@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
 
 RATE = 200
-"""Samples per second: one takes about 0.1 ms."""
+"""Samples per second: they take about 3% of a processor."""
 MOST, LONGEST = 20, 300
 """Programs that are told apart; characters of a command line that are kept."""
 _TICK_S = 0.02

@@ -32,6 +32,10 @@ PHRASES = {
         "{longest} each. A waiting writer sleeps up to 100 ms between two attempts and can miss every "
         "gap. Write several rows in each transaction, or pause between transactions."
     ),
+    "watch-crowd": Phrase(
+        "{count:processes} like {command} held the write lock {share:percent} of the time together. Use "
+        "fewer of them, or write several rows in each transaction."
+    ),
     "watch-exclusive": Phrase(
         "^{process} has the database for itself (PRAGMA locking_mode=EXCLUSIVE): nobody else can read "
         "or write it."

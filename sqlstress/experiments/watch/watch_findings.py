@@ -22,6 +22,7 @@ from sqlstress.experiments.watch.results import (
 )
 from sqlstress.report.lock_holds import Holds
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.user_work.messages import kind_of
 
 OFTEN = 0.5
 """Share of the time from which on a process that holds the lock only briefly keeps it from others, too."""
@@ -110,6 +111,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
     if watch.hot_journal:
         yield Finding("watch-hot-journal")
     yield from islice(_writers(watch), MOST_NAMED)
+    yield from _crowds(watch)
     yield from _pins(watch)
     yield from _waiting_for_readers(watch)
     yield from _gaps(watch)
@@ -139,6 +141,18 @@ def _writers(watch: Watch) -> Iterator[Finding]:
             yield Finding(
                 "watch-often", process=named(process), share=held, longest=length(own, watch.asked.rate)
             )
+
+
+def _crowds(watch: Watch) -> Iterator[Finding]:
+    """Yield which program keeps others from writing by many processes, of which none does so alone."""
+    programs: dict[tuple[str, ...], list[Process]] = {}
+    for process in watch.processes:
+        if holds(process, WRITE).samples and process.command:
+            programs.setdefault(tuple(map(kind_of, process.command)), []).append(process)
+    for own in programs.values():
+        held = [share(holds(process, WRITE).samples, watch.samples) for process in own]
+        if max(held) < OFTEN <= sum(held):
+            yield Finding("watch-crowd", count=len(own), command=called(own[0]), share=sum(held))
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:

@@ -58,6 +58,18 @@ def test_commits_that_no_sample_saw_are_told() -> None:
     assert "12 commits" in report_text(watch_report(idle))
 
 
+def test_processes_of_one_program_that_hold_the_lock_together_are_named_as_such() -> None:
+    some = tuple(
+        replace(WORKER, pid=pid, command=("python3", "add.py", str(pid)), locks={WRITE: Holds(300, 9)})
+        for pid in (1, 2, 3)
+    )
+    assert "watch-crowd" in codes(replace(WATCH, processes=some))
+    assert "watch-crowd" not in codes(replace(WATCH, processes=some[:1]))
+    assert "watch-crowd" not in codes(replace(WATCH, processes=(*some[:1], WORKER)))
+    alone = replace(some[0], locks={WRITE: Holds(600, 9)})
+    assert "watch-crowd" not in codes(replace(WATCH, processes=(alone, *some[1:])))
+
+
 def test_short_holds_in_close_order_are_told_apart_from_a_long_one() -> None:
     often = replace(WORKER, locks={WRITE: Holds(900, 900, 0.0, 0.02)})
     assert "watch-often" in codes(replace(WATCH, processes=(often,)))
