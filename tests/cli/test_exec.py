@@ -290,7 +290,7 @@ def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli:
     Path("hold.py").write_text(HOLD, encoding="utf-8")
     words = (sys.executable, "-S", "-E", "hold.py", "{db}", "{n}", str(Path("own").absolute()))
     said = exec_(
-        cli, *words, options=("--alone", "--where", "--ops", "5", "--repeat", "1", "--database", "app.db")
+        cli, *words, options=("--alone", "--where", "--ops", "3", "--repeat", "1", "--database", "app.db")
     )
     assert (said.code, said.err) == (0, ""), said
     ((trial,),) = (run.trials for run in saved().runs)
@@ -299,7 +299,7 @@ def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli:
     assert holder.program.endswith("-S -E hold.py kv.db N own")
     lines = Path("own").read_text(encoding="ascii").splitlines()
     own = [end - begin for begin, end in (map(float, line.split()) for line in lines)]
-    assert 0 < holder.processes <= len(own) == 10
+    assert 0 < holder.processes <= len(own) == 6
     # One seen hold is as long as the samples say, at least and at most.
     assert holder.held.longest_s <= max(own) and min(own) <= holder.held.most_s
     share, truth = holder.held.samples / trial.write_lock.samples, sum(own) / trial.seconds
