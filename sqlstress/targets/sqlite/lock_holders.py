@@ -91,7 +91,7 @@ def lacking() -> str | None:
     """Return why nobody can be asked here who holds a lock; None where the system tells."""
     if sys.platform in ("linux", "darwin"):
         return None
-    return "this system has no call that tells who holds a lock (fcntl F_GETLK on Linux and macOS)"
+    return "this system does not tell who holds a lock (fcntl F_GETLK)"
 
 
 class _File:
@@ -168,7 +168,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
         if lacks := lacking():
-            raise UsageError(f"watch is not available: {lacks}.")
+            raise UsageError(f"watch is not available: {lacks}. Run it on Linux or macOS.")
         self.path = path
         # Others find its locks beside the file itself, wherever a link to it is.
         resolved = path.resolve()
