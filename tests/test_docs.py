@@ -69,6 +69,9 @@ TICKETS = (
     'sqlite3 -cmd ".timeout 5000" {db} '
     '"INSERT INTO ticket (number) SELECT coalesce(max(number), 0) + 1 FROM ticket"'
 )
+LOCKED = TICKETS.replace("-c 1,4 --alone", "-c 4 --alone --where").replace(
+    " --check examples/tickets_checks.sql", ""
+)
 NUMBERED = "--setup examples/tickets.sql --check examples/tickets_checks.sql"
 LONG_LIVED = tuple(
     f"sqlstress exec -c 4 {option} {NUMBERED} -- {words}"
@@ -145,6 +148,7 @@ ADDED = {
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress crash --matrix": "--images 100",
     TICKETS: "--repeat 1",
+    LOCKED: "--repeat 1",
     face("exec").command.example: "--repeat 1",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",

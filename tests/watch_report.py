@@ -16,12 +16,12 @@ from sqlstress.experiments.watch.results import (
     WRITE,
     Course,
     Event,
-    Holds,
     Pin,
     Process,
     Watch,
 )
 from sqlstress.report import Report
+from sqlstress.report.lock_holds import Holds
 from tests.example_report import example_report
 
 IMPORT = Process(

@@ -10,6 +10,7 @@ from statistics import median
 from sqlstress.report.case import Case
 from sqlstress.report.environment import Warning
 from sqlstress.report.file_space import Space
+from sqlstress.report.lock_holds import WriteLock
 from sqlstress.statistics import histogram
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.statistics.series import Series
@@ -426,6 +427,8 @@ class Trial:
     With a server the way there and back is in it. None where it was not measured."""
     where: Where | None = None
     """Where the time of its operations went; None where that was not asked for."""
+    write_lock: WriteLock | None = None
+    """Who held the write lock, as samples from outside saw it; None where that was not asked for."""
     together: Together | None = None
     """Which part of a common load it was; None where this host loaded alone."""
     error: str | None = None

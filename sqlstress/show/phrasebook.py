@@ -206,6 +206,20 @@ PHRASES: dict[str, Phrase] = {
         "Refused by the server at {where}: {refused} by a serialization failure, {locked} by a deadlock "
         "or an unavailable lock."
     ),
+    # Who held the write lock, as samples saw it.
+    "held-for": Phrase("{ns:duration}"),
+    "held-below": Phrase("{ns:duration}"),
+    "long-write": Phrase(
+        "^{process} {lasts?has kept|kept} the write lock for {longest_ns:duration} in one transaction. "
+        'Writers with a shorter busy time-out get "database is locked". Commit after fewer rows, and keep '
+        "network calls and long computations out of the transaction."
+    ),
+    "lock-holder": Phrase("at {where}, {program}"),
+    "lock-not-seen": Phrase(
+        "Nobody was seen with the write lock at {where}, in {samples:plural sample}: it was held too "
+        "briefly, or not at all."
+    ),
+    "lock-watch-ended": Phrase("The write lock was not watched to the end at {where}: {reason}."),
     "transactions-given-up": Phrase(
         "At {where}, {count:plural transaction} gave up. That is up to {share:percent} of all (at "
         "{most}). SQLite returned BUSY, at once or after the timeout of {timeout}; an application sees "

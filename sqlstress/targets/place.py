@@ -339,6 +339,10 @@ class Target(Protocol):
     def untold(self, driver: str) -> str | None:
         """Return why it can't be told where the time goes with a driver, here; None when it can."""
 
+    def unseen(self) -> str | None:
+        """Return why it can't be seen from outside who holds a lock here; None when it can."""
+        return "only SQLite's locks can be seen from outside"
+
     def at_hand(self, driver: str, address: Dsn | None) -> str:
         """Return what a driver would measure here, with versions; nothing is started for it.
 

@@ -19,5 +19,8 @@ SUSPICION = "suspicion"
 """The topic of what is suspicious in the statements of a transaction."""
 ANOMALY = "anomaly"
 """The topic of what a history shows of isolation."""
+OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
+"""Instead of a command line: sqlstress's own processes, with what they call of the user's; programs beyond
+the first ones; processes that had ended before they could be asked, or may not be asked."""
 MOST_WEIGHT = 1_000_000
 """Of an operation, beside the others."""

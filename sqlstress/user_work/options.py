@@ -163,6 +163,19 @@ def strict_option() -> Any:
     )
 
 
+def where_option() -> Any:
+    """Return the option to look from outside who holds the write lock."""
+    return option(
+        switch,
+        False,
+        TRUST,
+        "Show which programs held the write lock, and for how long (Linux and macOS).",
+        name="where",
+        flag=True,
+        meaning="Whether the report shows which programs held the write lock.",
+    )
+
+
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
     """Return what the options name, read. Raises UsageError, with the place in the file."""
     setup_digest = ""
@@ -248,7 +261,10 @@ def drivers(
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where) -> Case:
     """Return a case of a program as it is carried out on the target of a driver. Raises UsageError."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
-    return target_of(driver).checked(replace(case, driver=driver), server, where.anyway)
+    target = target_of(driver)
+    if getattr(case.spec, "where", False) and (problem := target.unseen()):
+        raise UsageError(f"--where is not available: {problem}. Leave it out.")
+    return target.checked(replace(case, driver=driver), server, where.anyway)
 
 
 # What a database file says of itself in its first bytes, read without SQLite.
@@ -300,7 +316,10 @@ SEED = common("seed")
 ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that there are not where the user's own code opens the database, and why."""
 BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True)
-COMPANIONS = {"checker": "sqlstress.user_work.checks:Checker"}
+COMPANIONS = {
+    "checker": "sqlstress.user_work.checks:Checker",
+    "lock watch": "sqlstress.user_work.lock_watch:LockWatch",
+}
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:

@@ -13,6 +13,7 @@ from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.errors import SqlstressError
 from sqlstress.experiment import face_of
 from sqlstress.report import Check
+from sqlstress.report.lock_holds import Holder, Holds, WriteLock
 from sqlstress.statistics.units import format_duration
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place, run_watched
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Reader
 
 
-CHECKER = "checker"
+CHECKER, LOCK_WATCH = "checker", "lock watch"
 
 
 class BrokenBefore(SqlstressError):
@@ -53,10 +54,18 @@ class UserWork(ProvenWork):
         self.data = case.spec.data
         self._is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
         is_watched = self._is_checked and not all(one.at_end for one in self.data.checks)
-        self.companions = (CHECKER,) if is_watched else ()
+        self.companions: tuple[str, ...] = (CHECKER,) if is_watched else ()
         self._board = checks.shared_words()
         self.shared: tuple[Any, ...] = (self._board,)
-        """The checker's board comes first; a workload adds its own behind it."""
+        """First the checker's board, then that of the lock watch; a workload adds its own behind."""
+        if self._looks_on:
+            self.companions += (LOCK_WATCH,)
+            self.shared += (checks.shared_words(),)
+
+    @property
+    def _looks_on(self) -> bool:
+        """Whether somebody looks from outside who holds the write lock."""
+        return getattr(self.case.spec, "where", False) and self.place.stores
 
     def made(self) -> Iterable[str]:
         """Return SQL of ours that is run after the user's setup."""
@@ -87,7 +96,7 @@ class UserWork(ProvenWork):
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         yield from self.sound(pulse)
         yield from self.proofs(outcomes, pulse)
-        if self.companions:
+        if CHECKER in self.companions:
             yield _during(checks.Board(self._board).read())
         if self._is_checked:
             yield examined(AFTER, lambda: self._after(outcomes, pulse))
@@ -121,6 +130,8 @@ class UserWork(ProvenWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(pulse)))
+        if self._looks_on:
+            trial = replace(trial, write_lock=_write_lock(checks.Board(self.shared[1]).read()))
         # At a rate what was not done stands in the table as queued.
         if trial.error or trial.transactions or trial.failed or trial.arrived:
             return trial
@@ -140,6 +151,14 @@ def _during(seen: dict[str, Any] | None) -> Check:
     if not seen["rounds"]:
         return Check(UNDER, "skipped", note="no check finished during the load")
     return Check(UNDER, "ok", seen["rounds"])
+
+
+def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
+    """Return what the lock watch saw; None where it came to no end."""
+    if not seen:
+        return None
+    holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
+    return WriteLock(**{**seen, "held": Holds(*seen["held"]), "holders": holders})
 
 
 def _lines(broken: Sequence[Broken]) -> list[str]:

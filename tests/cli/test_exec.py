@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.lock_samples import share_error
 from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
@@ -269,3 +270,39 @@ def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
 )
 def test_how_often_the_checks_opened_the_database_is_said(low: int, high: int | None, told: str) -> None:
     assert phrase(Finding("checks-opened", low=low, high=high)).endswith(told)
+
+
+HOLD = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+begun = time.perf_counter()
+db.execute("INSERT INTO log VALUES (?, 1)", sys.argv[2:3])
+time.sleep(0.2)
+db.execute("COMMIT")
+with open(sys.argv[3], "a") as file:
+    print(begun, time.perf_counter(), file=file)
+"""
+
+
+@posix
+def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli: Cli) -> None:
+    database("app.db")
+    Path("hold.py").write_text(HOLD, encoding="utf-8")
+    words = (sys.executable, "-S", "-E", "hold.py", "{db}", "{n}", str(Path("own").absolute()))
+    said = exec_(
+        cli, *words, options=("--alone", "--where", "--ops", "3", "--repeat", "1", "--database", "app.db")
+    )
+    assert (said.code, said.err) == (0, ""), said
+    ((trial,),) = (run.trials for run in saved().runs)
+    assert trial.write_lock
+    (holder,) = (one for one in trial.write_lock.holders if "hold.py" in one.program)
+    assert holder.program.endswith("-S -E hold.py kv.db N own")
+    lines = Path("own").read_text(encoding="ascii").splitlines()
+    own = [end - begin for begin, end in (map(float, line.split()) for line in lines)]
+    assert 0 < holder.processes <= len(own) == 6
+    # One seen hold is as long as the samples say, at least and at most.
+    assert holder.held.longest_s <= max(own) and min(own) <= holder.held.most_s
+    share, truth = holder.held.samples / trial.write_lock.samples, sum(own) / trial.seconds
+    assert abs(share - truth) < 2 * share_error(trial.write_lock.samples) + 0.05
+    assert "Who held the write lock" in said.out and "hold.py kv.db N own" in said.out

@@ -53,6 +53,7 @@ WRONG = [
     ("-c 1 --checkpointer passive --pragma locking_mode=exclusive", "a further process", "leave one"),
     ("--begin deferred", "--begin needs transactions of several statements", "add --batch"),
     ("--where --driver dry", "--where is not available: the dry driver stores nothing", "Leave it out"),
+    ("exec --where --target postgres -- true", "--where is not available", "only SQLite's locks"),
     ("--cache-size 2147483648", "--cache-size: '2147483648'", "to 2,147,483,647"),
     ("--key-space 100000000 --value-size 1048576", "--key-space times --value-size", "1 TiB. Lower one"),
     ("--batch 100000 --value-size 1048576", "--batch times --value-size", "1 GiB. Lower one"),

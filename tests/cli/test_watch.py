@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.cli.run_command import run
 from sqlstress.cli.screen import screen
 from sqlstress.experiments.watch.results import WRITE
+from sqlstress.machine import host
+from sqlstress.report import FileSystem
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 BEGIN = "import os, sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"
@@ -42,9 +45,11 @@ def database(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def process(database: Path, code: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+def process(
+    database: Path, code: str, *words: str, stdin: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", BEGIN + code, str(database), *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as found:
+    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True) as found:
         try:
             assert found.stdout is not None and found.stdout.readline()
             yield found
@@ -111,6 +116,49 @@ def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database:
             [sys.executable, "-c", BEGIN + late, str(database)], capture_output=True, text=True, check=False
         )
         assert "database is locked" in refused.stderr
+
+
+# Forked, so that they share their memory. Half of them read in one transaction, the others write by turns.
+CROWD = """
+parent = os.getpid()
+for number in range(1000):
+    if os.fork():
+        continue
+    c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
+    if number % 2:
+        c.execute('BEGIN'); c.execute('SELECT * FROM t').fetchall()
+    while os.getppid() == parent:
+        if number % 2 == 0:
+            c.execute('BEGIN IMMEDIATE'); c.execute('INSERT INTO t VALUES (1)')
+            time.sleep(0.02); c.execute('COMMIT')
+        time.sleep(0.5)
+    os._exit(0)
+print(1, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.thorough
+def test_a_thousand_processes_are_watched(database: Path) -> None:
+    report = database.with_name("watch.json")
+    with process(database, CROWD, "", stdin=subprocess.PIPE) as crowd:
+        done = watch(database, "--duration", "4s", "--quiet", "-o", report)
+        crowd.communicate("")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
+    # The writers that were seen; and all readers, who pin the WAL, where the system lists them.
+    assert len(found["processes"]) + found["others"] > (100 if sys.platform == "linux" else 5)
+    assert all(one["command"] for one in found["processes"] if not one["gone"])
+
+
+def test_a_file_on_a_network_file_system_is_watched_with_a_warning(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = FileSystem("nfs4", "server:/home", "rw")
+    monkeypatch.setattr(host, "file_system_of", lambda _: there)
+    assert run(["watch", str(database), "--duration", "0.2s", "--plain"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "nfs4 is a shared or network file system: a lock that another host holds may not be seen." in said
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
+from shutil import which
+from subprocess import DEVNULL, PIPE
 
+import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
@@ -26,7 +30,6 @@ from sqlstress.targets.sqlite.lock_holders import (
     WRITE,
     Database,
     Look,
-    check_system,
 )
 from tests.rows import fault
 from tests.targets.elsewhere import Elsewhere
@@ -56,7 +59,7 @@ def process(path: Path, *statements: str, then: str = WAIT) -> Iterator[subproce
     """Run statements in a process of their own, which keeps the transaction open until the end."""
     code = HELD + "".join(f"c.execute({sql!r}).fetchone()\n" for sql in statements) + then
     words = [sys.executable, "-c", code, str(path)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as found:
+    with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True) as found:
         try:
             if then == WAIT:
                 assert found.stdout is not None and found.stdout.readline()
@@ -185,6 +188,61 @@ def test_a_file_that_is_deleted_and_replaced_is_followed(database: Path, tmp_pat
             assert found.look().state == WAL
 
 
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_who_vacuums_is_seen_and_the_watch_does_not_disturb_it(journal: str, tmp_path: Path) -> None:
+    path = made(tmp_path / "vacuumed.db", journal)
+    fill = "INSERT INTO t WITH n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) "
+    vacuums = "for _ in range(200): c.execute('VACUUM'); print(1, flush=True)\n"
+    with (
+        process(path, f"{fill}SELECT i, zeroblob(500) FROM n", then=vacuums) as vacuuming,
+        watched(path) as found,
+    ):
+        look = awaited(found, lambda look: WRITE in seen(look))
+        assert seen(look)[WRITE] == vacuuming.pid
+        assert vacuuming.stdout is not None and vacuuming.stdout.readline()
+        for _ in range(200):
+            found.look()
+    with Elsewhere("sqlite3", path) as other:
+        assert other.rows("reader", "PRAGMA integrity_check") == [("ok",)]
+        assert other.rows("reader", "SELECT count(*) FROM t") == [(2000,)]
+
+
+APART = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount", "--kill-child")
+"""A container, as far as locks are concerned: other users, processes and mounts, and the same file system."""
+
+
+@lru_cache
+def may_be_apart() -> bool:
+    return bool(which("unshare")) and not subprocess.run([*APART, "true"], stderr=DEVNULL).returncode
+
+
+apart = pytest.mark.skipif("not may_be_apart()", reason="to unshare a namespace needs Linux and root")
+
+
+@apart
+def test_a_writer_in_a_container_is_seen_by_its_number_outside(database: Path) -> None:
+    code = f"{HELD}c.execute('BEGIN IMMEDIATE'); {WAIT}"
+    words = [*APART, sys.executable, "-c", code, str(database)]
+    with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True) as container:
+        try:
+            assert container.stdout is not None and container.stdout.readline()
+            (inside,) = psutil.Process(container.pid).children()
+            with watched(database) as found:
+                assert seen(found.look())[WRITE] == inside.pid
+        finally:
+            container.kill()
+
+
+@apart
+def test_a_writer_outside_of_the_own_container_is_told_as_such(database: Path) -> None:
+    words = [*APART, "--mount-proc", sys.executable, "-m", "sqlstress", "watch", str(database)]
+    with process(database, "BEGIN IMMEDIATE"):
+        done = subprocess.run([*words, "--duration", "0.3s"], capture_output=True, text=True, check=True)
+    said = " ".join(done.stdout.split())
+    assert "A process of another container held the write lock 100% of the time" in said
+    assert "Run sqlstress watch on the host" in said
+
+
 def test_a_link_is_followed_to_the_locks_of_its_file(database: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.db"
     link.symlink_to(database)
@@ -242,7 +300,7 @@ def test_what_may_not_be_read_is_named_with_who_may(database: Path, monkeypatch:
         Database(database)
 
 
-def test_a_system_without_the_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_the_call_is_refused(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(UsageError, match="F_GETLK"):
-        check_system()
+        Database(database)

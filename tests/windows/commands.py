@@ -136,6 +136,7 @@ COMMANDS = (
         "ok",
     ),
     Command(("watch", "main.json"), "fcntl(.|\\n)*Linux or macOS", 2),
+    Command(("exec", "--where", "--", "cmd", "/c", "exit 0"), "--where is not available(.|\\n)*fcntl", 2),
     *(_encoded(name) for name in ("cp437", "cp1252", "ascii")),
 )
 

@@ -54,6 +54,7 @@ class App:
     data: Data = NO_DATA
     """The database that they find, and what must hold of it."""
     strict: bool = options.strict_option()
+    where: bool = options.where_option()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,9 @@ def _first(request: AppRequest, driver: str) -> Case:
         raise UsageError(f"there are more than {options.MOST_INVARIANTS} checks: remove some.")
     data = replace(data, checks=checks)
     transactions = tuple(Weighted(name, weight) for name, weight in seen.weights.items())
-    app = App(file, options.digest(text), transactions, data, request.case.spec.strict)
+    app = replace(
+        request.case.spec, file=file, digest=options.digest(text), transactions=transactions, data=data
+    )
     return options.check_together(replace(request, case=replace(bare, spec=app)), data)
 
 
@@ -137,7 +140,7 @@ APP = Experiment(
             "The file declares how to set up the database, the transactions, their weights, and checks of "
             "the data. The report also shows the settings that your connections really have."
         ),
-        main_options=("concurrency", "database", "check", "duration", "repeat", "target", "output"),
+        main_options=("concurrency", "database", "check", "duration", "repeat", "where", "target", "output"),
         example="sqlstress app examples/app/bank.py",
     ),
     options=(
@@ -146,7 +149,7 @@ APP = Experiment(
         *options.SWEPT,
         *options.WHERE,
         *options.CHECKS,
-        *chosen(options_of(App), "strict"),
+        *chosen(options_of(App), "strict", "where"),
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,
@@ -155,7 +158,7 @@ APP = Experiment(
     without=options.ITS_OWN,
     by_itself={"strict": None},
     cases=cases,
-    alike=Alike(traits=_traits),
+    alike=Alike(traits=_traits, same_work=lambda case: replace(case, spec=replace(case.spec, where=False))),
     behaviour=replace(options.BEHAVIOUR, sets=False, own_folder=True),
     words=Words(
         work_of=lambda case: str(case.spec.file),

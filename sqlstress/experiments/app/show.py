@@ -31,6 +31,7 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
 from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import UserShown, counted, sightings, too_weak
+from sqlstress.user_work.show_lock import lock_blocks, lock_findings
 from sqlstress.user_work.suspected import sighted, suspected
 from sqlstress.user_work.suspicions import DEFERRED
 
@@ -38,6 +39,8 @@ SHORT_MS = 1000
 """A busy time-out under this gives up while a checkpoint or a larger transaction of others goes on."""
 MOST_LINES = 5
 """Kinds of connections, and of exceptions, that are described; the JSON report has them all."""
+OURS = "your transactions"
+"""What sqlstress's processes do with the write lock."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -252,6 +255,11 @@ def unending(group: Group) -> Iterator[Finding]:
         yield Finding("thread-did-not-end", count=sum(one.count for one in threads), names=names)
 
 
+def held_long(group: Group) -> Iterator[Finding]:
+    """Yield who kept the write lock for long."""
+    return lock_findings(group, OURS)
+
+
 class AppShown(UserShown):
     """The figures of an application."""
 
@@ -265,6 +273,7 @@ class AppShown(UserShown):
         throughput,
         at_a_rate,
         waits,
+        held_long,
         unending,
         partial_proofs,
         trust,
@@ -280,6 +289,10 @@ class AppShown(UserShown):
         shares = (f"{one.name} {100 * one.weight / total:.2g}%" for one in transactions)
         alone = len(transactions) == 1
         return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}"
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
+        yield from super().more_blocks(group)
+        yield from lock_blocks(group, OURS)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)

@@ -90,6 +90,7 @@ class Command:
         metavar="N",
         meaning="Operations that one command does.",
     )
+    where: bool = options.where_option()
 
     @property
     def called(self) -> str:
@@ -136,7 +137,7 @@ def cases(request: ExecRequest) -> Iterator[Case]:
                 yield case
                 # It comes near no database: once is enough.
                 if first is firsts[0] and not (request.extra.alone or first.spec.lines):
-                    yield replace(case, spec=replace(first.spec, command=(), stdin=None))
+                    yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
@@ -225,6 +226,7 @@ EXEC: Experiment = Experiment(
         ),
         otherwise("page-size", help="PRAGMA page_size of the database."),
         *options.CHECKS,
+        *chosen(options_of(Command), "where"),
         *common("verify"),
         otherwise(
             "max-failed",
@@ -237,7 +239,10 @@ EXEC: Experiment = Experiment(
     extra=Extra,
     without=options.ITS_OWN,
     cases=cases,
-    alike=Alike(traits=_traits, same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=0.0))),
+    alike=Alike(
+        traits=_traits,
+        same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=0.0, where=False)),
+    ),
     words=Words(unit="command"),
     behaviour=replace(
         options.BEHAVIOUR,

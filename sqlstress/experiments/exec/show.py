@@ -35,8 +35,11 @@ from sqlstress.show.blocks import Block, Column, Figure, Legend, Paragraph, Tabl
 from sqlstress.show.shown import Value
 from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import CHECKED, UserShown, checked_legend, counted, sightings
+from sqlstress.user_work.show_lock import lock_blocks, lock_findings
 
 LOCKED = "database is locked"
+OURS = "sqlstress, for the checks"
+"""What its own processes do with the write lock: the last to close the database has it for a moment."""
 MOST_KINDS = 5
 """Kinds of messages that are told."""
 _LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
@@ -176,10 +179,26 @@ def looked(group: Group) -> Iterator[Finding]:
         yield Finding("checks-opened", low=low, high=high if high > low else None)
 
 
+def held_long(group: Group) -> Iterator[Finding]:
+    """Yield who kept the write lock for long."""
+    return lock_findings(group, OURS)
+
+
 class ExecShown(UserShown):
     """How they are shown."""
 
-    topics = (starting, scaling, ended, messages, locked, cut_short, looked, partial_proofs, trust)
+    topics = (
+        starting,
+        scaling,
+        ended,
+        messages,
+        locked,
+        held_long,
+        cut_short,
+        looked,
+        partial_proofs,
+        trust,
+    )
     meanings: ClassVar[Mapping[str, str]] = {"failed %": _FAILED}
 
     def why_failed(self, run: Run) -> str:
@@ -196,6 +215,7 @@ class ExecShown(UserShown):
         yield Legend(table, partial(_legend, group))
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
+        yield from lock_blocks(group, OURS)
         if any(not run.case.spec.command for run in group.runs):
             yield Paragraph(
                 f"{NOTHING}: the same with a command that does nothing, which shows the cost of starting one."

@@ -16,8 +16,6 @@ PHRASES = {
     "watch-process": Phrase("process {pid:plain}[ ({command})]{gone?, which has ended,|}"),
     "watch-elsewhere": Phrase("a process of another container"),
     "watch-readers": Phrase("{first}[ and {others} more]"),
-    "watch-for": Phrase("{ns:duration}"),
-    "watch-below": Phrase("{ns:duration}"),
     "watch-held": Phrase(
         "^{process} held the write lock {share:percent} of the time, at most {longest} without a break."
     ),
@@ -29,15 +27,14 @@ PHRASES = {
     ),
     "watch-closed": Phrase("Nobody had {database} open."),
     "watch-no-sample": Phrase("Nothing was seen: the watch ended before its first sample."),
-    "watch-long-write": Phrase(
-        "^{process} {lasts?has kept|kept} the write lock for {longest_ns:duration} in one transaction. "
-        'Writers with a shorter busy time-out get "database is locked". Commit after fewer rows, and keep '
-        "network calls and long computations out of the transaction."
-    ),
     "watch-often": Phrase(
         "^{process} takes the write lock again and again: {share:percent} of the time, at most "
         "{longest} each. A waiting writer sleeps up to 100 ms between two attempts and can miss every "
         "gap. Write several rows in each transaction, or pause between transactions."
+    ),
+    "watch-crowd": Phrase(
+        "{count:processes} like {command} held the write lock {share:percent} of the time together. Use "
+        "fewer of them, or write several rows in each transaction."
     ),
     "watch-exclusive": Phrase(
         "^{process} has the database for itself (PRAGMA locking_mode=EXCLUSIVE): nobody else can read "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlstress.experiments.watch.experiment import Watching
+from sqlstress.report.lock_holds import Holds
 
 WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
     "write",
@@ -17,24 +18,6 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
 """The locks: of a rollback journal, write is RESERVED and read is SHARED."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """What can happen to a file that is watched."""
-
-
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """How a lock was held."""
-
-    samples: int = 0
-    """In how many samples it was seen."""
-    times: int = 0
-    """How many holds were seen; several short ones between two samples are none, or one."""
-    longest_s: float = 0.0
-    """The longest hold, from the first sample to the last one that saw it."""
-    most_s: float = 0.0
-    """The same, from the sample before it to the sample behind it: it was not longer."""
-    longest_at_s: float = 0.0
-    """When that began, in seconds of the watch; 0: it may have begun before."""
-    now_s: float = 0.0
-    """How long it was held at the last sample; 0: it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +104,7 @@ class Watch:
     """The journal at the end: wal or rollback; empty: the file was never there, or empty."""
     commits: int | None = None
     """Transactions that were committed meanwhile, whoever did; None where they could not be counted."""
-    write: Holds = Holds()
+    write: Holds = field(default_factory=Holds)
     """How the write lock was held by anybody: the longest time in which it was never seen free."""
     processes: tuple[Process, ...] = ()
     """Who held locks: first the one that was seen most often with the write lock."""

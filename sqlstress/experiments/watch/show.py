@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from functools import partial
 
 from sqlstress.analysis.finding import Finding, Part
+from sqlstress.analysis.lock_samples import length, share, share_error
 from sqlstress.analysis.wording import percent, plural
-from sqlstress.experiments.watch.results import CHECKPOINT, EXCLUSIVE, READ, WRITE, Holds, Process, Watch
+from sqlstress.experiments.watch.results import CHECKPOINT, EXCLUSIVE, READ, WRITE, Process, Watch
 from sqlstress.experiments.watch.watch_findings import (
     bytes_of,
     called,
     conclusion,
-    error_of,
     findings,
     holds,
-    length,
     process_at,
-    share,
 )
 from sqlstress.report import Report
+from sqlstress.report.lock_holds import Holds
 from sqlstress.show.blocks import (
     DETAIL,
     NAME,
@@ -76,7 +75,7 @@ class WatchShown(ResultShown[Watch]):
     def tiles(self, result: Watch) -> Iterator[Tile]:
         yield came_of(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
-        yield phrase(length(result, result.write)), "the longest time it was never free", ""
+        yield phrase(length(result.write, result.asked.rate)), "the longest time it was never free", ""
         if result.pins:
             yield plural(result.pins[0].grew_frames, "frame"), "at most behind a reader", ""
 
@@ -159,8 +158,8 @@ def _percent(part: float) -> str | None:
 def _longest(watch: Watch, of: Holds) -> str | None:
     if not of.samples:
         return None
-    finding = length(watch, of)
-    return ("<" if finding.code == "watch-below" else "") + phrase(Finding("watch-for", **finding.facts))
+    finding = length(of, watch.asked.rate)
+    return ("<" if finding.code == "held-below" else "") + phrase(finding)
 
 
 _MEANINGS = {
@@ -177,7 +176,7 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
     yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
-        f"shares are exact to {percent(error_of(watch))} of the time at worst (95%, "
+        f"shares are exact to {percent(share_error(watch.samples))} of the time at worst (95%, "
         f"{plural(watch.samples, 'sample')}); holds shorter than {shortest} can be missed, and the longest "
         f"gap between samples was {format_duration(round(watch.longest_gap_s, 3))}"
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
@@ -26,6 +24,7 @@ from sqlstress.plan import built, parsed
 from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database
+from sqlstress.targets.sqlite.lock_sampling import sampled
 
 USUAL_S = 10.0
 """How long is watched where nobody says."""
@@ -99,16 +98,9 @@ class WatchStudy:
                 self._blank = replace(self._blank, error=str(problem))
 
     def _sampled(self, bench: WatchBench) -> Steps:
-        interval_s, random, turn = 1 / self._asked.rate, Random(), 0
-        begun = time.perf_counter()
         next_list_s, next_step_s = 0.0, STEP_S
-        while True:
+        for at_s in sampled(self._asked.rate):
             bench.signals.check()
-            # At random within its turn, so that no rhythm of the watched programs hides in ours.
-            due_s = (turn + random.random()) * interval_s
-            time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
-            at_s = time.perf_counter() - begun
-            turn = max(turn + 1, int(at_s / interval_s))
             self._tally.add(at_s, self._database.look())
             if at_s >= next_list_s and self._tally.is_pinned:
                 self._tally.add_readers(self._database.readers())
@@ -118,7 +110,7 @@ class WatchStudy:
                 self._look_around()
                 bench.observer.moment(lambda: now_page(self.watch), lambda: now_line(self.watch))
                 yield
-                next_step_s = time.perf_counter() - begun + STEP_S
+                next_step_s = at_s + STEP_S
             if over or self._blank.held_too_long is not None:
                 return
 

@@ -14,12 +14,13 @@ from sqlstress.experiments.watch.results import (
     WRITE,
     Course,
     Event,
-    Holds,
     Pin,
     Process,
     Watch,
 )
+from sqlstress.report.lock_holds import Holds
 from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look
+from sqlstress.targets.sqlite.lock_sampling import Runs
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
@@ -29,57 +30,6 @@ FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
 _WORD = 1 << 32
-
-
-@dataclass(slots=True)
-class Runs:
-    """How one lock was held by one process, or by anybody: one hold after the other."""
-
-    samples: int = 0
-    times: int = 0
-    longest_s: float = 0.0
-    most_s: float = 0.0
-    longest_at_s: float = 0.0
-    now_s: float = 0.0
-    is_held: bool = False
-    _begun_s: float = 0.0
-    _last_s: float = 0.0
-    _free_s: float = 0.0
-    _changes: int | None = None
-
-    def seen(self, at_s: float, before_s: float, changes: int | None = None) -> None:
-        """Take a sample in which it was held; `before_s` is when the sample before was taken.
-
-        Where `changes` differ, a commit lies between: this is another hold.
-        """
-        known = changes is not None and self._changes is not None
-        if self.is_held and known and changes != self._changes:
-            self.free(at_s)
-        if not self.is_held:
-            self.is_held, self._begun_s, self._free_s = True, at_s, before_s
-            self.times += 1
-        if changes is not None:
-            self._changes = changes
-        self._last_s = at_s
-        self.samples += 1
-        self.now_s = at_s - self._begun_s
-        self._longest(at_s)
-
-    def free(self, at_s: float) -> None:
-        """Take a sample in which it was not held by this process."""
-        if self.is_held:
-            self._longest(at_s)
-            self.is_held, self._changes, self.now_s = False, None, 0.0
-
-    def _longest(self, end_s: float) -> None:
-        seen_s, most_s = self._last_s - self._begun_s, end_s - self._free_s
-        if (seen_s, most_s) >= (self.longest_s, self.most_s):
-            self.longest_s, self.most_s, self.longest_at_s = seen_s, most_s, self._begun_s
-
-    @property
-    def holds(self) -> Holds:
-        """What was seen by now."""
-        return Holds(self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s)
 
 
 @dataclass(slots=True)
@@ -267,7 +217,7 @@ class Tally:
         locks: dict[int, dict[str, Holds]] = {}
         for (who, name), runs in self._runs.items():
             if who >= 0:
-                locks.setdefault(who, {})[name] = runs.holds
+                locks.setdefault(who, {})[name] = Holds(*runs.figures)
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
         # First who was seen most with the write lock; what names them by their place follows.
@@ -283,7 +233,7 @@ class Tally:
             blank,
             **asdict(self._totals),
             seconds=last_s,
-            write=self._anybody.holds,
+            write=Holds(*self._anybody.figures),
             processes=tuple(found[place] for place in order),
             pins=tuple(
                 replace(pin, processes=tuple(places[place] for place in pin.processes if place in places))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding
+from sqlstress.analysis.lock_samples import LONG_S, length, share
 from sqlstress.experiments.watch.results import (
     CHECKPOINT,
     DELETED,
@@ -16,15 +16,14 @@ from sqlstress.experiments.watch.results import (
     READ,
     REPLACED,
     WRITE,
-    Holds,
     Pin,
     Process,
     Watch,
 )
+from sqlstress.report.lock_holds import Holds
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.user_work.messages import kind_of
 
-LONG_S = 0.5
-"""A hold of the write lock that others notice."""
 OFTEN = 0.5
 """Share of the time from which on a process that holds the lock only briefly keeps it from others, too."""
 WORTH_TELLING = 0.01
@@ -39,27 +38,11 @@ MOST_NAMED = 3
 _FRAME_HEADER = 24
 _LONGEST_WORD, _LONGEST_CALL = 40, 60
 _NOBODY = Process(0)
-Z95 = 1.96
-FEW = 2
-"""Samples that say no more of a length than what it is below."""
 
 
 def holds(process: Process, lock: str) -> Holds:
     """Return how a process held a lock."""
     return process.locks.get(lock, Holds())
-
-
-def share(samples: int, of: int) -> float:
-    """Return a share of samples; 0 of none."""
-    return samples / of if of > 0 else 0.0
-
-
-def error_of(watch: Watch) -> float:
-    """Return by how much a share of a half may be wrong, with 95 %: others are less so.
-
-    Samples at random within their turns are not worse than samples at random altogether.
-    """
-    return Z95 * 0.5 / math.sqrt(watch.samples) if watch.samples > 0 else 1.0
 
 
 def process_at(watch: Watch, place: int | None) -> Process:
@@ -112,20 +95,13 @@ def conclusion(watch: Watch) -> Conclusion:
             "watch-held",
             process=named(writer),
             share=share(own.samples, watch.samples),
-            longest=length(watch, own),
+            longest=length(own, watch.asked.rate),
         )
     elif watch.open_samples:
         finding = Finding("watch-free", commits=watch.commits or None)
     else:
         finding = Finding("watch-closed", database=watch.database)
     return Conclusion(PROVED, finding)
-
-
-def length(watch: Watch, of: Holds) -> Finding:
-    """Return how long a lock was held at most; of what hardly two samples saw, only what it was not."""
-    if of.longest_s * watch.asked.rate >= FEW:
-        return Finding("watch-for", ns=of.longest_s * NS_PER_S)
-    return Finding("watch-below", ns=of.most_s * NS_PER_S)
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
@@ -135,6 +111,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
     if watch.hot_journal:
         yield Finding("watch-hot-journal")
     yield from islice(_writers(watch), MOST_NAMED)
+    yield from _crowds(watch)
     yield from _pins(watch)
     yield from _waiting_for_readers(watch)
     yield from _gaps(watch)
@@ -159,11 +136,23 @@ def _writers(watch: Watch) -> Iterator[Finding]:
             yield Finding("watch-blocking-checkpoint", process=named(process), longest_ns=longest_ns)
         elif own.longest_s >= LONG_S:
             longest_ns = own.longest_s * NS_PER_S
-            yield Finding(
-                "watch-long-write", process=named(process), longest_ns=longest_ns, lasts=own.now_s > 0
-            )
+            yield Finding("long-write", process=named(process), longest_ns=longest_ns, lasts=own.now_s > 0)
         elif held >= OFTEN:
-            yield Finding("watch-often", process=named(process), share=held, longest=length(watch, own))
+            yield Finding(
+                "watch-often", process=named(process), share=held, longest=length(own, watch.asked.rate)
+            )
+
+
+def _crowds(watch: Watch) -> Iterator[Finding]:
+    """Yield which program keeps others from writing by many processes, of which none does so alone."""
+    programs: dict[tuple[str, ...], list[Process]] = {}
+    for process in watch.processes:
+        if holds(process, WRITE).samples and process.command:
+            programs.setdefault(tuple(map(kind_of, process.command)), []).append(process)
+    for own in programs.values():
+        held = [share(holds(process, WRITE).samples, watch.samples) for process in own]
+        if max(held) < OFTEN <= sum(held):
+            yield Finding("watch-crowd", count=len(own), command=called(own[0]), share=sum(held))
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
@@ -212,7 +201,7 @@ def _gaps(watch: Watch) -> Iterator[Finding]:
     held = share(watch.write.samples, watch.samples)
     if held < 0.1 or not watch.open_samples:
         return
-    yield Finding("watch-gaps", share=max(0.0, 1 - held), longest=length(watch, watch.write))
+    yield Finding("watch-gaps", share=max(0.0, 1 - held), longest=length(watch.write, watch.asked.rate))
 
 
 def _checkpoints(watch: Watch) -> Iterator[Finding]:
@@ -221,7 +210,7 @@ def _checkpoints(watch: Watch) -> Iterator[Finding]:
             "watch-checkpointer",
             process=named(process),
             share=part,
-            longest=length(watch, holds(process, CHECKPOINT)),
+            longest=length(holds(process, CHECKPOINT), watch.asked.rate),
         )
         for process in watch.processes
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING

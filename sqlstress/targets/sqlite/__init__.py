@@ -71,6 +71,11 @@ class SqliteTarget(Target):
     def untold(self, driver: str) -> str | None:
         return self.lacks_native(driver)
 
+    def unseen(self) -> str | None:
+        from sqlstress.targets.sqlite.lock_holders import lacking
+
+        return lacking()
+
     def at_hand(self, driver: str, address: Dsn | None) -> str:
         binding, library = load_driver(driver).versions()
         return f"SQLite {library} ({binding})"

@@ -87,13 +87,11 @@ class Look(NamedTuple):
     """One more each time that another file stands in the place of the last one."""
 
 
-def check_system() -> None:
-    """Raise UsageError where no call tells who holds a lock."""
-    if sys.platform not in ("linux", "darwin"):
-        raise UsageError(
-            "watch needs fcntl(F_GETLK), the call that tells who holds a lock, and this system has none that "
-            "sqlstress knows. Run it on Linux or macOS."
-        )
+def lacking() -> str | None:
+    """Return why nobody can be asked here who holds a lock; None where the system tells."""
+    if sys.platform in ("linux", "darwin"):
+        return None
+    return "this system does not tell who holds a lock (fcntl F_GETLK)"
 
 
 class _File:
@@ -169,7 +167,8 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
-        check_system()
+        if lacks := lacking():
+            raise UsageError(f"watch is not available: {lacks}. Run it on Linux or macOS.")
         self.path = path
         # Others find its locks beside the file itself, wherever a link to it is.
         resolved = path.resolve()

@@ -22,7 +22,7 @@ from sqlstress.plan import from_toml
 from sqlstress.report import from_json
 from sqlstress.report.json_schema import report_schema
 from sqlstress.show.json_file import report_json
-from sqlstress.user_work import AFTER, UNDER
+from sqlstress.user_work import AFTER, OURS, UNDER, UNKNOWN
 from tests.pages import ROOT
 
 BANK = ROOT / "examples" / "app" / "bank.py"
@@ -367,3 +367,31 @@ def add(c):
     (found,) = [one for one in report.findings if one.code == "thread-did-not-end"]
     assert (found.facts["count"], found.facts["names"]) == (2, ["poller"])
     assert report.runs[0].verdict.status == "ok"
+
+
+STARTS = """
+HOLD = (
+    "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], 30, isolation_level=None); "
+    "c.execute('BEGIN IMMEDIATE'); c.execute('UPDATE t SET x = x + 1'); time.sleep(0.3); c.execute('COMMIT')"
+)
+@transaction
+def hold_and_start(c):
+    import subprocess
+    c.execute("BEGIN IMMEDIATE")
+    time.sleep(0.3)
+    c.execute("COMMIT")
+    path = c.execute("PRAGMA database_list").fetchone()[2]
+    subprocess.run([sys.executable, "-S", "-E", "-c", HOLD, path], check=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
+def test_what_an_application_starts_is_told_apart_from_its_transactions_by_the_lock(tmp_path: Path) -> None:
+    once: dict[str, Any] = {"concurrency": 1, "ops": 2, "duration": None, "warmup": None}
+    report = measured(tmp_path, STARTS, where=True, **once)
+    (lock,) = (trial.write_lock for run in report.runs for trial in run.trials)
+    assert lock
+    named = [one for one in lock.holders if one.program != UNKNOWN]
+    started, own = sorted(named, key=lambda one: one.program == OURS)
+    assert "BEGIN IMMEDIATE" in started.program and own.program == OURS
+    assert min(started.held.most_s, own.held.most_s) >= 0.3

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 
 from sqlstress.experiments.watch.live import now_line, now_page
-from sqlstress.experiments.watch.results import CHECKPOINT, WRITE, Holds, Watch
+from sqlstress.experiments.watch.results import CHECKPOINT, WRITE, Watch
 from sqlstress.experiments.watch.show import MOST_ROWS
 from sqlstress.experiments.watch.watch_findings import conclusion, findings
 from sqlstress.report import from_json, to_json
+from sqlstress.report.lock_holds import Holds
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.junit import report_junit
@@ -57,16 +58,28 @@ def test_commits_that_no_sample_saw_are_told() -> None:
     assert "12 commits" in report_text(watch_report(idle))
 
 
+def test_processes_of_one_program_that_hold_the_lock_together_are_named_as_such() -> None:
+    some = tuple(
+        replace(WORKER, pid=pid, command=("python3", "add.py", str(pid)), locks={WRITE: Holds(300, 9)})
+        for pid in (1, 2, 3)
+    )
+    assert "watch-crowd" in codes(replace(WATCH, processes=some))
+    assert "watch-crowd" not in codes(replace(WATCH, processes=some[:1]))
+    assert "watch-crowd" not in codes(replace(WATCH, processes=(*some[:1], WORKER)))
+    alone = replace(some[0], locks={WRITE: Holds(600, 9)})
+    assert "watch-crowd" not in codes(replace(WATCH, processes=(alone, *some[1:])))
+
+
 def test_short_holds_in_close_order_are_told_apart_from_a_long_one() -> None:
     often = replace(WORKER, locks={WRITE: Holds(900, 900, 0.0, 0.02)})
     assert "watch-often" in codes(replace(WATCH, processes=(often,)))
-    assert "watch-long-write" in codes(WATCH) and "watch-often" not in codes(WATCH)
+    assert "long-write" in codes(WATCH) and "watch-often" not in codes(WATCH)
 
 
 def test_a_checkpoint_that_waits_with_the_write_lock_is_named_as_one() -> None:
     waits = {WRITE: Holds(200, 1, 2.0, 2.02, 1.0), CHECKPOINT: Holds(200, 1, 2.0, 2.02, 1.0)}
     found = codes(replace(WATCH, processes=(replace(IMPORT, locks=waits),)))
-    assert "watch-blocking-checkpoint" in found and "watch-long-write" not in found
+    assert "watch-blocking-checkpoint" in found and "long-write" not in found
 
 
 def test_a_watch_that_ended_early_says_why_and_exits_4() -> None:

@@ -1,0 +1,35 @@
+"""What samples of a lock say: a share of the time with its error, and how long it was held at most."""
+
+from __future__ import annotations
+
+import math
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.report.lock_holds import Holds
+from sqlstress.statistics.units import NS_PER_S
+
+LONG_S = 0.5
+"""A hold of the write lock that others notice."""
+_Z95 = 1.96
+_FEW = 2
+"""Samples that say no more of a length than what it is below."""
+
+
+def share(samples: int, of: int) -> float:
+    """Return a share of samples; 0 of none."""
+    return samples / of if of > 0 else 0.0
+
+
+def share_error(samples: int) -> float:
+    """Return by how much a share of a half may be wrong, with 95 %: others are less so.
+
+    Samples at random within their turns are not worse than samples at random altogether.
+    """
+    return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
+
+
+def length(held: Holds, rate: int) -> Finding:
+    """Return how long a lock was held at most; of what hardly two samples saw, only what it was not."""
+    if held.longest_s * rate >= _FEW:
+        return Finding("held-for", ns=held.longest_s * NS_PER_S)
+    return Finding("held-below", ns=held.most_s * NS_PER_S)
