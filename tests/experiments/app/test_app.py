@@ -59,6 +59,16 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
 
 
+def test_a_library_that_sets_itself_up_in_a_transaction_is_told_where_to(tmp_path: Path) -> None:
+    text = """
+@transaction
+def lazy(c):
+    c.execute("CREATE TABLE IF NOT EXISTS own (x)")
+"""
+    error = measured(tmp_path, text).runs[0].trials[0].error
+    assert error and error.endswith("; let @setup do that once, with your library"), error
+
+
 def test_the_bank_is_measured_checked_saved_and_shown_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
