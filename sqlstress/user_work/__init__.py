@@ -15,5 +15,7 @@ UNDER, AFTER = "checks under load", "checks after the load"
 """What the verdict of a trial calls the user's checks, where there are any."""
 SUSPICION = "suspicion"
 """The topic of what is suspicious in the statements of a transaction."""
+UNREHEARSED = "not rehearsed"
+"""The topic of why nothing suspicious was looked for."""
 MOST_WEIGHT = 1_000_000
 """Of an operation, beside the others."""
