@@ -103,6 +103,8 @@ class Words:
     """What it is compared by, in the plural; "": its transactions."""
     strangers: str = "another program"
     """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
+    instead: str = ""
+    """What the user can do about it, as the end of that sentence."""
 
 
 @dataclass(frozen=True, slots=True)

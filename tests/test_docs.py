@@ -106,6 +106,16 @@ TRAC_AB = (
     f"--setup {TRIED}/tickets.sql --check {TRIED}/comments.sql -c 4 "
     '--a "--journal-mode delete" --b "--journal-mode wal"'
 )
+TAKEN = f"--check {TRIED}/taken_once.py:each_job_is_taken_once --"
+TRIED_ELSEWHERE = (
+    f"sqlstress app {TRIED}/trials_optuna.py -c 4 --repeat 3 {PASSES}",
+    f"sqlstress exec -c 4 --lines {TAKEN} node {TRIED}/queue_plainjob.mjs",
+    f"SQLSTRESS_DATABASE=jobs.db perl {TRIED}/queue_minion.pl setup",
+    f"sqlstress exec -c 4 --lines --database jobs.db {TAKEN} perl {TRIED}/queue_minion.pl",
+    f"sqlstress exec -c 4 --ops 1 --repeat 5 --setup {TRIED}/fee.sql "
+    f"--check {TRIED}/fee_once.py:the_migration_ran_at_most_once -- "
+    f"caribou upgrade {{db}} {TRIED}/migrations/caribou",
+)
 LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred"
 ADDED = {
     "sqlstress sql --builtin bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
@@ -190,6 +200,7 @@ ELSEWHERE = {
         for name in ("queue_huey", "queue_lite", "queue_persist")
     },
     **dict.fromkeys((TRAC_APP, TRAC_SQL, TRAC_AB), "as above"),
+    **dict.fromkeys(TRIED_ELSEWHERE, "no extra brings the library; a long test runs those in Python"),
     "python -m pip install .": ".ci/run and the workflow install the project",
     "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sqlstress
+from sqlstress.user_work import AFTER
 from tests.pages import ROOT
 
 pytestmark = pytest.mark.usefixtures("brief_runs")
@@ -38,6 +39,39 @@ def test_a_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
             "persistqueue": "no_item_is_got_twice",
         }[library]
     }
+
+
+LIBRARIES = {
+    "trials_optuna": "optuna",
+    "limiter_pyrate": "pyrate_limiter",
+    "queue_simplebroker": "simplebroker",
+    "queue_gigq": "gigq",
+    "queue_localqueue": "localqueue",
+    "queue_django_tasks": "django_tasks_db",
+    "queue_django_q2": "django_q",
+    "queue_django_db_queue": "django_dbq",
+    "cache_lytecache": "lytecache",
+    "dict_sqlitekvstore": "sqlitekvstore",
+    "dict_kvsqlite": "kvsqlite",
+    "dict_tinykv": "tinykv",
+    "scheduler_apscheduler": "apscheduler",
+    "events_eventsourcing": "eventsourcing",
+    "numbers_django_sequences": "sequences",
+    "order_django_ordered_model": "ordered_model",
+    "tree_django_treebeard": "treebeard",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_library_can_be_tried(name: str, tmp_path: Path) -> None:
+    pytest.importorskip(LIBRARIES[name])
+    report = sqlstress.measure(
+        "app", file=str(TRIED / f"{name}.py"), directory=tmp_path, max_failed=1.0, **ONCE
+    )
+    (trial,) = report.runs[0].trials
+    assert trial.error is None and trial.transactions > 0
+    assert any(check.name == AFTER for check in trial.verdict.checks)
 
 
 @pytest.fixture
@@ -75,5 +109,6 @@ def test_tickets_can_be_tried_by_its_code_and_by_sql(trac: Path, monkeypatch: py
 
 def test_the_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = [path.name for path in TRIED.iterdir() if path.is_file()]
-    assert files and [name for name in files if f"../examples/tried/{name}" not in text] == []
+    files = [path.relative_to(TRIED) for path in TRIED.rglob("*.*") if "__pycache__" not in path.parts]
+    folders = [one.parent.as_posix() if one.parent.name else one.name for one in files]
+    assert files and [name for name in folders if f"../examples/tried/{name}" not in text] == []

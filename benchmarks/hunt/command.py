@@ -1,4 +1,4 @@
-"""Hunts, one after the other, and a row of a table for each library that was hunted."""
+"""Hunts, one after the other, and a row of a table for each library, or each application, that was hunted."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from benchmarks.hunt.mutants import MUTANTS, mutated
 from sqlstress.report.saving import write_atomically
 
 FLAGS = ("-O1", "-fPIC", "-shared", "-w", "-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_COLUMN_METADATA")
-HEADERS = ("SQLite", "found", "median s", "longest s", "hunted s", "commits", "note")
+HEADERS = ("hunted", "found", "median s", "longest s", "hunted s", "commits", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A library to hunt in."""
+    """A library to hunt in, or an application."""
 
     name: str
     folder: Path | None = None
     """Where the library lies that takes the place of Python's own; None: none does."""
     note: str = ""
+    file: str = ""
+    """The application; empty: the built-in load is hunted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ def main(words: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks hunt", description="Time to find.")
+    parser.add_argument("files", nargs="*", help="applications to hunt in, instead of the built-in load")
     parser.add_argument("--hunts", type=int, default=5, help="hunts in each library")
     parser.add_argument("--max-time", default="60s", help="of each hunt")
     parser.add_argument("--driver", default="sqlite3")
@@ -92,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _subjects(given: argparse.Namespace, folder: Path) -> Iterator[Subject]:
+    if given.files:
+        yield from (Subject(Path(file).name, file=file) for file in given.files)
+        return
     if given.amalgamation is None:
         yield Subject(given.driver)
         return
@@ -119,7 +125,7 @@ def _hunted(subject: Subject, given: argparse.Namespace, folder: Path) -> Row:
     for seed in range(1, given.hunts + 1):
         hunt = _hunt(subject, given, folder, seed)
         hunted_s += hunt["seconds"]
-        commits += hunt["operations"].get("writer", 0)
+        commits += sum(hunt["operations"].values()) if subject.file else hunt["operations"].get("writer", 0)
         if hunt["found"]:
             found.append(hunt["seconds"])
         print(f"{subject.name}, seed {seed}: {hunt['seconds']:.1f} s, {bool(hunt['found'])}", file=sys.stderr)
@@ -129,8 +135,9 @@ def _hunted(subject: Subject, given: argparse.Namespace, folder: Path) -> Row:
 def _hunt(subject: Subject, given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any]:
     report = folder / "report.json"
     command = [given.python, "-m", "sqlstress", "hunt", "--seed", str(seed), "--max-time", given.max_time]
-    command += ["--shrink-time", "0s", "--driver", given.driver, "--dir", str(folder), "--quiet"]
+    command += ["--shrink-time", "0s", "--dir", str(folder), "--quiet"]
     command += ["--output", f"json:{report}", *(["--no-pauses"] if given.no_pauses else [])]
+    command += ["app", subject.file] if subject.file else ["--driver", given.driver]
     environment = dict(os.environ)
     if subject.folder:
         environment["LD_LIBRARY_PATH"] = str(subject.folder)

@@ -110,7 +110,7 @@ def layouts(counts: Sequence[int], cases: Iterable[Case]) -> str:
 def amount(case: Case) -> str:
     """Write how much is measured of a case: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
-        return f"{whole(case.ops)} {face_of(case).units} per process"
+        return f"{plural(case.ops, face_of(case).words.unit)} per process"
     if not has_window(case):
         return "a fixed amount of work"
     after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""

@@ -22,5 +22,7 @@ ANOMALY = "anomaly"
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
 """Instead of a command line: sqlstress's own processes, with what they call of the user's; programs beyond
 the first ones; processes that had ended before they could be asked, or may not be asked."""
+UNREHEARSED = "not rehearsed"
+"""The topic of why nothing suspicious was looked for."""
 MOST_WEIGHT = 1_000_000
 """Of an operation, beside the others."""

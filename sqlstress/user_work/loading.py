@@ -152,5 +152,10 @@ def finish(function: F) -> F:
 
 
 def _marked(function: F, role: Role) -> F:
+    before = getattr(function, MARK, role)
+    if before.name != role.name:
+        raise UsageError(
+            f"{function.__name__} cannot be @{before.name} and @{role.name}: write two functions"
+        )
     setattr(function, MARK, role)
     return function

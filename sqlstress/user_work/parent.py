@@ -94,12 +94,19 @@ class UserWork(ProvenWork):
             )
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        yield from self.sound(pulse)
+        sound = self.sound(pulse)
+        yield from sound
         yield from self.proofs(outcomes, pulse)
         if CHECKER in self.companions:
             yield _during(checks.Board(self._board).read())
         if self._is_checked:
-            yield examined(AFTER, lambda: self._after(outcomes, pulse))
+            try:
+                yield examined(AFTER, lambda: self._after(outcomes, pulse))
+            except checks.Unchecked as error:
+                if all(check.status != "failed" for check in sound):
+                    raise
+                # In a damaged database a check may not run, and that it is damaged is the verdict.
+                yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def discard(self) -> None:
         super().discard()

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import plain
-from sqlstress.errors import Interrupted, SqlstressError
+from sqlstress.errors import Interrupted, SqlstressError, plainly
 from sqlstress.report.results import Sighting
 from sqlstress.system.importing import named
 from sqlstress.system.processes import call_apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import SUSPICION, UNREHEARSED
 from sqlstress.user_work.suspicions import Suspicion, copies, stale_copies, suspicions
 from sqlstress.user_work.tracing import Tracer
 
@@ -49,7 +49,7 @@ Opening = Callable[["Case", "Place", Tracer], Calls]
 
 
 def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
-    """Return the suspicions that a rehearsal of a case raises; none where it can't be rehearsed.
+    """Return the suspicions that a rehearsal of a case raises; or why it could not be rehearsed.
 
     `where` has its data, to which no process is connected; `opening` is the import string of an Opening.
     """
@@ -60,21 +60,21 @@ def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sigh
     def limited() -> None:
         pulse()
         if time.monotonic() > until:
-            raise SqlstressError("the rehearsal takes too long")
+            raise SqlstressError(f"the calls took longer than {PATIENCE_S:g} s")
 
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
         try:
             return call_apart(limited, rehearse, plain(case), where, Path(folder), opening)
         except Interrupted:
             raise
-        except Exception:  # whatever the user's code raises as it is imported, or connects
-            return ()
+        except Exception as error:  # whatever the user's code raises as it is imported, or connects
+            return (Sighting(UNREHEARSED, plainly(error)[:_LONGEST], 1),)
 
 
 def rehearse(case: Case, where: Path, folder: Path, opening: str) -> tuple[Sighting, ...]:
     """Do so in this process, whose connections are followed for good."""
     if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
-        return ()
+        raise SqlstressError("the trial's files have more than 1 GiB")
     copy = folder / "copy"
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()

@@ -8,7 +8,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
-from sqlstress.user_work import AFTER, SUSPICION, UNDER
+from sqlstress.user_work import AFTER, SUSPICION, UNDER, UNREHEARSED
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, MIXED, STALE, STALE_COPY
 
 CODES = (STALE, STALE_COPY, MIXED, FORKED, DEFERRED)
@@ -19,7 +19,10 @@ MOST = 3
 
 
 def suspected(group: Group) -> Iterator[Finding]:
-    """Yield the suspicions of a group, each once."""
+    """Yield the suspicions of a group, each once; or why none were looked for."""
+    every = (one for run in group.runs for trial in run.trials for one in trial.sightings)
+    if without := next((one for one in every if one.topic == UNREHEARSED), None):
+        yield Finding("not-rehearsed", why=without.what)
     found = [one for one in sighted(group).values() if one.what in CODES]
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)

@@ -246,6 +246,15 @@ def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) ->
     assert "--max-failed 100%" in said.err
 
 
+def test_a_program_whose_lines_all_fail_is_ended_with_its_worker(cli: Cli) -> None:
+    fails = (
+        "import sys, time\nfor line in sys.stdin: print('error no such table: t', flush=True)\ntime.sleep(60)"
+    )
+    said = exec_(cli, *PYTHON, fails, options=("--alone", "--lines", "--duration", "60s", "--repeat", "1"))
+    assert "the first 10 lines failed in the same way: no such table: t" in said.err and said.code == 4
+    assert "no worker could reach" not in said.out
+
+
 @pytest.mark.parametrize(
     ("program", "options"),
     [

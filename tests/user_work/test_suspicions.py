@@ -173,15 +173,25 @@ def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_wer
 
 
 @pytest.mark.usefixtures("brief_runs")
-@pytest.mark.parametrize("what", ["os._exit(3)", "raise SystemExit", "time.sleep(60)"])
-def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("os._exit(3)", "a process of sqlstress ended with exit code 3"),
+        ("raise SystemExit", None),
+        ("time.sleep(60)", "the calls took longer than 1 s"),
+    ],
+)
+def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, why: str | None
 ) -> None:
-    monkeypatch.setattr("sqlstress.user_work.rehearsal.PATIENCE_S", 1.0)
+    if "sleep" in what:
+        monkeypatch.setattr("sqlstress.user_work.rehearsal.PATIENCE_S", 1.0)
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
     assert report.ok and not told(report)
+    said = [str(one.facts["why"]) for one in report.findings if one.code == "not-rehearsed"]
+    assert [one.startswith(str(why)) for one in said] == [True] * bool(why)
 
 
 FORKS = """

@@ -164,6 +164,7 @@ APP = Experiment(
         work_of=lambda case: str(case.spec.file),
         in_label=frozenset(("file",)),
         strangers="a transaction, or another program,",
+        instead="; let @setup do that once, with your library",
     ),
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",

@@ -221,7 +221,12 @@ class LineSource(ProgramSource):
             # It may be the first of several lines, of which the others would be taken for answers.
             self._dialogue.leave()
             self._keep(f"unexpected answer: {answer!r:.100}")
-        self._fail()
+        try:
+            self._fail()
+        except EnvironmentFailure:
+            if self._dialogue.pid is not None:
+                self._dialogue.leave()  # this worker ends, and nobody else knows the program
+            raise
 
     def findings(self) -> Findings:
         if self._ear:

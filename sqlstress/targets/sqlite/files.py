@@ -270,7 +270,7 @@ class SqliteSnapshot:
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
         from sqlstress.experiment import face_of
 
-        self._driver, self._strangers = case.driver, face_of(case).words.strangers
+        self._driver, self._words = case.driver, face_of(case).words
         seal = Seal(paths)
         self.exchanged = seal.exchanged
         self._marks: list[tuple[Path, dict[str, str]]] = []
@@ -303,8 +303,8 @@ class SqliteSnapshot:
             raise  # what this machine lacks is nobody's hand
         for name, mark in now.items():
             if mark != before[name]:
-                was = f"its {name} was {before[name]} and is {mark}"
-                return Disturbance(f"{self._strangers} changed {path.name} {MEANWHILE}: {was}")
+                was = f"its {name} was {before[name]} and is {mark}{self._words.instead}"
+                return Disturbance(f"{self._words.strangers} changed {path.name} {MEANWHILE}: {was}")
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:

@@ -59,6 +59,34 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
 
 
+def test_a_damaged_database_is_wrong_data_although_no_check_can_run_in_it(tmp_path: Path) -> None:
+    damages = """
+from sqlstress import finish
+@finish
+def damage(c):
+    c.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with open(os.environ["SQLSTRESS_DATABASE"], "r+b") as file:
+        file.seek(4096)
+        file.write(b"x" * 4096)
+@check
+def none_lost(query, database):
+    query("SELECT x FROM t")
+"""
+    report = measured(tmp_path, WRITES + damages, concurrency=1, verify="quick")
+    statuses = {one.name: one.status for one in report.runs[0].verdict.checks}
+    assert statuses["quick_check"] == "failed" and statuses[AFTER] == "unknown", statuses
+
+
+def test_a_library_that_sets_itself_up_in_a_transaction_is_told_where_to(tmp_path: Path) -> None:
+    text = """
+@transaction
+def lazy(c):
+    c.execute("CREATE TABLE IF NOT EXISTS own (x)")
+"""
+    error = measured(tmp_path, text).runs[0].trials[0].error
+    assert error and error.endswith("; let @setup do that once, with your library"), error
+
+
 def test_the_bank_is_measured_checked_saved_and_shown_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

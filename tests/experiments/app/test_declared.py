@@ -55,6 +55,7 @@ T = "@transaction\ndef t(c): pass\n"
         ("", "declares no transaction. Put @transaction before a function"),
         ("def t(:", "bank.py:3 cannot be imported: SyntaxError"),
         ("\nimport nowhere", "bank.py:4 cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        ("@setup\n" + T, "t cannot be @transaction and @setup: write two functions"),
         (T + "1 / 0", "bank.py:5 cannot be imported: ZeroDivisionError"),
         (T + "sys.exit(3)", "exits when it is imported (exit code 3)"),
         (T + "os._exit(3)", "ended the process: a process of sqlstress ended with exit code 3"),

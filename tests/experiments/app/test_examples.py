@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import AFTER, SUSPICION
 from sqlstress.user_work.suspicions import DEFERRED
 from tests.pages import ROOT, blocks
 from tests.rows import mostly_thorough
@@ -46,6 +46,16 @@ def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tm
     # A wrong one needs processes that meet; a right one has the checks of a few operations as of many.
     wrong = "wrong" in name
     assert bool(failed(name, tmp_path, 100 if wrong else 25)) == wrong
+
+
+def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:
+    text = (FOLDER / "acknowledged.py").read_text(encoding="utf-8")
+    loses = (
+        "\n\n@finish\ndef lose(connection):\n    connection.execute('DELETE FROM ledger WHERE rowid = 1')\n"
+    )
+    text = text.replace("import Notes, check", "import Notes, check, finish") + loses
+    (tmp_path / "acknowledged.py").write_text(text, encoding="utf-8")
+    assert failed("acknowledged.py", tmp_path, 10, tmp_path) == [AFTER]
 
 
 @pytest.mark.long

@@ -1,0 +1,1 @@
+CREATE TABLE IF NOT EXISTS fee (name TEXT, cents INTEGER);

@@ -1,0 +1,2 @@
+CREATE TABLE IF NOT EXISTS fee (name TEXT, cents INTEGER);
+INSERT INTO fee VALUES ('entry', 500);

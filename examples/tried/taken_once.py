@@ -1,0 +1,12 @@
+"""What programs appended to "DATABASE.taken", a line for each job: none is there twice."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+
+def each_job_is_taken_once(query):
+    notes = Path(os.environ["SQLSTRESS_DATABASE"] + ".taken")
+    taken = Counter(notes.read_text().splitlines()) if notes.exists() else Counter()
+    twice = [job for job, times in taken.items() if times > 1]
+    assert not twice, f"{len(twice)} of {len(taken)} jobs, such as {twice[0]}"
