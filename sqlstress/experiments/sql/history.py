@@ -26,9 +26,9 @@ _MARK = re.compile(r"@history\b\s*(.*)")
 
 
 def table_of(statement: Statement) -> str | None:
-    """Return the name that a statement's mark gives to its rows; None where it has no mark."""
+    """Return the table that a statement's mark names, in lower case; None where it has no mark."""
     found = _MARK.fullmatch(statement.comment)
-    return found[1].strip() if found else None
+    return found[1].strip().lower() if found else None
 
 
 def has_history(scripts: Iterable[Script]) -> bool:
@@ -61,7 +61,7 @@ def check_marks(scripts: Sequence[Script]) -> None:
 
 
 def _check_marked(one: Statement, table: str) -> None:
-    if not table or table.lower() not in one.words:
+    if table not in one.words:
         raise one.place.error("-- @history needs the name of the table that this statement reads or writes")
     if not one.returns:
         raise one.place.error(

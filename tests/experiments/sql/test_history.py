@@ -278,6 +278,10 @@ def test_of_a_process_that_ended_early_it_is_not_known_what_it_wrote() -> None:
         ("-- @history account\nUPDATE account SET balance = 1;", "add RETURNING key, version"),
         ("-- @history account\nDELETE FROM account RETURNING id, balance;", "cannot have DELETE"),
         (f"{READ_1}UPDATE place SET version = 7;", "put -- @history place before it"),
+        (
+            f"{READ_1}update PLACE SET version = 7;".replace(" place", " Place"),
+            "put -- @history place before it",
+        ),
         (f"{READ_1}SAVEPOINT a;", "cannot have savepoints"),
     ],
 )
