@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours
+from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours, starts_silently
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of, has_window
-from sqlstress.machine.foreign_load import Watch
+from sqlstress.machine.foreign_load import DiskWatch, Watch, disk_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
@@ -194,7 +194,7 @@ READY_S = 30.0
 READY_EACH_S = 0.5
 STALL_S = 30.0
 HEAVY = 0.25
-"""A trial during which others took more than this share of the processors is run again."""
+"""A trial during which others took more than this share of the processors, or of the disk, is run again."""
 PATIENCE = 3
 """So many trials of a study are: a machine that is always busy would else be waited for without end."""
 
@@ -220,6 +220,7 @@ class TrialRunner:
         self._carry: dict[Any, Any] = {}
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
+        self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one that others disturbed much is run once more, and the quieter one counts."""
@@ -333,6 +334,7 @@ class TrialRunner:
         starter = SPAWNING if whole_script else self.starter
         with Pool(case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses) as pool:
             self.observer.phase("starting")
+            disk = DiskWatch(self._disk if starts_silently(case) else None)
             pool.start(self._wait)
             if whole_script:
                 # The published script has no barrier: each process begins when it is up.
@@ -340,6 +342,7 @@ class TrialRunner:
                 pool.go(window)
             self._wait_ready(case, pool)
             start_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
+            disk_share = disk.share()
             if not whole_script:
                 window = self._window(case, pool, extra_s)
                 pool.go(window)
@@ -358,7 +361,7 @@ class TrialRunner:
             pool.join(STALL_S, self._wait)
             whole_s = (time.perf_counter_ns() - pool.started_ns) / NS_PER_S
         work.ended()
-        trial = summarise(case, index, window, ended, whole_s, start_s)
+        trial = replace(summarise(case, index, window, ended, whole_s, start_s), disk_share=disk_share)
         if self.meeting:
             try:
                 trial = replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
@@ -395,8 +398,8 @@ class TrialRunner:
 
 
 def _others(trial: Trial) -> float:
-    """Return which share of the processors others took; 0 where it was not seen."""
-    return (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
+    """Return which share others took of the processors, or of the disk if that is more; 0: not seen."""
+    return max((trial.foreign_share or 0.0) + (trial.stolen_share or 0.0), trial.disk_share or 0.0)
 
 
 def stall_s(case: Case) -> float:

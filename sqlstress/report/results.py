@@ -404,11 +404,14 @@ class Trial:
     start_s: float | None = None
     """From starting the first process to the last one being ready, in seconds; None: not observed."""
     attempts: int = 1
-    """How often it was started: a worker came late, the machine slept, or others took the processors."""
+    """How often it was started: a worker came late, the machine slept, or others took processors or disk."""
     foreign_share: float | None = None
     """Share of all processors' time that other programs took meanwhile; None: not observed."""
     stolen_share: float | None = None
     """The same of other guests of a hypervisor; 0 where the system does not say."""
+    disk_share: float | None = None
+    """Share of the time in which others kept the disk of its files busy, seen while its processes started;
+    None: not observed."""
     throttled: int | None = None
     """How often a processor was slowed down for heat meanwhile; None where the system does not say."""
     outcome: str = "done"
