@@ -182,7 +182,7 @@ class Watch:
 # bytes a file system writes up to three to its own journal.
 
 
-LEAST_MS = 50
+LEAST_MS = 30
 """Less time counts as this much: a single write of the system itself would fill it."""
 _DEVICES = Path("/sys/dev/block")
 
