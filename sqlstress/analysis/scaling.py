@@ -41,9 +41,8 @@ WORTH_SAYING = 1.0
 @of_closed_loops
 def throughput(group: Group) -> Iterator[Finding]:
     """Yield what the totals of a group say; nothing of one point only."""
-    # Those whose figures count, and of which the number of processes is known.
-    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
-    if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
+    runs = _compared(group)
+    if not runs:
         return
     tested = group.tested(runs)
     if tested is None:
@@ -59,13 +58,22 @@ def throughput(group: Group) -> Iterator[Finding]:
         )
         return
     yield _best(group, tested, runs)
-    by_layout = by_files(runs, lambda run: run.case.buckets)
-    curves = {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
+    curves = _curves(tested, runs)
     (base_files, base), *others = curves.items()
     if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
         yield Finding("layouts", base=base.laid_out(base_files), others=tuple(compared))
-    yield from _waits(group, curves)
     yield from _scalings(curves)
+
+
+def _compared(group: Group) -> list[Run]:
+    """Return the runs whose figures count, and whose number of processes is known; none of one point."""
+    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
+    return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
+
+
+def _curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
+    by_layout = by_files(runs, lambda run: run.case.buckets)
+    return {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
@@ -210,10 +218,15 @@ FAIRER = 0.05
 """Smallest difference of fairness (Jain's index) that is reported."""
 
 
-def _waits(group: Group, curves: Mapping[int, Curve]) -> Iterator[Finding]:
+@of_closed_loops
+def waits(group: Group) -> Iterator[Finding]:
     """Yield how waits and fairness differ between the layouts with the fewest and the most files, at the most
     processes that both have; with one layout, between the fewest and the most processes."""
-    (base_files, base), *others = curves.items()
+    runs = _compared(group)
+    tested = group.tested(runs) if runs else None
+    if tested is None:
+        return
+    (base_files, base), *others = _curves(tested, runs).items()
     if not others:
         first, last = base.runs[0], base.runs[-1]
         if changed := _changed(first, last, ERROR / group.groups):

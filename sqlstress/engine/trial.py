@@ -224,12 +224,12 @@ class TrialRunner:
 
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one that others disturbed much is run once more, and the quieter one counts."""
-        trial = self._flawless(case, index)
+        trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
         if not sound or self._patience <= 0 or self._attempts(case) == 1 or _others(trial) <= HEAVY:
             return trial
         self._patience -= 1
-        again = self._flawless(case, index)
+        again = self.flawless(case, index)
         # Wrong data is never given a second chance, and a second trial that failed is no better.
         worse = again.error is not None or (_others(again) >= _others(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
@@ -239,7 +239,7 @@ class TrialRunner:
         """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
         return self._attempt(case, index, 0.0, pauses, last=True)[0]
 
-    def _flawless(self, case: Case, index: int) -> Trial:
+    def flawless(self, case: Case, index: int) -> Trial:
         """Run one trial; one with a flaw is run again, at most three times in all."""
         attempt, extra_s = 0, 0.0
         while True:

@@ -470,6 +470,8 @@ class Run:
     arm: str | None = None
     """Which arm of an A/B test it belongs to, which preset, or which stage of a search: trials of the same
     index are near each other in time. None outside of one."""
+    longer: Trial | None = None
+    """One more trial, whose longer window shows waits that do not fit into the others; None: none."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -478,10 +480,11 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """The checks of all trials."""
+        """The checks of all trials, the longer one included."""
+        verdicts = [trial.verdict for trial in (*self.trials, self.longer) if trial]
         return Verdict(
-            tuple(check for trial in self.trials for check in trial.verdict.checks),
-            sum(trial.verdict.seconds for trial in self.trials),
+            tuple(check for verdict in verdicts for check in verdict.checks),
+            sum(verdict.seconds for verdict in verdicts),
         )
 
     def typical(self) -> Trial | None:

@@ -22,7 +22,7 @@ from sqlstress.analysis.scaling import (
     saturation,
     starvation,
     taken,
-    throughput,
+    waits,
 )
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Latency, Run, Trial
@@ -235,5 +235,5 @@ def test_waits_that_may_be_chance_or_differ_little_are_not_spoken_of(
 
 def test_of_more_tables_more_passes_are_needed() -> None:
     one = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
-    told = ["waits" in [each.code for each in throughput(replace(one, groups=count))] for count in (1, 3, 4)]
+    told = ["waits" in [each.code for each in waits(replace(one, groups=count))] for count in (1, 3, 4)]
     assert told == [True, True, False]

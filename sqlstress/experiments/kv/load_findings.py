@@ -19,7 +19,7 @@ from sqlstress.analysis.scaling import (
 )
 from sqlstress.analysis.wording import finite, place, places
 from sqlstress.experiment import face_of, has_window
-from sqlstress.experiments.kv.experiment import companions_of
+from sqlstress.experiments.kv.experiment import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
@@ -28,12 +28,12 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import takes
 
-USUAL_S = 5
-"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
 TOO_SHORT_S = 1.0
 """Of a window that is shorter it says nothing that one waited as long: shares that are uneven show it."""
 LONG_ENOUGH_S = 4 * USUAL_S
 """A window in which such a wait is seen where it occurs."""
+FAR_BELOW = 10
+"""Waits so many times shorter than that are no sign of such a wait."""
 USEFUL_BUCKETS = 20
 """The fewest buckets to try: every process then finds a free file most of the time."""
 NEAR_BEST = 0.95
@@ -129,6 +129,34 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             longest_ns=max(map(longest_wait_ns, hidden)),
             usual_s=USUAL_S,
             window_s=LONG_ENOUGH_S,
+        )
+
+
+def longer_window(group: Group) -> Iterator[Finding]:
+    """Yield whether one would have waited longer than is usual, by a window that is longer than the others.
+
+    Such a wait does not fit into it, but begins there: while a process waits, each further look for the lock
+    is as likely to find it taken as the one before.
+    """
+    for run in group.runs:
+        trial = run.longer
+        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_S * NS_PER_S:
+            continue
+        longest_ns = max(trial.longest_wait_ns or 0, longest_wait_ns(run))
+        starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
+        none = longest_ns * FAR_BELOW < USUAL_S * NS_PER_S
+        yield Finding(
+            "usual-timeout-likely"
+            if starved
+            else "usual-timeout-no-sign"
+            if none
+            else "usual-timeout-unclear",
+            usual_s=USUAL_S,
+            where=place(run.case),
+            window_s=trial.seconds,
+            starved=starved,
+            longest_ns=longest_ns,
+            enough_s=LONG_ENOUGH_S,
         )
 
 

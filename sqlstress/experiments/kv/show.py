@@ -10,12 +10,21 @@ from statistics import median
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput
+from sqlstress.analysis.scaling import throughput, waits
 from sqlstress.analysis.wording import files, listing, processes, size
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv import show_where
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
-from sqlstress.experiments.kv.load_findings import checkpoints, crowded, most, series_of, total, waiting, went
+from sqlstress.experiments.kv.load_findings import (
+    checkpoints,
+    crowded,
+    longer_window,
+    most,
+    series_of,
+    total,
+    waiting,
+    went,
+)
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
@@ -265,7 +274,10 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 class KeyValueShown(LoadShown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, at_a_rate, checkpoints, waiting, went, crowded, partial_proofs, trust)
+    topics = (
+        *(throughput, at_a_rate, checkpoints),
+        *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
+    )
     together = 3
     measures = (
         (case_table.TPS, case_table.RATIO),

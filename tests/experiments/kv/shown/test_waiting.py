@@ -229,3 +229,56 @@ def test_a_window_that_is_too_short_to_show_it_is_said_of_5_s() -> None:
     )
     assert said_of_5_s(run(1, 4, waited(4.0), case=Case(ops=100))) is None
     assert said_of_5_s(run(1, 4, waited(0.5), case=Case(duration_s=0.3))) is None, "uneven shares say it"
+
+
+def with_longer(*waits_s: float, **passes: int) -> Run:
+    """Return a run with a longer window, in which each process waited so long at most."""
+    workers = tuple(
+        replace(trial().workers[0], worker=number, longest_wait_ns=int(wait_s * 1e9))
+        for number, wait_s in enumerate(waits_s, 1)
+    )
+    longer = trial(seconds=2.0, longest_wait_ns=int(max(waits_s) * 1e9), workers=workers)
+    return replace(run(1, len(waits_s), trial(**passes)), longer=longer)
+
+
+@pytest.mark.parametrize(
+    ("measured", "code", "text"),
+    [
+        (
+            with_longer(2.1, 0.1, 2.0, 1.9),
+            "usual-timeout-likely",
+            'An operation may wait longer than 5 s, the usual busy timeout, and fail with "database is '
+            'locked": in one window of 2s at 4 processes on 1 file, 2 processes waited for all of it. '
+            "Use --duration 20s to count them.",
+        ),
+        (
+            with_longer(0.11, 0.05),
+            "usual-timeout-no-sign",
+            "No sign of waits over 5 s, the usual busy timeout: at most 110 ms in one window of 2s at 2 "
+            "processes on 1 file.",
+        ),
+        (
+            with_longer(0.5, 0.05),
+            "usual-timeout-unclear",
+            "Cannot tell whether an operation would wait longer than 5 s, the usual busy timeout: up to 500 "
+            "ms in one window of 2s at 2 processes on 1 file. Use --duration 20s.",
+        ),
+        # What a pass has shown counts as well.
+        (with_longer(0.1, 0.1, longest_wait_ns=700_000_000), "usual-timeout-unclear", "Cannot tell"),
+    ],
+)
+def test_a_longer_window_tells_whether_one_would_wait_longer_than_usual(
+    measured: Run, code: str, text: str
+) -> None:
+    told = findings(measured)
+    assert [name for name in told if name.startswith("usual-timeout")] == [code]
+    assert told[code].startswith(text)
+
+
+def test_a_longer_window_says_nothing_where_a_pass_has_shown_it_or_it_failed() -> None:
+    shown = with_longer(2.1, longest_wait_ns=6_000_000_000)
+    failed = with_longer(2.1, 2.1)
+    assert failed.longer
+    failed = replace(failed, longer=replace(failed.longer, error="worker 1 died"))
+    for measured in (shown, failed, run(1, 2)):
+        assert not {name for name in findings(measured) if name.startswith("usual-timeout-")}
