@@ -344,6 +344,8 @@ class WorkerResult:
     """Operations given up after the busy time-out."""
     longest_wait_ns: int = 0
     """The slowest operation that touched the window, one still pending at its end included."""
+    p99_ns: dict[str, float] = field(default_factory=dict)
+    """99% of its operations took at most this long, by kind; of fewer than 100 it is the slowest one."""
     bins: tuple[int, ...] = ()
     """Transactions in each tenth of a second."""
     harness_share: float = 0.0

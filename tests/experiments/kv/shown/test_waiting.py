@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.load_findings import worst_p99_ns
 from sqlstress.report import Check, Latency, Run, Trial, Verdict
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.statistics.histogram import bucket_of
 from tests.analysis.hand_made import findings, run, trial
 
@@ -282,3 +283,47 @@ def test_a_longer_window_says_nothing_where_a_pass_has_shown_it_or_it_failed() -
     failed = replace(failed, longer=replace(failed.longer, error="worker 1 died"))
     for measured in (shown, failed, run(1, 2)):
         assert not {name for name in findings(measured) if name.startswith("usual-timeout-")}
+
+
+def shared(fairness: float, *each: tuple[float | None, float]) -> Trial:
+    """Return a trial of processes with their p99 of replaces (None: completed none) and longest waits."""
+    workers = tuple(
+        replace(
+            trial().workers[0],
+            p99_ns={"get": 1e5} if p99_ms is None else {"replace": p99_ms * 1e6, "get": 2e5},
+            longest_wait_ns=int(wait_ms * 1e6),
+        )
+        for p99_ms, wait_ms in each
+    )
+    pooled = Latency.from_buckets({bucket_of(700_000): 1000}, 700_000)
+    return trial(fairness=fairness, workers=workers, latency={"replace": pooled, "get": pooled})
+
+
+PASSES = (
+    shared(0.3, (0.7, 20.0), (90.0, 300.0)),
+    shared(0.3, (0.7, 20.0), (None, 280.0)),
+    shared(0.3, (0.7, 20.0), (100.0, 290.0)),
+)
+
+
+def test_where_shares_are_uneven_p99_is_that_of_the_process_that_was_worst() -> None:
+    uneven = run(1, 2, *PASSES)
+    assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [100e6, 2e5]
+    assert findings(uneven)["p99-uneven"] == (
+        "At 2 processes on 1 file, 99% of all replaces took at most 698 µs, mostly in the processes that got "
+        "the lock. In the process that had it worst, p99 was 100 ms (* in the table)."
+    )
+
+
+@pytest.mark.parametrize(
+    "even",
+    [
+        run(1, 2, *[replace(one, fairness=0.9) for one in PASSES]),
+        run(1, 2, *[replace(one, workers=trial().workers) for one in PASSES]),
+        run(1, 2, *PASSES, case=Case(arrivals=Arrivals(rate=100))),
+    ],
+    ids=["even", "an old report", "at a rate"],
+)
+def test_elsewhere_p99_is_that_of_all_operations(even: Run) -> None:
+    assert worst_p99_ns(even, "replace") is None
+    assert "p99-uneven" not in findings(even)
