@@ -286,11 +286,11 @@ def test_a_longer_window_says_nothing_where_a_pass_has_shown_it_or_it_failed() -
 
 
 def shared(fairness: float, *each: tuple[float | None, float]) -> Trial:
-    """Return a trial of processes with their p99 of replaces (None: completed none) and longest waits."""
+    """Return a trial of processes with their p99 of replaces (None: completed nothing) and longest waits."""
     workers = tuple(
         replace(
             trial().workers[0],
-            p99_ns={"get": 1e5} if p99_ms is None else {"replace": p99_ms * 1e6, "get": 2e5},
+            p99_ns={} if p99_ms is None else {"replace": p99_ms * 1e6, "get": 2e5},
             longest_wait_ns=int(wait_ms * 1e6),
         )
         for p99_ms, wait_ms in each
@@ -309,6 +309,9 @@ PASSES = (
 def test_where_shares_are_uneven_p99_is_that_of_the_process_that_was_worst() -> None:
     uneven = run(1, 2, *PASSES)
     assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [100e6, 2e5]
+    # Who completed nothing waited to write.
+    waited = run(1, 2, PASSES[1])
+    assert [worst_p99_ns(waited, kind) for kind in ("replace", "get")] == [280e6, 2e5]
     assert findings(uneven)["p99-uneven"] == (
         "At 2 processes on 1 file, 99% of all replaces took at most 698 µs, mostly in the processes that got "
         "the lock. In the process that had it worst, p99 was 100 ms (* in the table)."
