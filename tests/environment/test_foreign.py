@@ -182,6 +182,6 @@ def test_of_a_disk_that_is_not_known_nothing_is_said(tmp_path: Path) -> None:
 def test_where_the_system_says_no_busy_time_that_of_all_requests_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=29)])
+    told = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
     monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(told)})
-    assert DiskWatch("disk0").share() == pytest.approx(36 / LEAST_MS)
+    assert DiskWatch("disk0").share() == pytest.approx(18 / LEAST_MS)
