@@ -143,6 +143,9 @@ class Behaviour:
     """How long the work of one trial takes, about, in seconds."""
     timeout_s: Callable[[Case], float] = lambda case: 0.0
     """After which time of work, in seconds, a case gives up by itself; 0: it does not."""
+    hides_waits: Callable[[Case], bool] = lambda case: False
+    """Whether the windows of a case are too short for its waits, and nobody asked for these windows: of such
+    cases of a sweep, the largest has one longer window too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,8 @@ WORTH_SAYING = 1.0
 @of_closed_loops
 def throughput(group: Group) -> Iterator[Finding]:
     """Yield what the totals of a group say; nothing of one point only."""
-    # Those whose figures count, and of which the number of processes is known.
-    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
-    if len({(run.case.buckets, run.case.concurrency) for run in runs}) < 2:
+    runs = _compared(group)
+    if not runs:
         return
     tested = group.tested(runs)
     if tested is None:
@@ -59,13 +58,22 @@ def throughput(group: Group) -> Iterator[Finding]:
         )
         return
     yield _best(group, tested, runs)
-    by_layout = by_files(runs, lambda run: run.case.buckets)
-    curves = {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
+    curves = _curves(tested, runs)
     (base_files, base), *others = curves.items()
     if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
         yield Finding("layouts", base=base.laid_out(base_files), others=tuple(compared))
-    yield from _waits(group, curves)
     yield from _scalings(curves)
+
+
+def _compared(group: Group) -> list[Run]:
+    """Return the runs whose figures count, and whose number of processes is known; none of one point."""
+    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
+    return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
+
+
+def _curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
+    by_layout = by_files(runs, lambda run: run.case.buckets)
+    return {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
 
 
 def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
@@ -210,10 +218,15 @@ FAIRER = 0.05
 """Smallest difference of fairness (Jain's index) that is reported."""
 
 
-def _waits(group: Group, curves: Mapping[int, Curve]) -> Iterator[Finding]:
+@of_closed_loops
+def waits(group: Group) -> Iterator[Finding]:
     """Yield how waits and fairness differ between the layouts with the fewest and the most files, at the most
     processes that both have; with one layout, between the fewest and the most processes."""
-    (base_files, base), *others = curves.items()
+    runs = _compared(group)
+    tested = group.tested(runs) if runs else None
+    if tested is None:
+        return
+    (base_files, base), *others = _curves(tested, runs).items()
     if not others:
         first, last = base.runs[0], base.runs[-1]
         if changed := _changed(first, last, ERROR / group.groups):
@@ -356,11 +369,11 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
     return SATURATED if (ACHIEVED - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN
 
 
-# What others did to a measurement: how much of the processors they took, and what became of the disk.
+# What others did to a measurement: how much they took of the processors and of the disk.
 
 
 NOTED_OVER = 0.10
-"""Share of the processors that others may take: the system's own work for us is counted as theirs."""
+"""Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
 ALONE_OVER = 0.25
 """The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
 CHANGED_OVER = 2.0
@@ -373,30 +386,56 @@ def taken(trial: Trial) -> float:
     return min(1.0, sum(share for share in shares if share))
 
 
+def taken_of_disk(trial: Trial) -> float:
+    """Return the share of the time in which others kept the disk busy; 0 where it was not observed."""
+    return min(1.0, finite(trial.disk_share) or 0.0)
+
+
+Taken = Callable[[Trial], float]
+"""What others took of something during a trial."""
+
+
 def disturbed(run: Run) -> bool:
-    """Return whether others took much of the processors in half of a run's trials or more."""
-    met = [taken(trial) > NOTED_OVER for trial in run.valid]
+    """Return whether others took much of the processors or the disk in half of a run's trials or more."""
+    return _mostly(run, taken) or _mostly(run, taken_of_disk)
+
+
+def _mostly(run: Run, share: Taken) -> bool:
+    met = [share(trial) > NOTED_OVER for trial in run.valid]
     return bool(met) and 2 * sum(met) >= len(met)
 
 
-def disturbances(group: Group, environment: Environment) -> Iterator[str]:
-    """Yield what a reader must know before any figure."""
+def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
+    """Return the trial that others took most of something from, and where they took much; None: nowhere."""
     # In one trial of several, more than a short window may hide.
     met = [
         (run, trial)
         for run in group.runs
         for trial in run.valid
-        if taken(trial) > (NOTED_OVER if disturbed(run) else ALONE_OVER)
+        if share(trial) > (NOTED_OVER if _mostly(run, share) else ALONE_OVER)
     ]
-    if met:
-        most = max((trial for _, trial in met), key=taken)
+    if not met:
+        return None
+    cases = dict.fromkeys(run.case for run, _ in met)
+    where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
+    return max((trial for _, trial in met), key=share), where
+
+
+def disturbances(group: Group, environment: Environment) -> Iterator[str]:
+    """Yield what a reader must know before any figure."""
+    if met := _met(group, taken):
+        most, where = met
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
         who = "Other guests of the hypervisor" if stolen else "Other programs"
-        cases = dict.fromkeys(run.case for run, _ in met)
-        where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
         yield (
             f"{who} took up to {percent(taken(most))} of the processors {where}. Measure again on a "
             "quieter machine, or treat these figures as those of a shared one."
+        )
+    if met := _met(group, taken_of_disk):
+        most, where = met
+        yield (
+            f"Other programs kept the disk busy up to {percent(taken_of_disk(most))} of the time {where}. "
+            "Measure again on a quieter disk, or treat these figures as those of a shared one."
         )
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."

@@ -29,6 +29,7 @@ from sqlstress.system import processes
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import SPAWNING, Inbox, Starter, wait_some
+from sqlstress.target import stores_nothing
 from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
@@ -314,7 +315,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-# Which processes are ours, so that what they take of the processors is not said to be others'.
+# Which processes are ours, and when they use no disk, so that what they take is not said to be others'.
 
 
 def ours(case: Case) -> Family | None:
@@ -327,3 +328,13 @@ def ours(case: Case) -> Family | None:
     if not face_of(case).behaviour.starts_programs:
         return Family()
     return Family(changing=True) if KEEPS_ACCOUNT else None
+
+
+def starts_silently(case: Case) -> bool:
+    """Return whether nothing of ours uses the disk while the processes of a case start, and it uses it then.
+
+    The user's code may write as soon as it starts, and a server when it likes.
+    """
+    behaviour = face_of(case).behaviour
+    is_ours = behaviour.connects and behaviour.sets and not behaviour.whole_script
+    return is_ours and not case.server and not stores_nothing(case.driver)

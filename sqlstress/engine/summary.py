@@ -99,6 +99,11 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
         busy_snapshot=totals.busy_snapshot,
         failed=totals.failed * each,
         longest_wait_ns=totals.longest_wait_ns,
+        p99_ns={
+            kind: p99
+            for kind, buckets in totals.buckets.items()
+            if (p99 := histogram.percentile(buckets, 0.99)) is not None
+        },
         bins=tuple(count * each for count in totals.bins),
         harness_share=totals.harness_ns / NS_PER_S / seconds,
         proof_share=totals.proof_ns / NS_PER_S / seconds,

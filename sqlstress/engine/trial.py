@@ -15,13 +15,13 @@ from sqlstress.engine.crew import Crew
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours
+from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours, starts_silently
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of, has_window
-from sqlstress.machine.foreign_load import Shares, Watch
+from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
@@ -206,6 +206,8 @@ class Measured(NamedTuple):
     """What went wrong with them."""
     others: Shares | None
     """What others took of the processors; None: not observed."""
+    disk_share: float | None
+    """The share of the time in which others kept the disk busy; None: not seen."""
     still_s: float
     """How long nothing ran; 0: everything did."""
 
@@ -215,7 +217,7 @@ READY_S = 30.0
 READY_EACH_S = 0.5
 STALL_S = 30.0
 HEAVY = 0.25
-"""A trial during which others took more than this share of the processors is run again."""
+"""A trial during which others took more than this share of the processors, or of the disk, is run again."""
 PATIENCE = 3
 """So many trials of a study are: a machine that is always busy would else be waited for without end."""
 
@@ -244,15 +246,16 @@ class TrialRunner:
         """What trials hand on to later ones."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
+        self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
         """Run one trial; one that others disturbed much is run once more, and the quieter one counts."""
-        trial = self._flawless(case, index)
+        trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
         if not sound or self._patience <= 0 or self._attempts(case) == 1 or _others(trial) <= HEAVY:
             return trial
         self._patience -= 1
-        again = self._flawless(case, index)
+        again = self.flawless(case, index)
         # Wrong data is never given a second chance, and a second trial that failed is no better.
         worse = again.error is not None or (_others(again) >= _others(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
@@ -262,7 +265,7 @@ class TrialRunner:
         """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
         return self._attempt(case, index, 0.0, pauses, last=True)[0]
 
-    def _flawless(self, case: Case, index: int) -> Trial:
+    def flawless(self, case: Case, index: int) -> Trial:
         """Run one trial; one with a flaw is run again, at most three times in all."""
         attempt, extra_s = 0, 0.0
         while True:
@@ -376,6 +379,8 @@ class TrialRunner:
 
     def _measure(self, case: Case, pool: Pool, extra_s: float) -> Measured:
         """Let the processes work, and wait until they have ended."""
+        # Until they work, nothing of ours uses the disk.
+        disk = DiskWatch(self._disk if starts_silently(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if face_of(case).behaviour.whole_script:
@@ -385,6 +390,7 @@ class TrialRunner:
             pool.go(window)
         self._wait_ready(case, pool)
         start_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
+        disk_share = disk.share()
         if not face_of(case).behaviour.whole_script:
             window = self._window(case, pool, extra_s)
             pool.go(window)
@@ -403,7 +409,7 @@ class TrialRunner:
         pool.join(STALL_S, self._wait)
         whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
         return Measured(
-            window, ended, start_s, whole_s, series, problem, watch.shares(), standstill.seconds()
+            window, ended, start_s, whole_s, series, problem, watch.shares(), disk_share, standstill.seconds()
         )
 
     def _summed(self, case: Case, index: int, measured: Measured) -> Trial:
@@ -415,7 +421,8 @@ class TrialRunner:
             except EnvironmentFailure as failure:
                 trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
         series = (*trial.series, *measured.series)
-        trial = replace(trial, series=series, error=trial.error or measured.problem)
+        error = trial.error or measured.problem
+        trial = replace(trial, series=series, error=error, disk_share=measured.disk_share)
         if others := measured.others:
             trial = replace(
                 trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
@@ -446,8 +453,8 @@ class TrialRunner:
 
 
 def _others(trial: Trial) -> float:
-    """Return which share of the processors others took; 0 where it was not seen."""
-    return (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
+    """Return which share others took of the processors, or of the disk if that is more; 0: not seen."""
+    return max((trial.foreign_share or 0.0) + (trial.stolen_share or 0.0), trial.disk_share or 0.0)
 
 
 def stall_s(case: Case) -> float:

@@ -1,15 +1,18 @@
-"""What is taken of the processors while we measure: by other programs, a hypervisor's other guests, heat."""
+"""What others take while we measure: of the processors (programs, other guests, heat) and of the disk."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.machine.host import file_system_of
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
 # This process and all that it has started: what they took of the processors.
 #
@@ -170,3 +173,79 @@ class Watch:
         found = shares(self._first, self._last, psutil.cpu_count() or 1)
         before, now = self._throttled, throttled()
         return found if before is None or now is None else found._replace(throttled=now - before)
+
+
+# How busy the disk is with what others ask of it: seen while our processes start, and ask nothing of it.
+#
+# Not in the window: there nothing says which of its requests are ours. What Linux tells of a process
+# (write_bytes) is what it made dirty, with large folios up to 256 times what it wrote; and for each of our
+# bytes a file system writes up to three to its own journal.
+
+
+LEAST_MS = 30
+"""Less time counts as this much: a single write of the system itself would fill it."""
+_DEVICES = Path("/sys/dev/block")
+
+
+def disk_of(folder: Path) -> str | None:
+    """Return what psutil calls the disk that holds a folder; None where that is not known.
+
+    Elsewhere than on Linux it is known where there is one disk only.
+    """
+    if sys.platform != "linux":
+        disks = [*_counters()]
+        return disks[0] if len(disks) == 1 else None
+    # Of some file systems, such as btrfs, the number is none of a device: then it is what was mounted.
+    for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
+        with suppress(OSError):
+            device = getattr(path.stat(), number)
+            return (_DEVICES / f"{os.major(device)}:{os.minor(device)}").readlink().name
+    return None
+
+
+def _counters() -> dict[str, Any]:
+    """Return what psutil tells of each disk; nothing where it can't."""
+    try:
+        return dict(psutil.disk_io_counters(perdisk=True) or {})
+    except (psutil.Error, OSError, RuntimeError, NotImplementedError, ValueError):
+        return {}
+
+
+class DiskLook(NamedTuple):
+    """What a disk did since any beginning."""
+
+    at_ns: int
+    requests_ms: int
+    """The time that all its requests took together."""
+    busy_ms: int
+    """In which it had any request; the same where the system does not say."""
+
+
+def disk_share(first: DiskLook, last: DiskLook) -> float:
+    """Return the share of the time between two looks in which a disk was busy, 0 to 1.
+
+    Requests may lie beside each other, and the system counts busy time in ticks: the smaller one counts.
+    """
+    busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
+    return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, LEAST_MS)))
+
+
+class DiskWatch:
+    """Looks at a disk from when it is made until it is asked: nothing of ours may use it meanwhile."""
+
+    def __init__(self, disk: str | None) -> None:
+        """`disk` is what psutil calls it; None where there is nothing to be seen."""
+        self._disk = disk
+        self._first = self._look()
+
+    def share(self) -> float | None:
+        """Return which share of the time others kept it busy; None when that could not be seen."""
+        last = self._look()
+        return disk_share(self._first, last) if self._first and last else None
+
+    def _look(self) -> DiskLook | None:
+        found = _counters().get(self._disk) if self._disk else None
+        if found is None:
+            return None
+        requests_ms = found.read_time + found.write_time
+        return DiskLook(time.perf_counter_ns(), requests_ms, getattr(found, "busy_time", requests_ms))

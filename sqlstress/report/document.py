@@ -11,8 +11,8 @@ Format history (the major number changes when a reader of the old one would be m
      `order`, `max_pairs`, `max_time_s` of an A/B test.
 1.4  `loop` of a key-value load (without it: Python's); `arrivals` of a case and `arrived` of a trial;
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
-     `durability`, `bare_call_ns`, `together`, `write_lock` of a trial; `library` of a build; `journal_mode`
-     "kept"; `findings`; `watch`.
+     `durability`, `bare_call_ns`, `together`, `disk_share`, `write_lock` of a trial; `library` of a build;
+     `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
 """
 
 from __future__ import annotations

@@ -341,6 +341,8 @@ class WorkerResult:
     """Operations given up after the busy time-out."""
     longest_wait_ns: int = 0
     """The slowest operation that touched the window, one still pending at its end included."""
+    p99_ns: dict[str, float] = field(default_factory=dict)
+    """99% of its operations took at most this long, by kind; of fewer than 100 it is the slowest one."""
     bins: tuple[int, ...] = ()
     """Transactions in each tenth of a second."""
     harness_share: float = 0.0
@@ -402,11 +404,14 @@ class Trial:
     """Until the last process was connected, in seconds, since all were called to connect (with the published
     script: since the first one was started); None: not observed."""
     attempts: int = 1
-    """How often it was started: a worker came late, the machine slept, or others took the processors."""
+    """How often it was started: a worker came late, the machine slept, or others took processors or disk."""
     foreign_share: float | None = None
     """Share of all processors' time that other programs took meanwhile; None: not observed."""
     stolen_share: float | None = None
     """The same of other guests of a hypervisor; 0 where the system does not say."""
+    disk_share: float | None = None
+    """Share of the time in which others kept the disk of its files busy, seen while its processes started;
+    None: not observed."""
     throttled: int | None = None
     """How often a processor was slowed down for heat meanwhile; None where the system does not say."""
     outcome: str = "done"
@@ -467,6 +472,8 @@ class Run:
     arm: str | None = None
     """Which arm of an A/B test it belongs to, which preset, or which stage of a search: trials of the same
     index are near each other in time. None outside of one."""
+    longer: Trial | None = None
+    """One more trial, whose longer window shows waits that do not fit into the others; None: none."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -475,10 +482,11 @@ class Run:
 
     @property
     def verdict(self) -> Verdict:
-        """The checks of all trials."""
+        """The checks of all trials, the longer one included."""
+        verdicts = [trial.verdict for trial in (*self.trials, self.longer) if trial]
         return Verdict(
-            tuple(check for trial in self.trials for check in trial.verdict.checks),
-            sum(trial.verdict.seconds for trial in self.trials),
+            tuple(check for verdict in verdicts for check in verdict.checks),
+            sum(verdict.seconds for verdict in verdicts),
         )
 
     def typical(self) -> Trial | None:

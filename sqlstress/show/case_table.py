@@ -193,7 +193,7 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
-        *(["~: other programs used processor time"] if any(map(disturbed, group.runs)) else ()),
+        *(["~: other programs used the processors or the disk"] if any(map(disturbed, group.runs)) else ()),
     ]
 
 

@@ -72,7 +72,16 @@ TRIAL = {
     **_fields("seconds", "transactions", "rows", "tps", "rows_per_s", fairness_jain="fairness"),
     **_fields("min_max_share", "longest_wait_ns", busy_answers="busy", busy_snapshot_answers="busy_snapshot"),
     **_fields(failed_operations="failed"),
-    **_fields("half_ratio", "start_s", "attempts", "foreign_share", "stolen_share", "throttled", "outcome"),
+    **_fields(
+        "half_ratio",
+        "start_s",
+        "attempts",
+        "foreign_share",
+        "stolen_share",
+        "disk_share",
+        "throttled",
+        "outcome",
+    ),
     **_fields("note", verdict="verdict.status", verification_s="verdict.seconds", trial_error="error"),
 }
 OF_RATE: dict[str, Getter] = {

@@ -44,6 +44,17 @@ class Turn(NamedTuple):
     """Which case."""
     number: int
     """Which of its trials, from 0: the number of the pass."""
+    is_longer: bool = False
+    """Whether it is none of the passes, but the longer window behind them."""
+
+    def measured(self, cases: Sequence[Case]) -> Case:
+        """Return the case that it measures."""
+        case = cases[self.case]
+        return replace(case, duration_s=LONGER_S) if self.is_longer else case
+
+
+LONGER_S = 2.0
+"""Length of the window in which waits show that others are too short for."""
 
 
 def turns(cases: Sequence[Case]) -> Iterator[Turn]:
@@ -64,6 +75,18 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
         elif number:
             draw.shuffle(order)
         yield from (Turn(index, number) for index in order if number < cases[index].repeat)
+
+
+def longer_turn(cases: Sequence[Case]) -> list[Turn]:
+    """Return the turn with a longer window, if there is one: of the case whose processes wait longest.
+
+    That is the one with the most processes, on the fewest files.
+    """
+    hidden = [place for place, case in enumerate(cases) if face_of(case).behaviour.hides_waits(case)]
+    if not hidden:
+        return []
+    largest = max(hidden, key=lambda place: (cases[place].concurrency, -cases[place].buckets))
+    return [Turn(largest, cases[largest].repeat, is_longer=True)]
 
 
 # How far a sweep has come: which case of which pass, the TPS of the moment, and the time that is left.
@@ -96,19 +119,19 @@ class Pace(Observer):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._observer, self._clock = observer, clock
-        passes = max(turn.number for turn in order) + 1
-        self._labels = [
-            f"[pass {turn.number + 1}/{passes}] {cases[turn.case].label}"
-            if passes > 1
-            else f"[{turn.case + 1}/{len(cases)}] {cases[turn.case].label}"
-            for turn in order
-        ]
+        passes = 1 + max(turn.number for turn in order if not turn.is_longer)
+
+        def label(turn: Turn) -> str:
+            number = f"pass {turn.number + 1}/{passes}" if passes > 1 else f"{turn.case + 1}/{len(cases)}"
+            return f"[{'waits' if turn.is_longer else number}] {cases[turn.case].label}"
+
+        self._labels = [*map(label, order)]
         self._width = max(map(len, self._labels))
         self._transactions_each = [
             (behaviour := face_of(case).behaviour).transactions_each(case) / behaviour.operations_each
-            for case in (cases[turn.case] for turn in order)
+            for case in (turn.measured(cases) for turn in order)
         ]
-        self._until = [0.0, *accumulate(expected_s(cases[turn.case]) for turn in order)]
+        self._until = [0.0, *accumulate(expected_s(turn.measured(cases)) for turn in order)]
         """Expected seconds of the trials before each, and of all."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
@@ -203,7 +226,7 @@ class Sweep:
 
     def steps(self, bench: Bench) -> Steps:
         """Measure all cases, or up to wrong data. What stops the first one would stop the others: raised."""
-        order, runner = list(turns(self.cases)), bench.runner
+        order, runner = [*turns(self.cases), *longer_turn(self.cases)], bench.runner
         runner.observer = pace = Pace(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
             pace.begin(number)
@@ -248,6 +271,10 @@ class Sweep:
                     self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
                 self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if run.error or run.skipped:
+            return
+        if turn.is_longer:
+            trial = runner.flawless(turn.measured(self.cases), turn.number)
+            self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
         # What hangs would do so in the next pass, and that takes its time.

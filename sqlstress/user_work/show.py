@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput
+from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput, waits
 from sqlstress.analysis.wording import listing, place, places, plural
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
@@ -307,7 +307,7 @@ def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, 
 class UserShown(LoadShown):
     """An experiment inherits from it, and says what its processes do."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waiting, partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waits, waiting, partial_proofs, trust)
     proves = HELD
     together = 3
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)

@@ -22,7 +22,7 @@ from sqlstress.analysis.scaling import (
     saturation,
     starvation,
     taken,
-    throughput,
+    waits,
 )
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Latency, Run, Trial
@@ -54,6 +54,8 @@ def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
     assert not disturbed(run(1, 2, met, calm, calm))
     assert not disturbed(run(1, 2, trial()))
     assert not disturbed(run(1, 2, replace(met, error="worker 1 died"), calm))
+    assert disturbed(run(1, 2, trial(disk_share=0.4), calm))
+    assert not disturbed(run(1, 2, trial(disk_share=0.4), calm, calm))
 
 
 def loaded(processes: int, *shares: float, **fields: float) -> Run:
@@ -75,6 +77,16 @@ def loaded(processes: int, *shares: float, **fields: float) -> Run:
         (
             (loaded(2, 0.01, stolen_share=0.3),),
             "Other guests of the hypervisor took up to 31% of the processors",
+        ),
+        (
+            (run(1, 2, trial(disk_share=0.2)), run(1, 4, trial(disk_share=0.62)), run(1, 8)),
+            "Other programs kept the disk busy up to 62% of the time at 2 and 4 processes on 1 file. Measure "
+            "again on a quieter disk, or treat these figures as those of a shared one.",
+        ),
+        # What is much of one thing is not much of another.
+        (
+            (run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2),),
+            "Other programs kept",
         ),
         # Of one pass among several more is needed to be worth a word.
         ((loaded(2, 0.3, 0.02, 0.02),), "Other programs took up to 30%"),
@@ -223,5 +235,5 @@ def test_waits_that_may_be_chance_or_differ_little_are_not_spoken_of(
 
 def test_of_more_tables_more_passes_are_needed() -> None:
     one = group(waited(1, 1, 2, 3, 2, 2, 2), waited(1, 8, 90, 60, 70, 80, 75))
-    told = ["waits" in [each.code for each in throughput(replace(one, groups=count))] for count in (1, 3, 4)]
+    told = ["waits" in [each.code for each in waits(replace(one, groups=count))] for count in (1, 3, 4)]
     assert told == [True, True, False]

@@ -17,7 +17,7 @@ import pytest
 from sqlstress.engine import pool as pools
 from sqlstress.engine.failure import as_failure
 from sqlstress.engine.loop import Totals, Window
-from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours
+from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours, starts_silently
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Observed, Ready
@@ -393,6 +393,18 @@ def test_workers_that_start_nothing_are_looked_for_once_and_programs_that_come_a
     assert [family.changing for case in (only("kv"), programs) if (family := ours(case))] == [False, True]
     monkeypatch.setattr("sqlstress.engine.pool.KEEPS_ACCOUNT", False)
     assert ours(programs) is None
+
+
+def test_processes_use_no_disk_as_they_start_unless_they_are_the_users_or_there_is_none() -> None:
+    assert starts_silently(only("kv")) and starts_silently(only("methods"))
+    for other in (
+        only("kv", driver="dry"),
+        only("exec", command=[sys.executable], alone=True),
+        only("app", file="examples/app/bank.py"),
+        Case(workload="classic", ops=5),
+        elsewhere("postgresql://user@127.0.0.1/app"),
+    ):
+        assert not starts_silently(other), other
 
 
 def test_a_users_server_on_this_machine_works_for_us_unseen() -> None:

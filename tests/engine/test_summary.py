@@ -85,8 +85,14 @@ def test_a_dead_worker_fails_the_trial_and_the_others_figures_are_kept() -> None
 
 
 def test_latencies_are_merged_by_kind_and_what_workers_timed_stands_behind() -> None:
-    latency = trial_of(done(1, gets=100), done(2, gets=50, replaces=5)).latency
-    assert latency["get"].buckets == ((bucket_of(2_000), 150),)
+    first = done(1, gets=100)
+    assert first.done
+    first.done.totals.buckets["get"] = {bucket_of(2_000): 98, bucket_of(9_000): 2}
+    trial = trial_of(first, done(2, gets=50, replaces=5))
+    own = [{kind: bucket_of(int(ns)) for kind, ns in worker.p99_ns.items()} for worker in trial.workers]
+    assert own == [{"get": bucket_of(9_000)}, {"get": bucket_of(2_000), "replace": bucket_of(50_000)}]
+    latency = trial.latency
+    assert latency["get"].buckets == ((bucket_of(2_000), 148), (bucket_of(9_000), 2))
     assert latency["replace"].buckets == ((bucket_of(50_000), 5),)
     assert (latency["get"].max_ns, latency["replace"].max_ns) == (2_000, 50_000)
     one, other = done(1, gets=10), done(2, gets=10)

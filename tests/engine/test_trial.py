@@ -25,6 +25,7 @@ from sqlstress.engine.trial import (
     plan_window,
     seconds_asleep,
 )
+from sqlstress.machine.foreign_load import disk_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
@@ -171,8 +172,10 @@ def taken(share: float, **fields: Any) -> Trial:
         (taken(0.6), taken(0.1, error="worker 1 died"), 0),
         (taken(0.6), taken(0.9, verdict=LOST), 1),
         (taken(0.1, stolen_share=0.3), taken(0.0), 1),
+        (taken(0.2, disk_share=0.6), taken(0.2), 1),
+        (taken(0.6), taken(0.2, disk_share=0.7), 0),
     ],
-    ids=["quieter", "no quieter", "it failed", "its data was wrong", "a hypervisor"],
+    ids=["quieter", "no quieter", "it failed", "wrong data", "a hypervisor", "the disk", "the disk then"],
 )
 def test_of_a_crowded_trial_and_the_one_after_it_the_quieter_counts(
     first: Trial, second: Trial, chosen: int
@@ -194,6 +197,11 @@ def test_neither_published_scripts_nor_a_machine_that_is_always_busy_are_tried_w
     assert crowded(taken(0.9)).run(Case(workload="classic", ops=5), 0) == taken(0.9)
     runner = crowded(*[taken(0.9)] * 20)
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
+
+
+def test_a_trial_tells_how_busy_the_disk_was_where_that_is_known(tmp_path: Path) -> None:
+    trial = bench(tmp_path).runner.run(Case(ops=20, warmup_s=0.0), 0)
+    assert (trial.disk_share is None) == (disk_of(tmp_path) is None)
 
 
 @pytest.mark.thorough

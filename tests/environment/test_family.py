@@ -18,10 +18,10 @@ WAITS = "input()\n"
 
 
 @contextmanager
-def running(code: str) -> Iterator[subprocess.Popen[str]]:
+def running(code: str, *given: str) -> Iterator[subprocess.Popen[str]]:
     """Run a program that says when it has come so far, and goes on when it gets a line."""
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process

@@ -1,14 +1,28 @@
-"""What others take of the processors: the arithmetic by hand, and a real neighbour."""
+"""What others take of the processors and of the disk: the arithmetic by hand, and real neighbours."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from sqlstress.machine.foreign_load import Family, Look, Shares, Watch, look, shares, throttled
+from sqlstress.machine.foreign_load import (
+    LEAST_MS,
+    DiskLook,
+    DiskWatch,
+    Family,
+    Look,
+    Shares,
+    Watch,
+    disk_of,
+    disk_share,
+    look,
+    shares,
+    throttled,
+)
 from tests.environment.test_family import running
 
 S = 10**9
@@ -121,3 +135,53 @@ def test_heat_is_counted_over_all_processors(tmp_path: Path) -> None:
     assert throttled(tmp_path) == 6
     (tmp_path / "cpu0" / "thermal_throttle" / "core_throttle_count").write_text("hot\n")
     assert throttled(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (DiskLook(S, 0, 0), 0.0),
+        (DiskLook(S, 300, 250), 0.25),
+        (DiskLook(S, 200, 250), 0.2),
+        (DiskLook(S, 8000, 5000), 1.0),
+        (DiskLook(S, -5, 100), 0.0),
+        (DiskLook(S // 1000, 1, 4), 1 / LEAST_MS),
+    ],
+    ids=["quiet", "requests side by side", "ticks", "no more than all", "a new disk", "too short"],
+)
+def test_a_disk_was_busy_for_the_smaller_of_its_two_times(last: DiskLook, expected: float) -> None:
+    assert disk_share(DiskLook(0, 0, 0), last) == pytest.approx(expected)
+
+
+SYNCS = """
+import os, sys
+file = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+while True:
+    os.pwrite(file, b"x" * 4096, 0)
+    os.fsync(file)
+"""
+
+
+def test_a_neighbour_that_syncs_keeps_the_disk_busy(tmp_path: Path) -> None:
+    disk = disk_of(tmp_path)
+    if disk is None:
+        pytest.skip("the disk of this folder is not known")
+    with running(SYNCS, str(tmp_path / "theirs")):
+        until, found = time.monotonic() + PATIENCE_S, DiskWatch(disk)
+        while not found.share():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def test_of_a_disk_that_is_not_known_nothing_is_said(tmp_path: Path) -> None:
+    assert DiskWatch(None).share() is None
+    assert DiskWatch("no such disk").share() is None
+    assert disk_of(tmp_path / "not there" / "kv") in (None, disk_of(tmp_path))
+
+
+def test_where_the_system_says_no_busy_time_that_of_all_requests_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = iter([SimpleNamespace(read_time=1, write_time=1), SimpleNamespace(read_time=9, write_time=11)])
+    monkeypatch.setattr(psutil, "disk_io_counters", lambda **_: {"disk0": next(told)})
+    assert DiskWatch("disk0").share() == pytest.approx(18 / LEAST_MS)

@@ -12,7 +12,7 @@ from sqlstress.experiments.methods.experiment import Method
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.studies.sweep import Pace, best_so_far, expected_s, turns
+from sqlstress.studies.sweep import LONGER_S, Pace, best_so_far, expected_s, longer_turn, turns
 from tests.analysis.hand_made import run, trial
 from tests.studies.made_up import Watching
 
@@ -26,7 +26,7 @@ class Going(Watching):
         super().__init__()
         self.now = 100.0
         self.heard: list[str] = []
-        self.pace = Pace(cases, list(turns(cases)), self, lambda: self.now)
+        self.pace = Pace(cases, [*turns(cases), *longer_turn(cases)], self, lambda: self.now)
 
     def phase(self, name: str) -> None:
         self.heard.append(name)
@@ -40,6 +40,16 @@ class Going(Watching):
     @property
     def last(self) -> Progress:
         return self.told[-1]
+
+
+def test_the_longer_window_is_none_of_the_passes_and_its_time_counts() -> None:
+    case = cases_of({"concurrency": 4, "repeat": 10})[0]
+    going = Going((case,))
+    going.now += 10 * expected_s(case)  # the passes took as long as it was expected
+    going.pace.begin(10)
+    going.pace.phase("measuring")
+    assert going.last.label == "[waits] 1 file, 4 processes"
+    assert going.pace.left_s() == pytest.approx(expected_s(replace(case, duration_s=LONGER_S)))
 
 
 @pytest.fixture

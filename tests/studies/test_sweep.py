@@ -19,10 +19,11 @@ from sqlstress.engine.failure import HUNG
 from sqlstress.engine.pool import WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
+from sqlstress.plan import cases_of as cases_asked_for
 from sqlstress.report import LEFT_OUT, Check, Report, Trial, Verdict, WorkerResult
-from sqlstress.report.case import Case
+from sqlstress.report.case import Case, Settings
 from sqlstress.studies import sweep
-from sqlstress.studies.sweep import Sweep, follow, turns
+from sqlstress.studies.sweep import LONGER_S, Sweep, Turn, follow, longer_turn, turns
 from sqlstress.system.interrupt import Pulse, StopSignals
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
@@ -215,7 +216,9 @@ def cases_of(counts: list[int], seed: int = 0) -> list[Case]:
 @given(repeats, st.integers(0, 99))
 def test_every_case_has_all_of_its_trials_in_ascending_passes(counts: list[int], seed: int) -> None:
     found = list(turns(cases_of(counts, seed)))
-    assert sorted(found) == [(case, number) for case, count in enumerate(counts) for number in range(count)]
+    assert sorted(found) == [
+        Turn(case, number) for case, count in enumerate(counts) for number in range(count)
+    ]
     assert [turn.number for turn in found] == sorted(turn.number for turn in found)
 
 
@@ -233,6 +236,52 @@ def test_what_grows_steadily_meets_all_cases_alike_in_two_passes() -> None:
     found = list(turns(cases_of([2] * 5)))
     whens = [fmean(when for when, turn in enumerate(found) if turn.case == case) for case in range(5)]
     assert len(set(whens)) == 1
+
+
+def usual(processes: int, files: int = 1, **changes: Any) -> Case:
+    """Return a case of kv of which nothing else is asked for."""
+    return replace(cases_asked_for({"concurrency": processes, "buckets": files})[0], **changes)
+
+
+def test_the_case_with_the_most_processes_on_the_fewest_files_has_a_longer_window_behind_the_passes(
+    scripted: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [usual(processes, files) for files in (20, 1) for processes in (1, 4)]
+    assert longer_turn(cases) == [Turn(3, cases[3].repeat, is_longer=True)]
+    longer = replace(TRIAL, index=99)
+    went: list[Case] = []
+
+    def flawless(runner: TrialRunner, case: Case, index: int) -> Trial:
+        went.append(case)
+        return longer
+
+    monkeypatch.setattr(TrialRunner, "flawless", flawless)
+    report, _ = scripted(always, *cases)
+    assert went == [replace(cases[3], duration_s=LONGER_S)]
+    assert [len(run.trials) for run in report.runs] == [cases[0].repeat] * 4
+    assert [run.longer for run in report.runs] == [None] * 3 + [longer]
+    longer = replace(TRIAL, error="worker 1 died", verdict=Verdict((Check("last write", "failed"),)))
+    report, _ = scripted(always, *cases)
+    assert (report.runs[3].error, report.runs[3].verdict.status) == ("worker 1 died", "failed")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        usual(1),
+        usual(4, duration_s=2.0),
+        usual(4, repeat=3),
+        usual(4, ops=100),
+        usual(4, driver="dry"),
+        usual(4, settings=Settings(busy_timeout_ms=5000)),
+        usual(4, spec=replace(usual(4).spec, read_ratio=1.0)),
+        cases_asked_for({"concurrency": 4, "rate": 100})[0],
+        cases_asked_for({}, "methods")[0],
+    ],
+    ids=["alone", "duration", "repeat", "ops", "no store", "usual time-out", "reads", "rate", "another"],
+)
+def test_what_is_asked_for_otherwise_or_waits_for_nothing_has_none(case: Case) -> None:
+    assert not longer_turn([case])
 
 
 def test_the_published_script_is_measured_case_by_case() -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
-from sqlstress.analysis.scaling import starvation, throughput
+from sqlstress.analysis.scaling import starvation, throughput, waits
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.experiments.app import (
     BEGINS,
@@ -242,7 +242,7 @@ def _unraised_kind(one: Sighting) -> tuple[str, str]:
     return one.what, one.traits.get("raised", "") or one.traits.get("logger", "")
 
 
-def waits(group: Group) -> Iterator[Finding]:
+def starved(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
     return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
 
@@ -274,6 +274,7 @@ class AppShown(UserShown):
         at_a_rate,
         waits,
         held_long,
+        starved,
         unending,
         partial_proofs,
         trust,

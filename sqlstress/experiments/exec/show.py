@@ -11,7 +11,7 @@ from typing import ClassVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput
+from sqlstress.analysis.scaling import throughput, waits
 from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec import (
     ANSWER,
@@ -89,6 +89,7 @@ def scaling(group: Group) -> Iterator[Finding]:
     if group.case.spec.command:
         yield from throughput(group)
         yield from at_a_rate(group)
+        yield from waits(group)
 
 
 MOST_STARTING = 0.9

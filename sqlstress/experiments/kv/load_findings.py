@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
@@ -19,8 +20,8 @@ from sqlstress.analysis.scaling import (
 )
 from sqlstress.analysis.wording import finite, place, places
 from sqlstress.experiment import face_of, has_window
-from sqlstress.experiments.kv.experiment import companions_of
-from sqlstress.report import Run, Trial, results
+from sqlstress.experiments.kv.experiment import USUAL_S, companions_of
+from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
 from sqlstress.statistics.histogram import bucket_of
@@ -28,12 +29,14 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import takes
 
-USUAL_S = 5
-"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
 TOO_SHORT_S = 1.0
 """Of a window that is shorter it says nothing that one waited as long: shares that are uneven show it."""
 LONG_ENOUGH_S = 4 * USUAL_S
 """A window in which such a wait is seen where it occurs."""
+FAR_BELOW = 10
+"""Waits so many times shorter than that are no sign of such a wait."""
+COMMITS, GETS = ("replace", "update"), ("get", "pair")
+"""Kinds of operations: those that only write or do so at last, and the others."""
 USEFUL_BUCKETS = 20
 """The fewest buckets to try: every process then finds a free file most of the time."""
 NEAR_BEST = 0.95
@@ -66,6 +69,7 @@ def waiting(group: Group) -> Iterator[Finding]:
         group, lambda cases: Finding("try", ways=_ways(group, cases)) if group.writes else overloaded
     )
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
+    yield from _flattered(group)
     if stalls := [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]:
         where = places(run.case for run in stalls)
         yield Finding("stall", where=where, longest_ns=max(map(longest_wait_ns, stalls)))
@@ -77,6 +81,36 @@ def waiting(group: Group) -> Iterator[Finding]:
         if number or refused:
             where = places([*cases, *others])
             yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)
+
+
+def worst_p99_ns(run: Run, kind: str) -> float | None:
+    """Return the p99 of a kind in the process where it was worst, as the median of the passes.
+
+    That of all operations together is of the few processes that got the lock, where shares are uneven. None
+    where they are not, by the fairness that is shown, and where nothing is known of each process.
+    """
+    told = [trial.workers for trial in run.valid if any(worker.p99_ns for worker in trial.workers)]
+    if not told or run.case.rate or _fairness(run) >= UNFAIR_UNDER:
+        return None
+    return median(max(_p99_ns(worker, kind) for worker in workers) for workers in told)
+
+
+def _p99_ns(worker: WorkerResult, kind: str) -> float:
+    # Who has written nothing has waited for it.
+    return finite(worker.p99_ns.get(kind, worker.longest_wait_ns if kind in COMMITS else 0.0)) or 0.0
+
+
+def _flattered(group: Group) -> Iterator[Finding]:
+    """Yield what the p99 of all writes hides of the process that waited most, where that is worst."""
+    found = [
+        (worst_ns, own.p99_ns, kind, run.case)
+        for run, _ in group.measured()
+        for kind in COMMITS
+        if (own := run.latency(kind)) and own.p99_ns and (worst_ns := worst_p99_ns(run, kind))
+    ]
+    if found:
+        worst_ns, all_ns, kind, case = max(found, key=lambda each: each[0])
+        yield Finding("p99-uneven", where=place(case), kind=kind, all_ns=all_ns, worst_ns=worst_ns)
 
 
 def _timeout(group: Group) -> str:
@@ -129,6 +163,34 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             longest_ns=max(map(longest_wait_ns, hidden)),
             usual_s=USUAL_S,
             window_s=LONG_ENOUGH_S,
+        )
+
+
+def longer_window(group: Group) -> Iterator[Finding]:
+    """Yield whether one would have waited longer than is usual, by a window that is longer than the others.
+
+    Such a wait does not fit into it, but begins there: while a process waits, each further look for the lock
+    is as likely to find it taken as the one before.
+    """
+    for run in group.runs:
+        trial = run.longer
+        if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_S * NS_PER_S:
+            continue
+        longest_ns = max(trial.longest_wait_ns or 0, longest_wait_ns(run))
+        starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
+        none = longest_ns * FAR_BELOW < USUAL_S * NS_PER_S
+        yield Finding(
+            "usual-timeout-likely"
+            if starved
+            else "usual-timeout-no-sign"
+            if none
+            else "usual-timeout-unclear",
+            usual_s=USUAL_S,
+            where=place(run.case),
+            window_s=trial.seconds,
+            starved=starved,
+            longest_ns=longest_ns,
+            enough_s=LONG_ENOUGH_S,
         )
 
 

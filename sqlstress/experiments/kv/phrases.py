@@ -52,6 +52,23 @@ PHRASES = {
         "An operation at {where} waited for the whole window, up to {longest_ns:duration}. Use --duration "
         "{window_s}s to see whether it would wait longer than the usual busy timeout of {usual_s} s."
     ),
+    "usual-timeout-likely": Phrase(
+        'An operation may wait longer than {usual_s} s, the usual busy timeout, and fail with "database is '
+        'locked": in one window of {window_s:seconds} at {where}, {starved:processes} waited for all of it. '
+        "Use --duration {enough_s}s to count them."
+    ),
+    "usual-timeout-no-sign": Phrase(
+        "No sign of waits over {usual_s} s, the usual busy timeout: at most {longest_ns:duration} in one "
+        "window of {window_s:seconds} at {where}."
+    ),
+    "usual-timeout-unclear": Phrase(
+        "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout: up to "
+        "{longest_ns:duration} in one window of {window_s:seconds} at {where}. Use --duration {enough_s}s."
+    ),
+    "p99-uneven": Phrase(
+        "At {where}, 99% of all {kind}s took at most {all_ns:duration}, mostly in the processes that got the "
+        "lock. In the process that had it worst, p99 was {worst_ns:duration} (* in the table)."
+    ),
     "lost-updates": Phrase(
         "At read committed, a transaction that reads a row and then writes it overwrites changes made in "
         "between. Use SELECT ... FOR UPDATE (--begin immediate) to wait for them, or --isolation "

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.scaling import throughput
+from sqlstress.analysis.scaling import throughput, waits
 from sqlstress.analysis.wording import files, listing, processes, size
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv import show_where
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
-from sqlstress.experiments.kv.load_findings import checkpoints, crowded, most, series_of, total, waiting, went
+from sqlstress.experiments.kv.load_findings import (
+    COMMITS,
+    GETS,
+    checkpoints,
+    crowded,
+    longer_window,
+    most,
+    series_of,
+    total,
+    waiting,
+    went,
+    worst_p99_ns,
+)
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
@@ -54,9 +66,6 @@ def build(group: Group) -> Table:
     return table_of(case_table.rows_of(group), figures, leaving)
 
 
-COMMITS, GETS = ("replace", "update"), ("get", "pair")
-
-
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
     """Return the cell of how many of these were done a second, where the load is mixed."""
 
@@ -86,6 +95,22 @@ def _latency(kind: str, percentile: str) -> Figure[case_table.Row]:
     return Figure(Column(f"{kind} {percentile} ms", (kind, f"{percentile} ms")), cell)
 
 
+WORST = "*"
+"""Marks a p99 that is of one process."""
+
+
+def _p99(kind: str) -> Figure[case_table.Row]:
+    """Return the p99 of a kind: where shares were uneven, that of the process where it was worst."""
+    of_all = _latency(kind, "p99")
+
+    def cell(row: case_table.Row) -> str | None:
+        shown = of_all.cell(row)
+        worst_ns = worst_p99_ns(row.run, kind) if shown else None
+        return f"{ms_cell(worst_ns)}{WORST}" if worst_ns else shown
+
+    return replace(of_all, cell=cell)
+
+
 FIGURES: tuple[Figure[case_table.Row], ...] = (
     case_table.FILES,
     case_table.PROCESSES,
@@ -96,9 +121,7 @@ FIGURES: tuple[Figure[case_table.Row], ...] = (
     Figure(Column("gets/s", ("gets", "per s")), _rate_of(GETS)),
     Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
     _latency("replace", "p50"),
-    _latency("replace", "p99"),
-    _latency("update", "p99"),
-    _latency("get", "p99"),
+    *map(_p99, ("replace", "update", "get")),
     case_table.FAILED_SHARE,
     case_table.FAIRNESS,
     case_table.LONGEST_WAIT,
@@ -129,6 +152,8 @@ def legend(group: Group, table: Table) -> Iterator[str]:
         yield "TPS: transactions per second, each a get or a commit"
     yield from case_table.spread_legend(group)
     yield from case_table.percentiles(table, "the operations took at most this long")
+    if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
+        yield f"{WORST}: in the process where p99 was highest, because shares were uneven"
     yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     yield from verified_legend(group)
 
@@ -265,7 +290,10 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 class KeyValueShown(LoadShown):
     """Layouts with numbers of processes."""
 
-    topics = (throughput, at_a_rate, checkpoints, waiting, went, crowded, partial_proofs, trust)
+    topics = (
+        *(throughput, at_a_rate, checkpoints),
+        *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
+    )
     together = 3
     measures = (
         (case_table.TPS, case_table.RATIO),

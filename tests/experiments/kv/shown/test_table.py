@@ -11,7 +11,7 @@ import pytest
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.show import build, legend
-from sqlstress.report import Check, Report, Verdict
+from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
@@ -50,6 +50,23 @@ def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column(
     none = {"get": replace(gets["get"], count=0)}
     report = each_trial(lambda trial: replace(trial, latency=trial.latency | none))
     assert "get p99 ms" not in table(report).headers
+
+
+def test_p99_is_that_of_the_worst_process_and_is_marked_where_shares_are_uneven() -> None:
+    def starved(fairness: float) -> Report:
+        def uneven(trial: Trial) -> Trial:
+            workers = tuple(replace(one, p99_ns={"replace": 900e6, "get": 5e6}) for one in trial.workers)
+            return replace(trial, fairness=fairness, workers=workers)
+
+        return each_trial(uneven)
+
+    calm = column(EXAMPLE, "replace p99 ms")
+    assert set(column(starved(0.5), "replace p99 ms")) == {"900*"}
+    assert set(column(starved(0.5), "get p99 ms")) == {"5.00*"}
+    assert column(starved(0.5), "replace p50 ms") == column(EXAMPLE, "replace p50 ms")
+    assert column(starved(1.0), "replace p99 ms") == calm
+    meaning = "*: in the process where p99 was highest, because shares were uneven"
+    assert [meaning in explained(report) for report in (starved(0.5), starved(1.0))] == [True, False]
 
 
 def test_updates_and_batches_have_columns_of_their_own() -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.load_findings import worst_p99_ns
 from sqlstress.report import Check, Latency, Run, Trial, Verdict
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.statistics.histogram import bucket_of
 from tests.analysis.hand_made import findings, run, trial
 
@@ -229,3 +230,103 @@ def test_a_window_that_is_too_short_to_show_it_is_said_of_5_s() -> None:
     )
     assert said_of_5_s(run(1, 4, waited(4.0), case=Case(ops=100))) is None
     assert said_of_5_s(run(1, 4, waited(0.5), case=Case(duration_s=0.3))) is None, "uneven shares say it"
+
+
+def with_longer(*waits_s: float, **passes: int) -> Run:
+    """Return a run with a longer window, in which each process waited so long at most."""
+    workers = tuple(
+        replace(trial().workers[0], worker=number, longest_wait_ns=int(wait_s * 1e9))
+        for number, wait_s in enumerate(waits_s, 1)
+    )
+    longer = trial(seconds=2.0, longest_wait_ns=int(max(waits_s) * 1e9), workers=workers)
+    return replace(run(1, len(waits_s), trial(**passes)), longer=longer)
+
+
+@pytest.mark.parametrize(
+    ("measured", "code", "text"),
+    [
+        (
+            with_longer(2.1, 0.1, 2.0, 1.9),
+            "usual-timeout-likely",
+            'An operation may wait longer than 5 s, the usual busy timeout, and fail with "database is '
+            'locked": in one window of 2s at 4 processes on 1 file, 2 processes waited for all of it. '
+            "Use --duration 20s to count them.",
+        ),
+        (
+            with_longer(0.11, 0.05),
+            "usual-timeout-no-sign",
+            "No sign of waits over 5 s, the usual busy timeout: at most 110 ms in one window of 2s at 2 "
+            "processes on 1 file.",
+        ),
+        (
+            with_longer(0.5, 0.05),
+            "usual-timeout-unclear",
+            "Cannot tell whether an operation would wait longer than 5 s, the usual busy timeout: up to 500 "
+            "ms in one window of 2s at 2 processes on 1 file. Use --duration 20s.",
+        ),
+        # What a pass has shown counts as well.
+        (with_longer(0.1, 0.1, longest_wait_ns=700_000_000), "usual-timeout-unclear", "Cannot tell"),
+    ],
+)
+def test_a_longer_window_tells_whether_one_would_wait_longer_than_usual(
+    measured: Run, code: str, text: str
+) -> None:
+    told = findings(measured)
+    assert [name for name in told if name.startswith("usual-timeout")] == [code]
+    assert told[code].startswith(text)
+
+
+def test_a_longer_window_says_nothing_where_a_pass_has_shown_it_or_it_failed() -> None:
+    shown = with_longer(2.1, longest_wait_ns=6_000_000_000)
+    failed = with_longer(2.1, 2.1)
+    assert failed.longer
+    failed = replace(failed, longer=replace(failed.longer, error="worker 1 died"))
+    for measured in (shown, failed, run(1, 2)):
+        assert not {name for name in findings(measured) if name.startswith("usual-timeout-")}
+
+
+def shared(fairness: float, *each: tuple[float | None, float]) -> Trial:
+    """Return a trial of processes with their p99 of replaces (None: completed nothing) and longest waits."""
+    workers = tuple(
+        replace(
+            trial().workers[0],
+            p99_ns={} if p99_ms is None else {"replace": p99_ms * 1e6, "get": 2e5},
+            longest_wait_ns=int(wait_ms * 1e6),
+        )
+        for p99_ms, wait_ms in each
+    )
+    pooled = Latency.from_buckets({bucket_of(700_000): 1000}, 700_000)
+    return trial(fairness=fairness, workers=workers, latency={"replace": pooled, "get": pooled})
+
+
+PASSES = (
+    shared(0.3, (0.7, 20.0), (90.0, 300.0)),
+    shared(0.3, (0.7, 20.0), (None, 280.0)),
+    shared(0.3, (0.7, 20.0), (100.0, 290.0)),
+)
+
+
+def test_where_shares_are_uneven_p99_is_that_of_the_process_that_was_worst() -> None:
+    uneven = run(1, 2, *PASSES)
+    assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [100e6, 2e5]
+    # Who completed nothing waited to write.
+    waited = run(1, 2, PASSES[1])
+    assert [worst_p99_ns(waited, kind) for kind in ("replace", "get")] == [280e6, 2e5]
+    assert findings(uneven)["p99-uneven"] == (
+        "At 2 processes on 1 file, 99% of all replaces took at most 698 µs, mostly in the processes that got "
+        "the lock. In the process that had it worst, p99 was 100 ms (* in the table)."
+    )
+
+
+@pytest.mark.parametrize(
+    "even",
+    [
+        run(1, 2, *[replace(one, fairness=0.9) for one in PASSES]),
+        run(1, 2, *[replace(one, workers=trial().workers) for one in PASSES]),
+        run(1, 2, *PASSES, case=Case(arrivals=Arrivals(rate=100))),
+    ],
+    ids=["even", "an old report", "at a rate"],
+)
+def test_elsewhere_p99_is_that_of_all_operations(even: Run) -> None:
+    assert worst_p99_ns(even, "replace") is None
+    assert "p99-uneven" not in findings(even)
