@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.analysis.highest_rate import (
@@ -28,7 +28,7 @@ from sqlstress.show.phrases import sentences
 from sqlstress.show.study_view import limit_blocks
 from sqlstress.statistics.search import FARTHEST, Answer
 from tests.drawing import examples
-from tests.limit_report import FAST, PROMISE, SEARCH, limit_report
+from tests.limit_report import FAST, PROMISE, SEARCH, TRIED, limit_report
 from tests.rate_report import late, rate_trial
 
 KEPT = rate_trial(1_500, FAST)
@@ -160,16 +160,27 @@ def test_windows_in_which_the_harness_was_late_are_counted() -> None:
     assert "8 windows not judged: the harness itself began operations late, by more than 50% of the" in text
 
 
-tables = st.dictionaries(
-    st.sampled_from([1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400]),
-    st.lists(st.booleans(), min_size=1, max_size=9),
-    min_size=1,
-)
+RATES = (1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400)
 
 
-@given(tables)
+@st.composite
+def tables(draw: st.DrawFn) -> dict[int, list[bool]]:
+    """Draw windows that keep the promise up to a limit, but for some."""
+    limit, flips = draw(st.sampled_from(RATES)), st.sampled_from([False, False, False, True])
+    counts = draw(st.lists(st.integers(0, 8), min_size=len(RATES), max_size=len(RATES)))
+    rows = {
+        rate: [(rate <= limit) != draw(flips) for _ in range(count)]
+        for rate, count in zip(RATES, counts, strict=True)
+    }
+    return {rate: windows for rate, windows in rows.items() if windows}
+
+
+@given(tables())
+@example(dict(TRIED))
+@example({1_300: [True, False, True], 1_500: YES, 1_600: NO, 1_800: [False, False, True]})
 @settings(max_examples=examples(0.5))
 def test_no_row_of_the_table_contradicts_the_answer(drawn: Mapping[int, Sequence[bool]]) -> None:
+    assume(drawn)
     report = limit_report(drawn)
     answer, text = answered(report, SEARCH), said(drawn)
     for rate, said_of in ((answer.holds, "Holds"), (answer.breaks, "Does not hold")):
