@@ -140,7 +140,7 @@ def test_ctrl_c_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch, cli: Cl
 
 @pytest.mark.thorough
 def test_real_slices_are_proved_saved_in_every_format_and_leave_no_file(cli: Cli, tmp_path: Path) -> None:
-    options = ("-c", "2", "--duration", "100ms", "--warmup", "50ms", "--key-space", "200")
+    options = ("-c", "2", "--duration", "400ms", "--warmup", "50ms", "--key-space", "200")
     outputs = ("-o", "p.csv", "-o", "p.md", "-o", "p.html", "-o", "p.xml", "-o", "bmf:p.bmf")
     said = cli(*COMPARE, *outputs, "--rounds", "3", "--", *options)
     assert said.code == 0, said.err
@@ -155,7 +155,7 @@ def test_real_slices_are_proved_saved_in_every_format_and_leave_no_file(cli: Cli
 
 @pytest.mark.thorough
 def test_a_load_may_be_sql_of_the_users_own(cli: Cli, tmp_path: Path) -> None:
-    load = ("sql", "-b", "bank", "-c", "2", "--duration", "100ms")
+    load = ("sql", "-b", "bank", "-c", "2", "--duration", "400ms")
     assert cli(*COMPARE, "--against", "kine", "--rounds", "3", "--", *load).code == 0
     report = saved("presets.json")
     assert [run.arm for run in report.runs] == ["kine", "rails"]

@@ -45,8 +45,16 @@ def _encoded(name: str) -> Command:
     return Command(words, "TPS", environment=(("PYTHONIOENCODING", name),))
 
 
+EXAMPLES = f"Z:{ROOT}/examples"
 LINUX = f"Z:{ROOT}/reports/linux-1-and-20-files.json"
 PYTHON = "C:/Python312/python.exe"
+LINES = (
+    "import os, sqlite3, sys; "
+    "database = sqlite3.connect(os.environ['SQLSTRESS_DATABASE'], timeout=20, isolation_level=None); "
+    "add = 'INSERT INTO ticket VALUES (?)'; "
+    "[print(database.execute(add, [line]) and 'ok', flush=True) for line in sys.stdin]"
+)
+"""A program for --lines."""
 DEEP = "\\".join(["d" * 40] * 6)
 """A folder whose path has 260 characters and more."""
 PLACE = "commands of a user"
@@ -58,11 +66,18 @@ PHASES = ("preparing", "starting", "measuring", "verifying")
 PURE = (Command(("-c", "2", *SHORT), "Python loop(.|\\n)*was not built", short=True),)
 """What is run as long as nothing is compiled."""
 NATIVE = (
-    Command(("-c", "2", "-b", "3", "--loop", "native", *SHORT), "native loop", short=True),
-    Command(("-c", "1", "--loop", "native", "--driver", "apsw", *SHORT), "native loop", short=True),
-    Command(("-c", "2", "--loop", "native", "--driver", "dry", *SHORT), "native loop"),
-    Command(("-c", "4", "--loop", "native", "--busy", "fair", *SHORT), "native loop"),
-    Command(("-c", "2", "--loop", "native", "--update-ratio", "0.2", "--batch", "10", *SHORT), "native loop"),
+    Command(("-c", "2", "-b", "3", "--loop", "native", *SHORT, "--details"), "(?i)native loop", short=True),
+    Command(
+        ("-c", "1", "--loop", "native", "--driver", "apsw", *SHORT, "--details"),
+        "(?i)native loop",
+        short=True,
+    ),
+    Command(("-c", "2", "--loop", "native", "--driver", "dry", *SHORT, "--details"), "(?i)native loop"),
+    Command(("-c", "4", "--loop", "native", "--busy", "fair", *SHORT, "--details"), "(?i)native loop"),
+    Command(
+        ("-c", "2", "--loop", "native", "--update-ratio", "0.2", "--batch", "10", *SHORT, "--details"),
+        "(?i)native loop",
+    ),
     Command(("-c", "2", "--where", *SHORT), "Where the time of an operation goes"),
 )
 """What needs the native loop."""
@@ -100,6 +115,27 @@ COMMANDS = (
     Command(("kv", *SHORT, "--dir", f"{DEEP}\\no"), r"a path of \d+ characters.* Choose another --dir", 2),
     Command(("kv", *SHORT, "-o", f"{DEEP}\\r.json"), "-o .* More data available. Choose another file", 2),
     Command(("kv", *SHORT, "--dir", "Q:\\nothing"), "Choose another --dir", 2),
+    Command(("hunt", "--max-time", "20s", "--driver", "apsw"), r"Tried \d+ round"),
+    Command(("hunt", "app", f"{EXAMPLES}/app/bank.py", "--max-time", "20s"), r"Tried \d+ round"),
+    Command(("app", f"{EXAMPLES}/app/bank.py", "-c", "2", "--repeat", "1"), "ok"),
+    Command(
+        ("app", f"{EXAMPLES}/app/bank_wrong.py", "-c", "2", "--repeat", "1", "--strict"), "bank_wrong.py:", 1
+    ),
+    Command(
+        (
+            "exec",
+            "-c2",
+            "--repeat=1",
+            "--lines",
+            f"--setup={EXAMPLES}/tickets.sql",
+            "--",
+            PYTHON,
+            "-c",
+            LINES,
+        ),
+        "ok",
+    ),
+    Command(("watch", "main.json"), "fcntl(.|\\n)*Linux or macOS", 2),
     *(_encoded(name) for name in ("cp437", "cp1252", "ascii")),
 )
 

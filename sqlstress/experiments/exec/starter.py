@@ -151,7 +151,9 @@ class Dialogue(Watched):
             answer = b""
         with self._lock:
             self._until = math.inf
-        return answer.removesuffix(b"\n").decode(errors="replace") if answer else self.leave()
+        # Windows' programs end a line with two characters.
+        text = answer.removesuffix(b"\n").removesuffix(b"\r").decode(errors="replace")
+        return text if answer else self.leave()
 
     def leave(self) -> Ended:
         """End the input of the program that runs, and the program too if it stays."""

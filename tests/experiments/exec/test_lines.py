@@ -38,6 +38,13 @@ def test_a_program_is_started_once_and_answers_each_line() -> None:
         assert one.leave() == Ended(0, False, False)
 
 
+def test_a_line_may_end_as_it_does_on_windows() -> None:
+    with dialogue(
+        "import sys; input(); sys.stdout.buffer.write(b'ok 1\\r\\n'); sys.stdout.flush(); input()"
+    ) as one:
+        assert one.ask(b"1\n") == "ok 1"
+
+
 def test_a_program_that_has_ended_is_started_again() -> None:
     code = "import sys; print('ok', sys.stdin.readline().strip(), flush=True); sys.exit(3)"
     with dialogue(code) as one:
