@@ -273,10 +273,20 @@ WITHOUT = (
 )
 
 
-@pytest.mark.parametrize("words", [("app", "own.py"), ("exec", "--", "true")], ids=["app", "exec"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("app", "--target=postgres", "own.py"),
+        ("exec", "--target=postgres", "--", "true"),
+        ("kv", "--target=sqlite,postgres"),
+        ("kv", "--driver=psycopg", "--loop=python"),
+    ],
+    ids=["app", "exec", "kv", "kv in Python"],
+)
 def test_without_psycopg_a_line_says_what_to_install(cli: Cli, words: tuple[str, ...]) -> None:
     Path("own.py").write_text(HEAD + CONNECTS, encoding="utf-8")
-    code = WITHOUT.format([words[0], "--target=postgres", *words[1:]])
+    code = WITHOUT.format([*words])
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr.count("\n")) == (2, 1), said.stderr
-    assert "psycopg is not installed. Use python -m pip install '.[postgres]'" in said.stderr
+    assert "psycopg is not installed" in said.stderr
+    assert "Use python -m pip install '.[postgres]'" in said.stderr

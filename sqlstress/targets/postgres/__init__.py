@@ -99,8 +99,13 @@ class PostgresTarget(Target):
         return at_server(effective) or ""
 
     def lacks_native(self, driver: str) -> str | None:
-        from sqlstress.targets.postgres.client import lacks
+        """Raises NotInstalled where psycopg, or the libpq that it needs, cannot be imported."""
+        from sqlstress.options.dsn import PACKAGE
 
+        try:
+            from sqlstress.targets.postgres.client import lacks
+        except ImportError as error:
+            raise NotInstalled(driver, PACKAGE, error) from error
         return lacks()
 
     def foresees(self, error: Exception) -> bool:

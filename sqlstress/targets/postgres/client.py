@@ -340,10 +340,7 @@ def native_store(case: Case, schema: str, begin: str) -> NativeStore:
 @cache
 def lacks() -> str | None:
     """Say why there is no native loop for psycopg here; None: there is."""
-    try:
-        return lacking(extension) or lacking(functions)
-    except ImportError as error:
-        return f"cannot import psycopg ({error})"
+    return lacking(extension) or lacking(functions)
 
 
 @cache
