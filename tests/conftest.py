@@ -24,6 +24,8 @@ GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
 """Set by .ci/run, which has installed what tests need."""
 MAY_SKIP = "needs Linux and root"
+WORKERS = 3
+"""More than most machines have cores: half of a test's time is waiting for disks and windows."""
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
 
@@ -40,6 +42,18 @@ for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.
     number = getattr(signal, name, None)
     if number is not None and signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run these tests in several processes. Not by addopts: examples are run without pytest-xdist too."""
+    in_worker = hasattr(config, "workerinput")
+    if in_worker or not config.pluginmanager.hasplugin("xdist"):
+        return
+    if config.option.numprocesses is None:
+        config.option.numprocesses = WORKERS
+    if config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 @pytest.hookimpl(wrapper=True)

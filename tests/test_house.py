@@ -6,9 +6,14 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 import sqlstress
 from sqlstress.experiment import EXPERIMENTS
+from tests.conftest import WORKERS, pytest_cmdline_main
 
 PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
@@ -51,3 +56,18 @@ def test_a_file_is_found_by_its_name() -> None:
     assert sum(count for name, count in shared.items() if name not in ALIKE) <= SAME_NAMES
     rooms = [path.name for path in modules() if not {"experiments", "targets"} & set(path.parts)]
     assert [name for name, count in Counter(rooms).items() if count > 2] == []
+
+
+@pytest.mark.parametrize("asked, runs", [(None, WORKERS), (4, 4), (0, 0)])
+def test_the_suite_runs_in_several_processes_unless_something_else_is_asked(
+    asked: int | None, runs: int
+) -> None:
+    option = SimpleNamespace(numprocesses=asked, dist="no")
+    config: Any = SimpleNamespace(option=option, pluginmanager=SimpleNamespace(hasplugin="xdist".__eq__))
+    pytest_cmdline_main(config)
+    assert (option.numprocesses, option.dist) == (runs, "worksteal")
+
+
+def test_where_xdist_is_not_installed_the_suite_asks_nothing_of_it() -> None:
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(hasplugin=lambda _: False))
+    pytest_cmdline_main(config)

@@ -63,3 +63,8 @@ def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:
     code = "".join(path.read_text(encoding="utf-8") for path in sorted(SHOP.rglob("*.py")))
     shown_code = [text for language, text in blocks(PAGE) if language == "python"]
     assert shown_code and [text for text in shown_code if text not in code] == []
+
+
+def test_the_example_of_a_test_needs_pytest_and_no_plugin_of_it() -> None:
+    words = ["-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "--collect-only"]
+    assert "1 test collected" in run([*words, "examples/shop/test_shop.py"], ROOT).stdout
