@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +27,28 @@ class NotToBeHad(Exception):
     """Why there is no native loop here."""
 
 
+_FROM_SOURCE = (
+    "this is the source folder of sqlstress: run it in another folder, or use python -m pip install -e . "
+    "with a C compiler"
+)
+_WITH_COMPILER = (
+    "install a C compiler, then reinstall sqlstress with pip install --force-reinstall --no-cache-dir"
+)
+
+
+def _is_source() -> bool:
+    """Return whether this package lies where it is built, and not where it was installed."""
+    return Path(__file__).with_name("loop.h").exists()
+
+
 @cache
 def extension() -> ModuleType:
     """Import the C extension. Raises NotToBeHad."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
-        reason = (
-            "the C extension was not built (install a C compiler, then reinstall sqlstress with "
-            "pip install --force-reinstall --no-cache-dir)"
-        )
-        raise NotToBeHad(reason) from error
+        remedy = _FROM_SOURCE if _is_source() else _WITH_COMPILER
+        raise NotToBeHad(f"the C extension was not built ({remedy})") from error
     except ImportError as error:
         raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
     before = time.perf_counter_ns()

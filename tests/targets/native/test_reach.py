@@ -84,3 +84,12 @@ def test_without_it_every_driver_says_why_and_a_worker_what_to_do(tmp_path: Path
     place = open_place(Case(spec=Load(loop="native")), tmp_path)
     with pytest.raises(EnvironmentFailure, match=r"not available with --driver sqlite3.*Use --loop python"):
         place.native(1, "immediate")
+
+
+@pytest.mark.usefixtures("absent")
+def test_in_the_source_folder_it_says_that_it_may_be_installed_and_elsewhere_to_install_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert "source folder of sqlstress: run it in another folder" in str(lacking(extension))
+    monkeypatch.setattr("sqlstress.targets.native.__file__", str(tmp_path / "__init__.py"))
+    assert "install a C compiler" in str(lacking(extension))
