@@ -15,6 +15,7 @@ from sqlstress.engine.pool import Pauses
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
 from sqlstress.errors import UsageError
+from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
 from sqlstress.experiments.hunt.draw import LEFT_OUT, drawn, scheduled
 from sqlstress.experiments.hunt.experiment import Hunting
@@ -296,7 +297,11 @@ def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
     command, *words = load
     known = [name for name, one in commands().items() if _can_be_hunted(one)]
     if command not in known:
-        raise UsageError(f"hunt does not support {command!r:.60}. Give {either(known)}, with its options.")
+        files = [f"{name} FILE" for name in known if name != DEFAULT_LOAD]
+        raise UsageError(
+            f"hunt does not support {command!r:.60}. Give {either(files)}, with its options; --max-time sets "
+            "the time."
+        )
     options = {one.name: one for one in (*options_of_command(command), *_hunting().values())}
     found = read(words, options.values(), f"hunt {command}") if words else {}
     return _of_work(command, {**own, **found})
