@@ -115,13 +115,21 @@ def test_the_matrices_are_those_of_the_fewest_processes_and_the_others_stand_bes
     assert contention.rows == (("insert", "1b1", "100", "100.0", "0.8x", "TIMEOUT"),)
 
 
+WRONG = replace(OK, checks=(replace(OK.checks[0], status="failed"),))
+
+
 @pytest.mark.parametrize(
-    ("verdict", "told"), [(OK, "All other cells were verified"), (replace(OK, checks=()), "Not verified")]
+    ("verdict", "told"),
+    [
+        (OK, "The tables and the answers of all measured cells were verified."),
+        (WRONG, "FAILED: the tables or the answers are wrong. All other cells were verified."),
+        (replace(OK, checks=()), "Not verified: --verify none."),
+    ],
 )
 def test_it_is_told_whether_the_cells_were_verified(verdict: object, told: str) -> None:
     one = run("insert", "1b1", 100)
     changed = replace(one, trials=(replace(one.trials[0], verdict=verdict),))  # type: ignore[arg-type]
-    assert told in titles(changed)[0]
+    assert titles(changed)[0] == told
 
 
 def test_a_report_without_a_method_shows_no_table() -> None:
