@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import junitparser
 import pytest
 
+from sqlstress.analysis.advice import missing
 from sqlstress.analysis.finding import parts
 from sqlstress.report import Report
 from sqlstress.show.junit import report_junit
@@ -57,7 +58,7 @@ def check_rules(report: Report) -> None:
             assert sum(child.tag != "system-out" for child in element) <= 1
             assert float(element.attrib["time"]) >= 0
     beside = (report.ab is not None) + (report.limit is not None) + len(parts(report))
-    assert len(outcomes(report)) == len(report.runs) + report.interrupted + beside
+    assert len(outcomes(report)) == len(report.runs) + len(missing(report)) + beside
 
 
 def test_a_case_that_was_not_needed_was_skipped() -> None:
