@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from statistics import median
+from typing import NamedTuple
 
 from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.finding import Finding, interruption, parts
@@ -102,23 +103,49 @@ def advise(report: Report) -> tuple[Finding, ...]:
 def missing(report: Report) -> tuple[Finding, ...]:
     """Return what an interruption, or wrong data, has left out."""
     if not report.interrupted:
-        is_sweep = not (report.results or report.ab or report.limit)
-        return tuple(_stopped(report.runs)) if is_sweep else ()
+        return tuple(_stopped(report))
     if report.results:
         return (interruption(report),)
+    if cut := cut_short(report):
+        return (Finding("interrupted-trials", trials=cut.made, planned=cut.due),)
     trials = sum(len(run.trials) for run in report.runs)
     return (Finding("interrupted-cases", cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
-def _stopped(runs: Sequence[Run]) -> Iterator[Finding]:
+class Cut(NamedTuple):
+    """How much a sweep that ended early has done."""
+
+    made: int
+    due: int
+    """Trials."""
+
+
+def cut_short(report: Report) -> Cut | None:
+    """Return how many trials were made of a sweep that ended early; None if all, or if it is not known.
+
+    Cases that an interruption kept from beginning are in no report: how many trials they had is not known.
+    """
+    if report.results or report.ab or report.limit:
+        return None
+    asked = [run for run in report.runs if _was_asked(run)]
+    is_known = len(report.runs) >= report.planned
+    is_stopped = any(run.verdict.status == "failed" for run in asked)
+    made, due = sum(len(run.trials) for run in asked), sum(run.case.repeat for run in asked)
+    ended = is_known if report.interrupted else is_stopped
+    return Cut(made, due) if ended and made < due else None
+
+
+def _was_asked(run: Run) -> bool:
+    return not run.error and run.skipped in (None, LEFT_OUT)
+
+
+def _stopped(report: Report) -> Iterator[Finding]:
     """Yield what a sweep has left out that stopped at wrong data."""
-    asked = [run for run in runs if not run.error and run.skipped in (None, LEFT_OUT)]
-    trials, planned = sum(len(run.trials) for run in asked), sum(run.case.repeat for run in asked)
-    if trials < planned and any(run.verdict.status == "failed" for run in asked):
-        cases = [run.case for run in asked if run.skipped]
+    if cut := cut_short(report):
+        cases = [run.case for run in report.runs if run.skipped and _was_asked(run)]
         is_one_work = len({face_of(case).words.work_of(case) for case in cases}) == 1
         left_out = places(cases) if is_one_work else listing([case.label for case in cases])
-        yield Finding("stopped-at-wrong-data", trials=trials, planned=planned, left_out=left_out or None)
+        yield Finding("stopped-at-wrong-data", trials=cut.made, planned=cut.due, left_out=left_out or None)
 
 
 UNSTEADY_OVER = 0.10

@@ -137,10 +137,10 @@ def _window(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # A sweep that was stopped has made fewer than were asked for.
-    passes = min(case.repeat, max(len(run.trials) for run in group.runs))
-    if passes > 1:
-        yield f"median of {format_count(passes)} passes"
+    # A sweep that was stopped has made fewer than were asked for, and of some cases fewer than of others.
+    passes = {min(case.repeat, len(run.trials)) for run in group.runs if run.trials and not run.error}
+    if passes and max(passes) > 1:
+        yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:

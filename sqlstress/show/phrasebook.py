@@ -28,6 +28,7 @@ PHRASES: dict[str, Phrase] = {
     "case-failed": Phrase("Not measured at {where}: {reason}.", rank=GRAVE),
     "case-incomplete": Phrase("Only partly measured at {where}: {reason}.", rank=GRAVE),
     "interrupted": Phrase("Interrupted[ after {progress}]. The results so far are shown.", rank=GRAVE),
+    "interrupted-trials": Phrase("Interrupted after {trials} of {planned:plural trial}.", rank=GRAVE),
     "interrupted-cases": Phrase(
         "Interrupted: {cases} of {planned} planned cases are shown, with {trials:plural trial}.", rank=GRAVE
     ),

@@ -106,6 +106,12 @@ def test_an_interruption_says_how_much_is_missing() -> None:
     assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
         "Interrupted: 3 of 8 planned cases are shown, with 3 trials."
     ]
+    begun = replace(
+        cut, planned=3, runs=tuple(replace(one, case=replace(one.case, repeat=2)) for one in cut.runs)
+    )
+    assert [phrase(finding) for finding in advise(begun) if finding.code.startswith("interrupted")] == [
+        "Interrupted after 3 of 6 trials."
+    ]
     whole = advise(replace(cut, interrupted=False))
     assert not any(finding.code.startswith("interrupted") for finding in whole)
 

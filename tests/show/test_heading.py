@@ -150,3 +150,6 @@ def test_a_warning_of_the_library_is_of_those_connections_that_it_opens_with_a_w
 def test_a_sweep_that_was_stopped_says_how_many_passes_it_made() -> None:
     assert "median of 2 passes" in described(passes(2, repeat=5))
     assert "median" not in described(passes(1, repeat=5))
+    report = passes(3, repeat=5)
+    last = replace(report.runs[-1], trials=report.runs[-1].trials[:2])
+    assert "median of 2 to 3 passes" in described(replace(report, runs=(*report.runs[:-1], last)))
