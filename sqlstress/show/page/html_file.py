@@ -15,16 +15,17 @@ from html import escape
 from importlib import resources
 
 from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
 from sqlstress.analysis.finding import results
 from sqlstress.analysis.fleet import Fleet, Row, conclude
-from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
 from sqlstress.analysis.wording import percent, place, plural, rounded, whole
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Report
+from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
 from sqlstress.show.case_table import SYSTEMS
@@ -35,7 +36,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
 from sqlstress.show.plots import name as plot_name
 from sqlstress.show.sections import Section, headline, headline_beside, report_sections, title_of
-from sqlstress.show.shown import Tile
+from sqlstress.show.shown import LoadShown, Tile
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
@@ -217,12 +218,18 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     group = section.group
     shown = face_of(group.case).show().plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
+    if group and _plots_throughput(group) and _has_wrong_data(group.runs):
+        placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, Verdict | Bullets)]
     # A picture shows in characters what a plot shows better.
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", said((*begin, *saying)), placed, *tables_of(figures))
+
+
+def _plots_throughput(group: Group) -> bool:
+    return isinstance(face_of(group.case).show(), LoadShown) and not group.case.rate
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
@@ -360,8 +367,13 @@ def _tiles(report: Report) -> Iterator[Tile]:
         rates = [(rate, run, face_of(run.case).rate_counts) for run in report.runs if (rate := rate_of(run))]
         if alike := [each for each in rates if each[2] == rates[0][2]]:
             highest, best, unit = max(alike, key=lambda each: each[0])
-            yield rounded(highest), f"{unit} per second at most: {place(best.case)}", ""
+            proviso = " where the data is right" if _has_wrong_data(report.runs) else ""
+            yield rounded(highest), f"{unit} per second at most{proviso}: {place(best.case)}", ""
     yield from _trust(report)
+
+
+def _has_wrong_data(runs: Iterable[Run]) -> bool:
+    return any(run.verdict.status == "failed" for run in runs)
 
 
 def _trust(report: Report) -> Iterator[Tile]:
@@ -383,6 +395,8 @@ def _trust(report: Report) -> Iterator[Tile]:
     errors = f", {whole(failed)} with errors" if failed else ""
     if report.published is not None:
         yield whole(len(report.runs) - failed), "cases published", ""
+    elif cut := cut_short(report):
+        yield f"{whole(cut.made)} of {whole(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
     else:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:

@@ -335,6 +335,16 @@ def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None
     assert '<option value="0" selected' in same.partition("<article>")[0]
 
 
+def test_a_page_with_wrong_data_says_which_rates_it_shows_and_that_the_sweep_was_cut_short() -> None:
+    report = failed_report()
+    runs = [replace(run, case=replace(run.case, repeat=2)) for run in report.runs]
+    page = report_html(replace(report, runs=tuple(runs)))
+    assert "transactions per second at most where the data is right: " in page
+    assert f"<strong>{len(runs)} of {2 * len(runs)}</strong><span>trials made</span>" in page
+    assert "Throughput is plotted only for cases whose data is right." in page
+    assert "data is right" not in report_html(example_report())
+
+
 def test_what_forbids_a_ratio_stands_out_above_the_plots_and_these_above_the_table() -> None:
     page = report_html(REPORTS["002-keys"], read(FOLDER_OF_REPORTS / "linux-keys.json"))
     barred = page.index('<p class="warning">NOT COMPARABLE with A: B.')
