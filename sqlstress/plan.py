@@ -112,7 +112,8 @@ def parsed(option: Option, value: Any) -> Any:
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
-        raise UsageError(f"--{option.name}: {sentence(error)}") from error
+        name = option.name.upper() if option.argument else f"--{option.name}"
+        raise UsageError(f"{name}: {sentence(error)}") from error
 
 
 def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:

@@ -15,6 +15,7 @@ from sqlstress.cli.common_options import (
     Running,
     click_options,
     looking_on_options,
+    no_such_option,
     result_options,
     run_options,
     slice_options,
@@ -60,12 +61,24 @@ def summaries() -> dict[str, str]:
     return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
 
 
+TAKING = {".py": "app", ".sql": "sql", ".toml": "run"}
+"""The end of a file's name → the command that takes such a file."""
+
+
+def _meant(word: str) -> str:
+    """Return " Did you mean ...?" with the command before a file's name; "" where none takes such a file."""
+    command = TAKING.get(Path(word).suffix)
+    return f" Did you mean sqlstress {command} {word}?" if command else ""
+
+
 class LazyGroup(click.Group):
     """Loads a command when it is called; what begins with an option goes to the default command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # While a shell completes the first word, that word is not there yet: it may be a command.
         nothing = not args and not ctx.resilient_parsing
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         if nothing or (args and args[0].startswith("-") and args[0] not in ("--help", "-h", "--version")):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
@@ -84,7 +97,7 @@ class LazyGroup(click.Group):
         known = summaries()
         if args and args[0] not in known and not ctx.resilient_parsing:
             raise click.UsageError(
-                f"no such command: {args[0]!r}.{suggestion(args[0], known)} "
+                f"no such command: {args[0]!r}.{_meant(args[0]) or suggestion(args[0], known)} "
                 f"The commands are {', '.join(known)}; see sqlstress --help."
             )
         return super().resolve_command(ctx, args)
@@ -287,6 +300,10 @@ def given_in(words: Sequence[str], options: Iterable[Option], where: str) -> dic
     command.allow_interspersed_args = not any(one.argument == REST for one in known)
     try:
         context = command.make_context(where, list(words))
+    except click.NoSuchOption as error:
+        names = [name for param in command.params for name in param.opts]
+        said = no_such_option(error.option_name, names)
+        raise UsageError(f"{where}: {said} Give options of the load.") from error
     except click.UsageError as error:
         said = error.format_message().rstrip(".?")
         raise UsageError(f"{where}: {said}. Give options of the load.") from error

@@ -14,7 +14,7 @@ import click
 
 from sqlstress.experiment import commands
 from sqlstress.options.option import ONE, REST, Option
-from sqlstress.options.parsing import constraint
+from sqlstress.options.parsing import NEAREST, constraint, either, suggestion
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class GroupedCommand(click.Command):
             # An experiment may say itself why it has not got an option of another one.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
             why = experiment.without.get(error.option_name.lstrip("-")) if experiment else None
-            raise (click.UsageError(f"{error.option_name}: {why}.", ctx) if why else error) from error
+            said = f"{error.option_name}: {why}." if why else no_such_option(error.option_name, _known(ctx))
+            raise click.UsageError(said, ctx) from error
         if words and not ctx.resilient_parsing:
             raise click.UsageError(f"unexpected argument {words[0]!r}. {_place(words[0], ctx)}", ctx)
         return [] if ctx.resilient_parsing else words
@@ -146,6 +147,21 @@ class GroupedCommand(click.Command):
                 heading = param.heading if isinstance(param, HeadedOption | HeadedArgument) else RUNNING
                 found.setdefault(heading, []).append(param)
         return found
+
+
+def _known(ctx: click.Context) -> list[str]:
+    """Return the options that could be meant: without a command those of the whole program too."""
+    given, places = ctx.find_root().obj, [ctx]
+    if given and given[0].startswith("-"):
+        places.append(ctx.find_root())
+    return [name for place in places for param in place.command.get_params(place) for name in param.opts]
+
+
+def no_such_option(word: str, known: Iterable[str]) -> str:
+    """Return that an option does not exist, and those that begin like it, or else are spelt like it."""
+    begun = [name for name in known if name.startswith(word)][:NEAREST]
+    near = f" Did you mean {either(begun)}?" if begun else suggestion(word, known, NEAREST)
+    return f"No such option '{word}'.{near}"
 
 
 def _place(word: str, ctx: click.Context) -> str:

@@ -273,3 +273,10 @@ def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:
     said = cli("doctor", "--dir", "missing")
     assert (said.code, said.out, len(said.lines)) == (2, "", 1)
     assert "Choose another --dir" in said.err
+
+
+@pytest.mark.parametrize("words", [(), ("app",), ("ab", "sql")], ids=["none", "app", "ab sql"])
+def test_help_may_be_asked_for_by_a_word(cli: Cli, words: tuple[str, ...]) -> None:
+    asked, usual = cli("help", *words), cli(*words, "--help")
+    assert asked.code == 0 and asked.out.startswith("Usage: ")
+    assert asked.out == usual.out
