@@ -20,8 +20,6 @@ from sqlstress.target import target_name, worth
 
 HEADS = 10
 """So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
-ENOUGH_PASSES = 5
-"""What is advised where there were too few."""
 
 
 class OfRun(Protocol):
@@ -90,9 +88,9 @@ def is_told(ratio: Ratio | None) -> bool:
 
 def too_few(case: Case) -> Finding:
     """Return that there were too few trials, and what to do: a run that was stopped had asked for enough."""
-    if case.repeat >= ENOUGH_PASSES:
+    if case.repeat >= FEWEST:
         return Finding("too-few-trials", repeat=case.repeat, enough=None)
-    return Finding("too-few-trials", repeat=None, enough=ENOUGH_PASSES)
+    return Finding("too-few-trials", repeat=None, enough=FEWEST)
 
 
 def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:

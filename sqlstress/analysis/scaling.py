@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from sqlstress.analysis.answers import ENOUGH_PASSES, is_told, leaders
+from sqlstress.analysis.answers import is_told, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import (
     EQUAL,
@@ -47,14 +47,14 @@ def throughput(group: Group) -> Iterator[Finding]:
     tested = group.tested(runs)
     if tested is None:
         best = max(runs, key=lambda run: run.median_tps() or 0.0)
-        enough = best.case.repeat >= ENOUGH_PASSES
+        enough = best.case.repeat >= FEWEST
         yield Finding(
             "highest",
             rate=best.median_tps() or 0.0,
             unit=group.unit,
             where=places([best.case]),
             repeat=best.case.repeat if enough else None,
-            enough=None if enough else ENOUGH_PASSES,
+            enough=None if enough else FEWEST,
         )
         return
     yield _best(group, tested, runs)

@@ -39,7 +39,7 @@ PHRASES: dict[str, Phrase] = {
     # What is best.
     "highest": Phrase(
         "Highest: {rate:rounded} {unit} per second with {where}. Too few trials to tell which is best: "
-        "[let all {repeat} passes finish][use --repeat {enough}]."
+        "[let all {repeat} passes finish][use --repeat {enough} or more]."
     ),
     "best": Phrase(
         "Best: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second with {where}{equal? "
@@ -80,7 +80,7 @@ PHRASES: dict[str, Phrase] = {
     # What can't be told, and what would.
     "too-few-trials": Phrase(
         "Too few trials to tell a difference from noise: [let all {repeat} passes finish][use --repeat "
-        "{enough}]."
+        "{enough} or more]."
     ),
     "noise": Phrase(
         "{passes} passes are too noisy[, and even {too} would be: use a quieter machine][. Use --repeat "

@@ -65,7 +65,7 @@ def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cann
     assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
     assert phrase(why).startswith('Reason for "cannot tell": 5 passes are too noisy. Use --repeat ')
-    for repeat, help_ in ((1, "use --repeat 5."), (7, "let all 7 passes finish.")):
+    for repeat, help_ in ((2, "use --repeat 3 or more."), (3, "let all 3 passes finish.")):
         (few,) = doubts(None, [sure], Case(repeat=repeat))
         assert phrase(few) == f"Too few trials to tell a difference from noise: {help_}"
 
@@ -105,7 +105,7 @@ BOTH = [level("full", 1000, NOISE, count) for count in (1, 4)]
             [level("full", 1000, (1.0,)), level("normal", 15_000, (1.0,))],
             [
                 "synchronous normal: 15 times full. Compared in transactions per second. Too few trials to "
-                "tell a difference from noise: use --repeat 5."
+                "tell a difference from noise: use --repeat 3 or more."
             ],
         ),
         (
@@ -198,7 +198,7 @@ SYNCS = "With every commit synced: "
         (
             [driven("sqlite3", 1000, noise=(1.0,)), driven("lmdb", 9000, noise=(1.0,))],
             "Cannot tell which of sqlite and lmdb leads. Too few trials to tell a difference from noise: "
-            "use --repeat 5.",
+            "use --repeat 3 or more.",
         ),
         (
             [driven("sqlite3", 1000), driven("lmdb", 3000), driven(ANOTHER, 3001, noise=NOISE[::-1])],
