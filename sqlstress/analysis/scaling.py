@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
@@ -27,6 +27,7 @@ from sqlstress.analysis.wording import (
     places,
     rounded,
     times,
+    whole,
 )
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
@@ -416,9 +417,21 @@ def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
     ]
     if not met:
         return None
-    cases = dict.fromkeys(run.case for run, _ in met)
-    where = "throughout" if len(cases) == len(group.runs) > 1 else f"at {group.places(cases)}"
+    where = _where(group, dict.fromkeys(run.case for run, _ in met))
     return max((trial for _, trial in met), key=share), where
+
+
+MOST_NAMED = 2
+"""Cases that are named in a warning where each has a name of its own: names of methods fill lines."""
+
+
+def _where(group: Group, cases: Collection[Case]) -> str:
+    """Return in which cases of a group something was met, in a few words."""
+    if len(cases) == len(group.runs) > 1:
+        return "throughout"
+    if len(cases) > MOST_NAMED and not face_of(group.case).behaviour.sweeps:
+        return f"in {whole(len(cases))} of {whole(len(group.runs))} cases"
+    return f"at {group.places(cases)}"
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[str]:
@@ -438,7 +451,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[str]:
             "Measure again on a quieter disk, or treat these figures as those of a shared one."
         )
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
-        yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."
+        yield f"Processors were slowed down for heat {_where(group, hot)}: let them cool, then go on."
     before, after = environment.sync, environment.sync_after
     ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns) if before and after else 1.0
     if before and after and not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:

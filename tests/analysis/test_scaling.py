@@ -27,6 +27,7 @@ from sqlstress.analysis.scaling import (
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Latency, Run, Trial
 from sqlstress.statistics.histogram import bucket_of
+from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
 from tests.rate_report import rate_trial
@@ -103,6 +104,14 @@ def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where(
 ) -> None:
     found = said(*runs)
     assert len(found) == bool(text) and all(sentence.startswith(text) for sentence in found)
+
+
+@pytest.mark.parametrize(("met", "where"), [(2, "at insert 10 by 1b1"), (3, "in 3 of 4 cases"), (4, "throughout")])
+def test_many_cases_with_names_of_their_own_are_counted(met: int, where: str) -> None:
+    runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
+    hot = [replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met]]
+    (sentence,) = said(*hot, *runs[met:])
+    assert sentence.startswith(f"Processors were slowed down for heat {where}")
 
 
 @pytest.mark.parametrize(
