@@ -368,7 +368,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         if alike := [each for each in rates if each[2] == rates[0][2]]:
             highest, best, unit = max(alike, key=lambda each: each[0])
             proviso = " where the data is right" if _has_wrong_data(report.runs) else ""
-            yield rounded(highest), f"{unit} per second at most{proviso}: {place(best.case)}", ""
+            yield rounded(highest), f"{unit} per second, the highest median{proviso}: {place(best.case)}", ""
     yield from _trust(report)
 
 
