@@ -230,7 +230,7 @@ EXEC: Experiment = Experiment(
         *common("verify"),
         otherwise(
             "max-failed",
-            help="Share of commands that may fail (a non-zero exit code, or a time-out). Exits 1 if more "
+            help="Share of commands that may fail (a non-zero exit code, or a timeout). Exits 1 if more "
             "fail.",
         ),
         *options.SEED,

@@ -84,7 +84,7 @@ class Scripts:
         1,
         LOAD,
         "How often to try a transaction that fails with BUSY, as a whole, with the same values. On a server: "
-        "with a serialization failure, a deadlock or a lock time-out.",
+        "with a serialization failure, a deadlock or a lock timeout.",
     )
     per_statement: bool = option(
         switch,
