@@ -223,7 +223,7 @@ class Tested:
         return self._passes.needed(EQUAL, self._error * TREND)
 
 
-MOST_PASSES = 1000
+MOST_PASSES = 100
 
 
 def noise(tested: Tested) -> Finding:

@@ -421,21 +421,23 @@ def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
     return max((trial for _, trial in met), key=share), where
 
 
-def disturbances(group: Group, environment: Environment) -> Iterator[str]:
-    """Yield what a reader must know before any figure."""
+def _others(group: Group) -> Iterator[str]:
+    """Yield what other programs took, and where."""
     if met := _met(group, taken):
         most, where = met
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
         who = "Other guests of the hypervisor" if stolen else "Other programs"
-        yield (
-            f"{who} took up to {percent(taken(most))} of the processors {where}. Measure again on a "
-            "quieter machine, or treat these figures as those of a shared one."
-        )
+        yield f"{who} took up to {percent(taken(most))} of the processors {where}."
     if met := _met(group, taken_of_disk):
         most, where = met
+        yield f"Other programs kept the disk busy up to {percent(taken_of_disk(most))} of the time {where}."
+
+
+def disturbances(group: Group, environment: Environment) -> Iterator[str]:
+    """Yield what a reader must know before any figure."""
+    if others := " ".join(_others(group)):
         yield (
-            f"Other programs kept the disk busy up to {percent(taken_of_disk(most))} of the time {where}. "
-            "Measure again on a quieter disk, or treat these figures as those of a shared one."
+            f"{others} Measure again on a quieter machine, or treat these figures as those of a shared one."
         )
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield f"Processors were slowed down for heat at {group.places(hot)}: let them cool, then go on."

@@ -247,7 +247,7 @@ def loss(ratio: float, metric: str) -> float:
 def what_is_possible(worst: float | None, best: float | None, metric: str) -> str:
     """Return what two bounds of a ratio leave: "no drop shown, up to 69% possible"."""
     if worst is None or best is None:
-        return "too little to show anything"
+        return "not enough was measured to show anything"
     least, most = loss(best, metric), loss(worst, metric)
     shown = (
         f"no {noun(metric)} shown" if least <= 0 else f"a {noun(metric)} of at least {percent(least)} shown"

@@ -29,7 +29,7 @@ PHRASES: dict[str, Phrase] = {
     "case-incomplete": Phrase("Only partly measured at {where}: {reason}.", rank=GRAVE),
     "interrupted": Phrase("Interrupted[ after {progress}]. The results so far are shown.", rank=GRAVE),
     "interrupted-cases": Phrase(
-        "Interrupted: {cases} of {planned} planned cases are shown, with {trials:plural trial}.", rank=GRAVE
+        "Interrupted: {trials:plural trial} of {cases} of {planned} planned cases are shown.", rank=GRAVE
     ),
     "stopped-at-wrong-data": Phrase(
         "Stopped at the first wrong data, after {trials} of {planned} trials[; not measured: {left_out}]. "
@@ -41,8 +41,8 @@ PHRASES: dict[str, Phrase] = {
         "[let all {repeat} passes finish][use --repeat {enough}]."
     ),
     "best": Phrase(
-        "Best: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second with {where}{equal? "
-        "(about equal)|}{unclear? (cannot tell which is best)|}."
+        "{unclear?No clear best|Best}: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second "
+        "with {where}{equal? (about equal)|}."
     ),
     # How the total grows with processes and files.
     "still-rising": Phrase(
@@ -82,8 +82,8 @@ PHRASES: dict[str, Phrase] = {
         "{enough}]."
     ),
     "noise": Phrase(
-        "{passes} passes are too noisy[, and even {too} would be: use a quieter machine][. Use --repeat "
-        "{enough} to detect {share:percent}]"
+        "{passes} passes are too noisy to show a difference of {share:percent}[, and even {too} would be: "
+        "use a quieter machine][: use --repeat {enough}]"
     ),
     "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
     # Targets side by side.
@@ -145,9 +145,9 @@ PHRASES: dict[str, Phrase] = {
         "({ratio})."
     ),
     "harness-late": Phrase(
-        "The harness started 1% of the operations at {where} at least {late_ns:duration} late. The p99 is "
-        "{p99_ns:duration}[ ({most})]. This delay is part of the latency, but the database did not cause "
-        "it."
+        "At {where}, sqlstress itself started 1% of the operations at least {late_ns:duration} late. The "
+        "p99 is {p99_ns:duration}[ ({most})]. This delay is part of the latency, but the database did not "
+        "cause it."
     ),
     "polling-cost": Phrase(
         "Polling the clock took up to {share:percent} of each process's time, {processors:two} processors "
@@ -199,9 +199,9 @@ PHRASES: dict[str, Phrase] = {
         "serializable to refuse them."
     ),
     "transactions-refused": Phrase(
-        "At {where}, {count:plural transaction} gave up. That is up to {share:percent} of all (at "
-        "{most}). The server refused them because of concurrent transactions. The figures leave them out; "
-        "an application must retry them (--max-tries)."
+        "At {where}, {count:plural transaction} gave up. That is {most?up to |}{share:percent} of all[ "
+        "(at {most})]. The server refused them because of concurrent transactions. The figures leave "
+        "them out; an application must retry them (--max-tries)."
     ),
     "refused": Phrase(
         "Refused by the server at {where}: {refused} by a serialization failure, {locked} by a deadlock "
@@ -222,8 +222,8 @@ PHRASES: dict[str, Phrase] = {
     ),
     "lock-watch-ended": Phrase("The write lock was not watched to the end at {where}: {reason}."),
     "transactions-given-up": Phrase(
-        "At {where}, {count:plural transaction} gave up. That is up to {share:percent} of all (at "
-        "{most}). SQLite returned BUSY, at once or after the timeout of {timeout}; an application sees "
+        "At {where}, {count:plural transaction} gave up. That is {most?up to |}{share:percent} of all[ "
+        "(at {most})]. SQLite returned BUSY, at once or after the timeout of {timeout}; an application sees "
         '"database is locked". The figures leave them out.'
     ),
     "transactions-snapshot": Phrase(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
-from itertools import islice
 from typing import Any
 
 from sqlstress.user_work.loading import check
@@ -26,7 +25,7 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
         "taken more than once": [key for key in more if key in there],
         "taken and never put": [key for key in more if key not in there],
     }
-    problems = [f"{len(keys):,} {what}: {_examples(keys)}" for what, keys in wrong.items() if keys]
+    problems = [f"{what}: {_examples(keys)}" for what, keys in wrong.items() if keys]
     if problems:
         raise AssertionError("; ".join(problems))
 
@@ -64,8 +63,9 @@ def _counted(things: Iterable[Any]) -> Counter[Any]:
     return found
 
 
-def _examples(keys: Iterable[Any]) -> str:
-    return ", ".join(f"{key!r:.40}" for key in islice(keys, EXAMPLES))
+def _examples(keys: Sequence[Any]) -> str:
+    more = f" and {len(keys) - EXAMPLES:,} more" if len(keys) > EXAMPLES else ""
+    return ", ".join(f"{key!r:.40}" for key in keys[:EXAMPLES]) + more
 
 
 def _shown(rows: Sequence[tuple[Any, ...]]) -> str:

@@ -278,7 +278,7 @@ def _given_up(group: Group) -> Iterator[Finding]:
         "count": number,
         "where": places(cases),
         "share": most.failed_share(),
-        "most": place(most.case),
+        "most": place(most.case) if len(cases) > 1 else None,
     }
     if group.case.server:
         yield Finding("transactions-refused", **facts)

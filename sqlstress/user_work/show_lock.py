@@ -62,7 +62,7 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
     yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_FIGURES))
     samples = min(_samples(row.run) for row in rows)
     yield Note(
-        f"Shares are exact to {percent(share_error(samples))} of the time at worst (95%, "
+        f"Shares may be wrong by up to {percent(share_error(samples))} of the time (95%, "
         f"{plural(samples, 'sample')} from outside); holds shorter than {format_duration(1 / rows[0].rate)} "
         "can be missed. longest: seen without a break and without a commit."
     )

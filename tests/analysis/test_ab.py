@@ -172,7 +172,7 @@ LIMITED = replace(TEST, max_time_s=60.0)
         (ab_report([around(0.912, 30, 0.1)]), "INCONCLUSIVE: ", NEAR),
         (
             ab_report([around(1.0, 5)]),
-            "INCONCLUSIVE: too little to show anything, 10% is allowed.",
+            "INCONCLUSIVE: not enough was measured to show anything, 10% is allowed.",
             "Fewer than 10 pairs show nothing: use a longer --max-time.",
         ),
         (stopped([1.0] * 3), "Undecided: so far TPS 0% (3 pairs). ", "That is too little for a conclusion."),

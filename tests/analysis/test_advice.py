@@ -104,7 +104,7 @@ def test_of_good_runs_and_of_what_was_not_checked_nothing_is_said() -> None:
 def test_an_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
     assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
-        "Interrupted: 3 of 8 planned cases are shown, with 3 trials."
+        "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
     whole = advise(replace(cut, interrupted=False))
     assert not any(finding.code.startswith("interrupted") for finding in whole)

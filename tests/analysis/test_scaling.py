@@ -81,12 +81,18 @@ def loaded(processes: int, *shares: float, **fields: float) -> Run:
         (
             (run(1, 2, trial(disk_share=0.2)), run(1, 4, trial(disk_share=0.62)), run(1, 8)),
             "Other programs kept the disk busy up to 62% of the time at 2 and 4 processes on 1 file. Measure "
-            "again on a quieter disk, or treat these figures as those of a shared one.",
+            "again on a quieter machine, or treat these figures as those of a shared one.",
         ),
         # What is much of one thing is not much of another.
         (
             (run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2),),
             "Other programs kept",
+        ),
+        # What is to be done about both is said once.
+        (
+            (run(1, 2, trial(disk_share=0.4, foreign_share=0.2)),),
+            "Other programs took up to 20% of the processors at 2 processes on 1 file. Other programs kept "
+            "the disk busy up to 40% of the time at 2 processes on 1 file. Measure again",
         ),
         # Of one pass among several more is needed to be worth a word.
         ((loaded(2, 0.3, 0.02, 0.02),), "Other programs took up to 30%"),

@@ -110,7 +110,7 @@ def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
     made_up.script = slow
     said = cli("ab", *ARMS, "--max-time", "1s", "-o", "ab.json", "--strict")
     assert said.code == 3
-    assert "INCONCLUSIVE: too little to show anything" in said.out
+    assert "INCONCLUSIVE: not enough was measured to show anything" in said.out
     assert len(saved("ab.json").runs[0].trials) <= 4
 
 

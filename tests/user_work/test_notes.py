@@ -109,10 +109,10 @@ def test_what_is_taken_once_in_any_order_holds(put: list[int], data: st.DataObje
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        ([1], r"^2 never taken: 2, 3$"),
-        ([1, 2, 2, 3], r"^1 taken more than once: 2$"),
-        ([1, 2, 3, 4], r"^1 taken and never put: 4$"),
-        ([2, 2, 3, "x"], r"^1 never taken: 1; 1 taken more than once: 2; 1 taken and never put: 'x'$"),
+        ([1], r"^never taken: 2, 3$"),
+        ([1, 2, 2, 3], r"^taken more than once: 2$"),
+        ([1, 2, 3, 4], r"^taken and never put: 4$"),
+        ([2, 2, 3, "x"], r"^never taken: 1; taken more than once: 2; taken and never put: 'x'$"),
     ],
 )
 def test_what_is_lost_doubled_or_made_up_is_named(taken: list[object], said: str) -> None:

@@ -3,6 +3,8 @@
 Its workers tell of what they met in sightings, whose topics these are.
 """
 
+ALONE = "each statement alone"
+"""How a transaction begins that is one statement."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"

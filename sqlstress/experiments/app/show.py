@@ -11,6 +11,7 @@ from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput, waits
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.experiments.app import (
+    ALONE,
     BEGINS,
     CONNECTION,
     DECLARED,
@@ -56,7 +57,7 @@ def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
     """Yield a line for each kind of connection."""
     for number, (line, count) in enumerate(kinds[:MOST_LINES]):
-        yield f"{'Others: ' if number else lead}{line} ({plural(count, 'connection')})."
+        yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
     if len(kinds) > MOST_LINES:
         yield f"{whole(len(kinds) - MOST_LINES)} more kinds of connections are in the JSON report."
 
@@ -90,10 +91,19 @@ def _settings(
         f"busy timeout {_time(timeout)}",
         f"foreign keys {keys.partition(',')[0]}",
         python,
-        f"writes begin {listing(begins)}" if begins else "no writes seen",
+        _begin(begins),
         f"database {database.removeprefix(INSIDE)}" if database != HERE else "",
     ]
     return shortened(", ".join(filter(None, parts)), _LONGEST)
+
+
+def _begin(begins: Sequence[str]) -> str:
+    """Return how transactions that write begin."""
+    named = [how for how in begins if how != ALONE]
+    parts = [f"writes begin {listing(named)}"] if named else []
+    if ALONE in begins:
+        parts.append("statements that write are transactions of their own")
+    return " or ".join(parts) or "no writes seen"
 
 
 def _milliseconds(text: str) -> int | None:

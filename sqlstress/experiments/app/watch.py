@@ -23,7 +23,7 @@ from types import FrameType
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app import CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
+from sqlstress.experiments.app import ALONE, CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
 from sqlstress.user_work.source import MOST_KINDS, Plain
 from sqlstress.user_work.tracing import next_moment
 
@@ -44,7 +44,6 @@ _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "
 _WRITES_WITHIN = re.compile(rf"\b({'|'.join(_WRITES)})\b", re.IGNORECASE)
 DEFERRED = "DEFERRED"
 _HOW = (DEFERRED, "IMMEDIATE", "EXCLUSIVE")
-ALONE = "each statement alone"
 _SETTING = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
 
 

@@ -26,9 +26,9 @@ PHRASES = {
         "output. Let it exit when its input ends."
     ),
     "starting-hides-races": Phrase(
-        "Commands start and end for {share:percent} of their time and hardly meet on the database, so races "
-        "stay hidden. {inner?Raise --inner.|Let the program read lines and use --lines; if it cannot, repeat "
-        "the work within a command and use --inner N.}",
+        "Starting and ending takes {share:percent} of a command's time, so commands rarely use the database "
+        "at the same time and races stay hidden. {inner?Raise --inner.|Let the program read lines and use "
+        "--lines; if it cannot, repeat the work within a command and use --inner N.}",
         rank=GRAVE,
     ),
     "timed-out": Phrase(

@@ -109,14 +109,18 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
     if not _is_within(counts.get(number), acknowledged, begun):
         yield (
             f"{acknowledged:,} transactions of writer {number + 1} were acknowledged, and the database has "
-            f"{counts.get(number)}"
+            f"{_shown(counts.get(number))}"
         )
     for row, transaction in last.items():
         if not _is_within(parts.get(row), transaction, begun):
             yield (
-                f"row {row} was last written by transaction {transaction:,} of writer {number + 1}, and is "
-                f"of transaction {parts.get(row)}"
+                f"row {row}: the last acknowledged write is transaction {transaction:,} of writer "
+                f"{number + 1}, and the row is of transaction {_shown(parts.get(row))}"
             )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _is_within(value: Any, low: int, high: int) -> bool:

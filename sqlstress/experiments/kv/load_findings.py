@@ -59,7 +59,7 @@ def waiting(group: Group) -> Iterator[Finding]:
             count=number,
             where=places(cases),
             share=most.failed_share(),
-            most=place(most.case),
+            most=place(most.case) if len(cases) > 1 else None,
             ways=(Finding("way-timeout"), *_ways(group, cases)),
         )
     # At a rate it is the queue that one waits in, most of the time.

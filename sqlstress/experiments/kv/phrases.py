@@ -76,9 +76,9 @@ PHRASES = {
         rank=GRAVE,
     ),
     "given-up": Phrase(
-        "At {where}, {count:plural operation} gave up after the busy timeout of {timeout}. That is up to "
-        '{share:percent} of all (at {most}). An application sees "database is locked". The figures leave '
-        "them out. Try {ways:or}."
+        "At {where}, {count:plural operation} gave up after the busy timeout of {timeout}. That is "
+        '{most?up to |}{share:percent} of all[ (at {most})]. An application sees "database is locked". The '
+        "figures leave them out. Try {ways:or}."
     ),
     "given-up-at-server": Phrase(
         "At {where}, {count:plural operation} gave up after {timeout}. The figures leave them out. Try a "

@@ -56,8 +56,8 @@ PHRASES = {
         "{readers})]. In WAL mode readers do not block writers: PRAGMA journal_mode=WAL."
     ),
     "watch-gaps": Phrase(
-        "The write lock was free {share:percent} of the time, and taken without a gap for up to "
-        "{longest}. Set every busy timeout to more than that."
+        "The write lock was free {share:percent} of the time. It was once not free for {longest}. Waiting "
+        "is no queue, so a writer can miss many turns: set every busy timeout much longer than that."
     ),
     "watch-checkpoints": Phrase("Checkpoints: {by:commas}."),
     "watch-checkpointer": Phrase("{process} {share:percent} of the time, {longest} at most"),

@@ -75,7 +75,7 @@ class WatchShown(ResultShown[Watch]):
     def tiles(self, result: Watch) -> Iterator[Tile]:
         yield came_of(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
-        yield phrase(length(result.write, result.asked.rate)), "the longest time it was never free", ""
+        yield phrase(length(result.write, result.asked.rate)), "the longest time without a free moment", ""
         if result.pins:
             yield plural(result.pins[0].grew_frames, "frame"), "at most behind a reader", ""
 
@@ -166,7 +166,7 @@ _MEANINGS = {
     "write %": "write lock: share of the samples in which nobody else could write",
     "longest": "longest: seen without a break and without a commit",
     "exclusive %": "exclusive: nobody else could read either",
-    "read %": "read: share of the samples that saw it reading (of several with one snapshot, one is seen)",
+    "read %": "read: share of the samples that saw it reading (of several on one snapshot, one is listed)",
     "pins the WAL s": "pins the WAL: the longest transaction that read an old state of a growing WAL",
     "since": "since: when the process began (UTC)",
 }
@@ -176,7 +176,7 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
     yield from (text for name, text in _MEANINGS.items() if name in table.headers)
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
-        f"shares are exact to {percent(share_error(watch.samples))} of the time at worst (95%, "
+        f"shares may be wrong by up to {percent(share_error(watch.samples))} of the time (95%, "
         f"{plural(watch.samples, 'sample')}); holds shorter than {shortest} can be missed, and the longest "
         f"gap between samples was {format_duration(round(watch.longest_gap_s, 3))}"
     )

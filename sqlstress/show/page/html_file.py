@@ -360,7 +360,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         rates = [(rate, run, face_of(run.case).rate_counts) for run in report.runs if (rate := rate_of(run))]
         if alike := [each for each in rates if each[2] == rates[0][2]]:
             highest, best, unit = max(alike, key=lambda each: each[0])
-            yield rounded(highest), f"{unit} per second at most: {place(best.case)}", ""
+            yield rounded(highest), f"{unit} per second, the highest median: {place(best.case)}", ""
     yield from _trust(report)
 
 

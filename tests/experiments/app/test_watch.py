@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.app.watch import ALONE, Begins
+from sqlstress.experiments.app import ALONE
+from sqlstress.experiments.app.watch import Begins
 from tests.pages import ROOT
 
 WATCH = """

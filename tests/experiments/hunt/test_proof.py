@@ -71,9 +71,13 @@ def test_a_commit_whose_end_nobody_was_told_of_may_be_there_or_not(count: int) -
         (
             {1: 9},
             {16: 8, 17: 3},
-            "row 16 was last written by transaction 9 of writer 2, and is of transaction 8",
+            "transaction 9 of writer 2, and the row is of transaction 8",
         ),
-        ({1: 9}, {16: 9}, "row 17 was last written by transaction 3 of writer 2, and is of transaction None"),
+        (
+            {1: 9},
+            {16: 9},
+            "row 17: the last acknowledged write is transaction 3 of writer 2",
+        ),
         ({1: "x"}, {16: 9, 17: b""}, "the database has x"),
     ],
 )
