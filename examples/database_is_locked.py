@@ -21,7 +21,7 @@ Prepare = Callable[[sqlite3.Connection, sqlite3.Connection], Iterator[Attempt]]
 """Brings two connections into a situation, yields what the first one then tries, and clears up."""
 
 SITUATIONS: list[tuple[str, float, str, Prepare]] = []
-"""What it is, the first connection's time-out in seconds, the journal mode, how it comes about."""
+"""What it is, the first connection's timeout in seconds, the journal mode, how it comes about."""
 SHORT_S, USUAL_S = 0.2, 5.0
 READ = "SELECT count(*) FROM t"
 WRITE = "INSERT INTO t VALUES (1)"
@@ -43,7 +43,7 @@ def begin(connection: sqlite3.Connection, statement: str) -> None:
     connection.execute(statement).fetchall()
 
 
-@situation("no time-out: somebody writes, I write", timeout_s=0)
+@situation("no timeout: somebody writes, I write", timeout_s=0)
 def _(me: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[Attempt]:
     begin(other, WRITE)
     yield lambda: me.execute(WRITE)
@@ -140,7 +140,7 @@ def answer(attempt: Attempt) -> tuple[str, float]:
 
 def main(folder: Path) -> None:
     print(f"SQLite {sqlite3.sqlite_version}\n")
-    print(f"{'situation':<49} time-out  answer")
+    print(f"{'situation':<49}  timeout  answer")
     for number, (what, timeout_s, journal, prepare) in enumerate(SITUATIONS):
         file = folder / f"{number}.db"
         with closing(connect(file, timeout_s)) as me, closing(connect(file, 1.0)) as other:

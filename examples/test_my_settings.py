@@ -60,7 +60,7 @@ def complaints(runs: dict[int, Run]) -> Iterator[str]:
             if check["status"] != "ok":
                 yield f"{check['name']} is {check['status']}: {check['counterexamples']}"
         if trial["failed"]:
-            yield f"{trial['failed']} operations were given up after the busy time-out"
+            yield f"{trial['failed']} operations were given up after the busy timeout"
     if (tps := typical(together, "tps")) < LEAST_OF_ONE * (one := typical(alone, "tps")):
         yield f"{PROCESSES} processes reach {tps:,.0f} TPS together, one alone {one:,.0f}"
     if (fairness := typical(together, "fairness")) < LEAST_FAIRNESS:

@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 
 AB_HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
-It also says whether B is faster. Options of the load apply to both A and B. Exits 0 if B passes, 1 if it
-fails. To compare your own work, write {others()} after `ab`, with the options of that command.
+It also says whether B is faster, and takes one to three minutes. Options of the load apply to both A and B.
+Exits 1 if B fails, 0 if it passes or the test is inconclusive. To compare your own work, write {others()}
+after `ab`, with the options of that command.
 """
 
 
@@ -128,7 +129,8 @@ ab = ab_command(DEFAULT)
 LIMIT_HELP = f"""Find the highest rate that keeps a latency promise, with no failures and no growing backlog.
 
 At the limit half of the windows keep the promise. A lower rate holds, and a higher one does not, beyond the
-noise of the windows. To measure your own work, write {others()} after `limit`, with its options.
+noise of the windows. It takes one to five minutes. To measure your own work, write {others()} after
+`limit`, with its options.
 """
 
 

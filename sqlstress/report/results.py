@@ -338,7 +338,7 @@ class WorkerResult:
     busy_snapshot: int = 0
     """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again."""
     failed: int = 0
-    """Operations given up after the busy time-out."""
+    """Operations given up after the busy timeout."""
     longest_wait_ns: int = 0
     """The slowest operation that touched the window, one still pending at its end included."""
     p99_ns: dict[str, float] = field(default_factory=dict)
@@ -387,7 +387,7 @@ class Trial:
     busy_snapshot: int | None
     """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again; None where they were not counted."""
     failed: int | None
-    """Operations given up after the busy time-out; None where they were not counted."""
+    """Operations given up after the busy timeout; None where they were not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """By kind of operation, all workers merged."""
     workers: tuple[WorkerResult, ...] = ()

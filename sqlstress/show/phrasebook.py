@@ -213,7 +213,7 @@ PHRASES: dict[str, Phrase] = {
     "held-below": Phrase("{ns:duration}"),
     "long-write": Phrase(
         "^{process} {lasts?has kept|kept} the write lock for {longest_ns:duration} in one transaction. "
-        'Writers with a shorter busy time-out get "database is locked". Commit after fewer rows, and keep '
+        'Writers with a shorter busy timeout get "database is locked". Commit after fewer rows, and keep '
         "network calls and long computations out of the transaction."
     ),
     "lock-holder": Phrase("at {where}, {program}"),

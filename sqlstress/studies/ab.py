@@ -202,7 +202,10 @@ class Gate:
         metavar="SHARE",
     )
     max_pairs: int = option(
-        whole(gate.FEWEST, gate.MOST), "200", COMPARED, "Largest number of pairs to measure."
+        whole(gate.FEWEST, gate.MOST),
+        "200",
+        COMPARED,
+        f"Largest number of pairs to measure, {gate.FEWEST} to {gate.MOST}.",
     )
     max_time: float = option(
         duration(1.0),

@@ -1,6 +1,6 @@
 """A worker's view of LMDB's files: a transaction for each operation, keys and values as bytes.
 
-Whoever writes waits in the lock's own queue, without a time-out: there is nothing like BUSY. A read takes a
+Whoever writes waits in the lock's own queue, without a timeout: there is nothing like BUSY. A read takes a
 snapshot, and waits for nobody. A counter is read and written in one write transaction, however a case wants
 its transactions to begin: LMDB has no other way to write what was read.
 """

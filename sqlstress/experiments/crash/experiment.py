@@ -60,7 +60,8 @@ CRASH = Experiment(
         help=(
             "Kill writing processes at random moments, reopen the files, and check what they hold.\n\n"
             "With --power or --matrix, simulate power cuts of a recorded run instead. Exits 1 if an "
-            "acknowledged transaction is lost, a transaction is torn, or a file is damaged."
+            "acknowledged transaction is lost, a transaction is torn, or a file is damaged. It takes about "
+            "half a minute."
         ),
         main_options=("rounds", "concurrency", "power", "matrix", "journal-mode", "synchronous", "output"),
         example="sqlstress crash --rounds 100 --concurrency 3",

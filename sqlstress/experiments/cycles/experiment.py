@@ -135,7 +135,7 @@ CYCLES = Experiment(
             "The settings are: rollback journal (delete) or WAL; each row or the whole run in one "
             "transaction "
             "(tx); WAL without automatic checkpoints (off). The report shows the time and the checkpoints of "
-            "each cycle."
+            "each cycle. It takes about a minute."
         ),
         main_options=("settings", "concurrency", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",

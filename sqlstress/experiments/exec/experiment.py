@@ -203,7 +203,7 @@ EXEC: Experiment = Experiment(
             "Run a command repeatedly, N at once, each in a new process, on one database.\n\n"
             "Each trial uses a copy of --database, or the database that --setup makes. {db} and the "
             "variable SQLSTRESS_DATABASE hold its path. --check tests the data before, during and after "
-            "the load. An empty command is measured in turns with yours."
+            "the load. An empty command is measured in turns with yours. It takes about a minute."
         ),
         main_options=("setup", "check", "database", "concurrency", "lines", "inner", "timeout", "output"),
         example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
@@ -230,7 +230,7 @@ EXEC: Experiment = Experiment(
         *common("verify"),
         otherwise(
             "max-failed",
-            help="Share of commands that may fail (a non-zero exit code, or a time-out). Exits 1 if more "
+            help="Share of commands that may fail (a non-zero exit code, or a timeout). Exits 1 if more "
             "fail.",
         ),
         *options.SEED,

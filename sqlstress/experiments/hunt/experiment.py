@@ -21,21 +21,23 @@ class Hunting:
         duration(1.0),
         "60s",
         HUNT_HEADING,
-        "How long to hunt. The last round is completed.",
+        "How long to look for a failure. The last round is completed. A round that fails is then repeated "
+        "and shrunk: --shrink-time.",
         metavar="TIME",
     )
     shrink_time: float = option(
         duration(0.0),
         "30s",
         HUNT_HEADING,
-        "How long to repeat and shrink a failing round. 0s turns this off.",
+        "How long to shrink a failing round. It is repeated at least 5 times, and so is the smallest one "
+        "afterwards. 0s turns this off.",
         metavar="TIME",
     )
     as_given: bool = option(
         switch,
         None,
         HUNT_HEADING,
-        "Draw nothing at random: options that are not given stay off. Used to repeat a round.",
+        "Turn random choices off: what is not given stays off. Used to repeat a round.",
         flag=True,
     )
     no_pauses: bool = option(switch, None, HUNT_HEADING, "Do not pause inside SQLite.", flag=True)
@@ -60,8 +62,8 @@ HUNT = Experiment(
             "Find races in SQLite. Each round runs a random load, and its processes pause at random inside "
             "SQLite.\n\n"
             "It stops if an acknowledged commit is lost, a read is stale or inconsistent, or a file is "
-            "damaged. Exits 1 "
-            "with the smallest round that fails, 0 if nothing was found."
+            "damaged. Exits 1 with the smallest round that fails, 0 if nothing was found. It takes a minute, "
+            "and half a minute or more after a failure."
         ),
         main_options=("max-time", "driver", "seed", "writers", "readers", "output"),
         example="sqlstress hunt --max-time 60s",

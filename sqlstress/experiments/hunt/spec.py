@@ -105,17 +105,21 @@ class Round:
     )
     pause_at: tuple[str, ...] = _pause_at()
     writer_pause: int = option(
-        whole(0, 10**6), None, PAUSES, "A writer pauses at one in N calls. 0 turns this off.", unsaid=0
+        whole(0, 10**6), None, PAUSES, "A writer pauses at one in N VFS calls. 0 turns this off.", unsaid=0
     )
     reader_pause: int = option(
         whole(0, 10**6),
         None,
         PAUSES,
-        "A reader or holder pauses at one in N calls. 0 turns this off.",
+        "A reader or holder pauses at one in N VFS calls. 0 turns this off.",
         unsaid=0,
     )
     checkpointer_pause: int = option(
-        whole(0, 10**6), None, PAUSES, "A checkpointer pauses at one in N calls. 0 turns this off.", unsaid=0
+        whole(0, 10**6),
+        None,
+        PAUSES,
+        "A checkpointer pauses at one in N VFS calls. 0 turns this off.",
+        unsaid=0,
     )
     longest_pause_s: float = _longest_pause_s()
 
@@ -129,7 +133,7 @@ class Schedule:
         whole(0, 10**6),
         None,
         PAUSES,
-        "In your own work, a process pauses at one in N calls. 0 turns this off.",
+        "In your own work, a process pauses at one in N VFS calls. 0 turns this off.",
         unsaid=0,
     )
     longest_pause_s: float = _longest_pause_s()

@@ -152,7 +152,7 @@ KEYS = Experiment(
         help=(
             "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
             "Each user picks about 100 items in one transaction. The report shows the time and space of each "
-            "type of id, by schema."
+            "type of id, by schema. It takes a minute or two."
         ),
         main_options=("schema", "id-type", "full", "users", "concurrency", "synchronous", "output"),
         example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",

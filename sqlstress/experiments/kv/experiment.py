@@ -354,7 +354,10 @@ KV = Experiment(
     command=CommandLine(
         name="kv",
         summary="Random reads and writes of keys by N processes (default).",
-        help="Measure random reads and writes of keys by N processes, on one database file or several.",
+        help=(
+            "Measure random reads and writes of keys by N processes, on one database file or several. It "
+            "takes about 40 seconds, and longer on a busy machine."
+        ),
         example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
         main_options=(
             *("concurrency", "buckets", "read-ratio", "synchronous", "duration", "where", "driver", "output"),

@@ -267,7 +267,7 @@ METHODS = Experiment(
         summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
         help=(
             "Measure ways to write and read rows: one by one, in bulk, from JSON, or inside SQLite, with and "
-            "without WAL."
+            "without WAL. It takes a few minutes."
         ),
         main_options=("phase", "method", "driver", "scale", "full", "repeat", "output"),
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",

@@ -56,8 +56,8 @@ TUNE = Experiment(
         name="tune",
         summary="Find faster settings for this machine, with the same guarantees.",
         help=(
-            "Search for settings that are faster on this machine. The result is a line to paste, or that "
-            "your settings are as good.\n\n"
+            "Search for settings that are faster on this machine, for three minutes. The result is a line to "
+            "paste, or that your settings are as good.\n\n"
             "It varies checkpoints, page size, cache, mmap and the busy policy; with --buckets 1,4 also the "
             "number of files. It never varies journal mode, synchronous, batch or an option that you give."
         ),
@@ -139,7 +139,8 @@ PRESETS = Experiment(
         name="presets",
         summary="Published settings of well-known projects, measured on your load.",
         help=(
-            "List published settings of well-known projects, or measure some on your load (--compare).\n\n"
+            "List published settings of well-known projects, or measure some on your load (--compare), "
+            "which takes about a minute for each.\n\n"
             "The list shows the source of each, and what a power failure can lose. The baseline is SQLite's "
             "defaults (a rollback journal, every commit synced); choose another with --against."
         ),

@@ -43,7 +43,7 @@ PHRASES = {
     "watch-blocking-checkpoint": Phrase(
         "^{process} held the write lock during a checkpoint, {longest_ns:duration} at most: FULL, "
         "RESTART and TRUNCATE wait for readers with it. Use PASSIVE checkpoints, or give this "
-        "connection a short busy time-out."
+        "connection a short busy timeout."
     ),
     "watch-pin": Phrase(
         "^{process} read in one transaction for {took_ns:duration}{before? or longer|}. {grew:plural "
