@@ -127,9 +127,11 @@ class Pool:
         try:
             yield
         except OSError as error:
+            remedy = "Lower --concurrency, or close other programs"
+            if isinstance(error, FileNotFoundError):
+                remedy = "Check that the current folder still exists"
             raise WorkerFailure(
-                f"cannot start process {number} of {len(self._jobs)}: {error.strerror}. "
-                "Lower --concurrency, or close other programs."
+                f"cannot start process {number} of {len(self._jobs)}: {error.strerror}. {remedy}."
             ) from error
 
     def _listen(self, pipe: Pipe, number: int) -> None:

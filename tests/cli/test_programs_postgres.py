@@ -36,7 +36,7 @@ def opened(url):
 def add(c):
     c.execute("UPDATE t SET x = x + 1")
 """
-SHORT = ("--duration=300ms", "--warmup=50ms")
+SHORT = ("--duration=600ms", "--warmup=50ms")
 
 
 def app(cli: Cli, url: str, text: str, *options: str, code: int = 0) -> tuple[Said, Trial]:

@@ -86,7 +86,7 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
     first, second = saved_report(tmp_path).runs
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert (len(first.valid), second.trials) == (1, ())
-    assert "SQLITE_CANTOPEN: unable to open database file (check that the folder exists" in errors
+    assert "No such file or directory. Check that the current folder still exists." in errors
     assert not place.exists()
 
 

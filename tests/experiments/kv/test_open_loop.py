@@ -39,7 +39,9 @@ def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(at_a
 
 @pytest.mark.thorough
 def test_a_closed_loop_sees_the_same_once_for_each_process(tmp_path: Path) -> None:
-    assert 1 <= slow(measured(CASE, tmp_path).latency["replace"]) <= MOST_SLOW
+    # Where others took the processors all the while, nobody may have met the lock.
+    tries = (slow(measured(CASE, tmp_path).latency["replace"]) for _ in range(3))
+    assert 1 <= next(filter(None, tries), 0) <= MOST_SLOW
 
 
 def test_the_service_time_of_an_open_loop_hides_it_too(at_a_rate: Trial) -> None:
