@@ -61,14 +61,11 @@ def summaries() -> dict[str, str]:
     return {**own, **{name: text for name, (_, text) in OTHERS.items()}}
 
 
-TAKING = {".py": "app", ".sql": "sql", ".toml": "run"}
-"""The end of a file's name → the command that takes such a file."""
-
-
 def _meant(word: str) -> str:
     """Return " Did you mean ...?" with the command before a file's name; "" where none takes such a file."""
-    command = TAKING.get(Path(word).suffix)
-    return f" Did you mean sqlstress {command} {word}?" if command else ""
+    taking = {".toml": "run", **{one.command.takes: name for name, one in commands().items()}}
+    suffix = Path(word).suffix
+    return f" Did you mean sqlstress {taking[suffix]} {word}?" if suffix and suffix in taking else ""
 
 
 class LazyGroup(click.Group):

@@ -278,7 +278,7 @@ PHRASES: dict[str, Phrase] = {
     ),
     "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
     "ab-nothing": Phrase("Undecided: no pair was measured."),
-    "ab-too-few": Phrase("Fewer than {fewest} pairs show nothing: use a longer --max-time."),
+    "ab-too-few": Phrase("Too few pairs for a verdict: use a longer --max-time, for {fewest} pairs or more."),
     "ab-near": Phrase(
         "The change is near the limit, where no number of pairs can decide: use another --max-drop."
     ),

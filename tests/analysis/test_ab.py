@@ -173,7 +173,7 @@ LIMITED = replace(TEST, max_time_s=60.0)
         (
             ab_report([around(1.0, 5)]),
             "INCONCLUSIVE: not enough was measured to show anything, 10% is allowed.",
-            "Fewer than 10 pairs show nothing: use a longer --max-time.",
+            "Too few pairs for a verdict: use a longer --max-time, for 10 pairs or more.",
         ),
         (stopped([1.0] * 3), "Undecided: so far TPS 0% (3 pairs). ", "That is too little for a conclusion."),
         (stopped([]), "Undecided: no pair was measured.", ""),

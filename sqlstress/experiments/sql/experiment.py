@@ -321,6 +321,7 @@ SQL = Experiment(
             "from a copy of your --database. --check names queries that test the data. It takes one to three "
             "minutes; -c 4 takes less."
         ),
+        takes=".sql",
         main_options=("setup", "check", "database", "builtin", "concurrency", "target", "output"),
         example=(
             "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
