@@ -252,13 +252,17 @@ class Pool:
         return joined(self._processes, timeout_s, pulse)
 
     def _let_stay(self) -> None:
-        """Hand the workers who stay to the crew, once all have done their work."""
-        if not (self._stay and self._all_done):
+        """Hand the workers who stay to the crew if all have done their work; else nobody waits for more."""
+        if not self._stay:
             return
         for pipe, number in self._numbered(workers=True).items():
-            self._crew.keep(number, self._processes[number - 1], pipe)
+            if self._all_done:
+                self._crew.keep(number, self._processes[number - 1], pipe)
+            else:
+                pipe.close()
             del self._pipes[pipe]
-        self._processes = self._processes[self.case.concurrency :]
+        if self._all_done:
+            self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
         """Leave no process behind but those who stay: ask, then terminate, then kill."""

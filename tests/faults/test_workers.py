@@ -47,7 +47,10 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     if failure == "SIGKILL" and sys.platform == "win32":
         pytest.skip("there is no such signal")
     monkeypatch.setenv(VARIABLE, f"{moment} {failure}")
+    begun = time.monotonic()
     code, _, errors = sqlstress(tmp_path, *ARGUMENTS, program=FAILING)
+    # The others do not wait for a next trial.
+    assert time.monotonic() - begun < AT_ONCE_S
     failed, following = saved_report(tmp_path).runs
     assert code == 4
     assert len(errors.splitlines()) == 1

@@ -413,6 +413,7 @@ def hold_and_start(c):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 def test_what_an_application_starts_is_told_apart_from_its_transactions_by_the_lock(tmp_path: Path) -> None:
     once: dict[str, Any] = {"concurrency": 1, "ops": 2, "duration": None, "warmup": None}

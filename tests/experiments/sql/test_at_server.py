@@ -280,7 +280,7 @@ WRITE = "UPDATE account SET version = version + 1 WHERE id = {} RETURNING id, ve
 @pytest.mark.parametrize(
     ("isolation", "written", "anomaly"),
     [
-        ("read-committed", 1, "lost-update"),
+        thorough("read-committed", 1, "lost-update"),
         ("repeatable-read", 2, "write-skew"),
         thorough("repeatable-read", 1, None),
         thorough("serializable", 2, None),
