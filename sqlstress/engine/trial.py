@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -330,7 +330,8 @@ class TrialRunner:
         """
         whole_script = face_of(case).behaviour.whole_script
         if not whole_script:
-            pool.start(self._wait)
+            with self._unless_stopped():
+                pool.start(self._wait)
         work.prepare(self._wait)
         guard = Guard(place, self._wait, redefines=work.redefines)
         self.observer.phase("starting")
@@ -382,7 +383,8 @@ class TrialRunner:
         # Until they work, nothing of ours uses the disk.
         disk = DiskWatch(self._disk if starts_silently(case) else None)
         begun_ns = time.perf_counter_ns()
-        pool.call()
+        with self._unless_stopped():
+            pool.call()
         if face_of(case).behaviour.whole_script:
             # The published script has no barrier: each process begins when it is up.
             begun_ns = pool.started_ns
@@ -444,8 +446,18 @@ class TrialRunner:
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
-        if failed:
-            raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
+        with self._unless_stopped():
+            if failed:
+                raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
+
+    @contextmanager
+    def _unless_stopped(self) -> Iterator[None]:
+        """Let a failure count only if nobody has stopped us: that may have ended other processes first."""
+        try:
+            yield
+        except WorkerFailure:
+            self._wait()
+            raise
 
     def _wait(self) -> None:
         self.signals.check()
