@@ -304,7 +304,7 @@ class TrialRunner:
         try:
             self.observer.phase("preparing")
             work.share(self._wait)
-            with self._pool(case, place, work, pauses) as pool:
+            with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
                 guard = self._prepared(case, place, work, pool)
                 measured = self._measure(case, pool, extra_s)
             work.ended()
@@ -330,8 +330,7 @@ class TrialRunner:
         """
         whole_script = face_of(case).behaviour.whole_script
         if not whole_script:
-            with self._unless_stopped():
-                pool.start(self._wait)
+            pool.start(self._wait)
         work.prepare(self._wait)
         guard = Guard(place, self._wait, redefines=work.redefines)
         self.observer.phase("starting")
@@ -383,8 +382,7 @@ class TrialRunner:
         # Until they work, nothing of ours uses the disk.
         disk = DiskWatch(self._disk if starts_silently(case) else None)
         begun_ns = time.perf_counter_ns()
-        with self._unless_stopped():
-            pool.call()
+        pool.call()
         if face_of(case).behaviour.whole_script:
             # The published script has no barrier: each process begins when it is up.
             begun_ns = pool.started_ns
@@ -446,9 +444,8 @@ class TrialRunner:
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)
-        with self._unless_stopped():
-            if failed:
-                raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
+        if failed:
+            raise WorkerFailure(f"{pool.name(failed[0].worker)} could not start: {failed[0].reason}")
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:

@@ -343,16 +343,15 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     ]
     if len(points) < LEAST or len({x for x, _ in points}) < 2:
         return None
-    # y = slope * (x - x_mean) + y_mean, by least squares.
-    count, x_mean, y_mean = len(points), fmean(x for x, _ in points), fmean(y for _, y in points)
-    width = math.fsum((x - x_mean) ** 2 for x, _ in points)
-    slope = math.fsum((x - x_mean) * (y - y_mean) for x, y in points) / width
-    left = math.fsum((y - y_mean - slope * (x - x_mean)) ** 2 for x, y in points) / (count - 2)
-    if slope <= 0 or slope**2 * width < STEEP**2 * left:
+    # About the mean of x, the errors of height and slope are independent.
+    x_mean = fmean(x for x, _ in points)
+    line = fit([(1.0, x - x_mean) for x, _ in points], [y for _, y in points])
+    (height, slope), (height_error, slope_error) = line.coefficients, line.errors
+    if slope <= 0 or slope < STEEP * slope_error:
         return None
-    x = x_mean - y_mean / slope
-    error = math.sqrt(left * (1 / count + (x - x_mean) ** 2 / width)) / slope
-    reach = max(quantile(1 - DOUBT / 2, count - 2) * error, math.log1p(CLOSE))
+    x = x_mean - height / slope
+    error = math.hypot(height_error, (x - x_mean) * slope_error) / slope
+    reach = max(quantile(1 - DOUBT / 2, line.degrees) * error, math.log1p(CLOSE))
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
 

@@ -170,7 +170,7 @@ class LimitStudy:
         bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, known, left_s))
 
 
-# The options of the search for the highest rate: what is and those of the experiment.
+# The options of the search for the highest rate: what is promised, and those of the experiment.
 
 
 _OTHERWISE: dict[str, dict[str, Any]] = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import os
 import sys
 from multiprocessing.heap import BufferWrapper
 from multiprocessing.sharedctypes import rebuild_ctype  # type: ignore[attr-defined]
@@ -39,10 +38,8 @@ def shared_array(code: str, length: int) -> Any:
                 while memory:
                     memory = memory[zeros.readinto(memory) or 0 :]
     except (OSError, MemoryError) as error:
-        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
-            raise EnvironmentFailure(
-                f"no shared memory: {os.strerror(errno.EMFILE)}. Raise ulimit -n."
-            ) from error
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            raise EnvironmentFailure(f"no shared memory: {error.strerror}. Raise ulimit -n.") from error
         raise EnvironmentFailure(
             f"not enough space for {size:,} bytes of shared memory in /dev/shm or the temporary folder. "
             "Free some, set TMPDIR to a folder with space, or lower --key-space."

@@ -356,7 +356,7 @@ KV = Experiment(
         summary="Random reads and writes of keys by N processes (default).",
         help=(
             "Measure random reads and writes of keys by N processes, on one database file or several. It "
-            "takes about 40 seconds, and longer on a busy machine."
+            "takes about 30 seconds, and longer on a busy machine."
         ),
         example="sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json",
         main_options=(
