@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from random import Random
+from statistics import fmean, linear_regression
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.limits_simulated import QUIET, STALLING, Machine, row
+from sqlstress.statistics.compare import quantile
 from sqlstress.statistics.search import (
     BREAKS,
+    DOUBT,
     EACH,
     ERROR,
     HOLDS,
@@ -26,6 +29,7 @@ from sqlstress.statistics.search import (
     Row,
     answer,
     by_rate,
+    crossing,
     design,
     mostly_kept,
     next_rate,
@@ -66,6 +70,24 @@ def test_without_noise_it_finds_the_limit(limit: int, start: int, slope: float) 
     assert found.holds is not None and found.breaks is not None and found.about is not None
     assert found.holds <= limit <= found.breaks <= 1.35 * found.holds + 2
     assert found.holds <= found.about <= found.breaks
+
+
+def test_the_interval_of_the_limit_is_that_of_a_line_s_inverse() -> None:
+    """Source: Draper and Smith, "Applied Regression Analysis", on inverse regression."""
+    draw = Random(7)
+    windows = {
+        rate: [0.8 * math.log(rate / 1000) + draw.gauss(0, 0.2) for _ in range(8)]
+        for rate in (820, 910, 1000, 1100, 1200)
+    }
+    points = [(math.log(rate), margin) for rate, own in windows.items() for margin in own]
+    slope, intercept = linear_regression([x for x, _ in points], [y for _, y in points])
+    mean, count = fmean(x for x, _ in points), len(points)
+    variance = sum((y - intercept - slope * x) ** 2 for x, y in points) / (count - 2)
+    limit = -intercept / slope
+    spread = 1 / count + (limit - mean) ** 2 / sum((x - mean) ** 2 for x, _ in points)
+    reach = quantile(1 - DOUBT / 2, count - 2) * math.sqrt(variance * spread) / slope
+    assert reach > math.log(1.1)  # else it is the least that an interval has
+    assert crossing(windows) == pytest.approx([math.exp(limit + end) for end in (-reach, 0, reach)])
 
 
 margins = st.lists(st.floats(-3, 3), min_size=1, max_size=8)
