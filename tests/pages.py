@@ -81,7 +81,7 @@ def anchors(page: Path) -> list[str]:
 def links(page: Path) -> list[str]:
     """Return the targets of a page's links."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    return re.findall(r"\]\(([^)\s]+)\)", prose)
+    return re.findall(r'\]\(([^)\s]+)(?: "[^"]*")?\)', prose)
 
 
 def first_cells(page: Path, heading: str) -> list[str]:
