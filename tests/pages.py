@@ -9,8 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-TRIED = ROOT / "examples" / "tried" / "README.md"
-WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", TRIED, *PAGES]
+_ELSEWHERE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    "examples/tried/README.md",
+)
+WRITTEN = [*(ROOT / name for name in _ELSEWHERE), *PAGES]
 """Every page of the documentation."""
 
 Table = tuple[tuple[str, ...], list[list[str]]]
