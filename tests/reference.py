@@ -62,8 +62,6 @@ def reference() -> str:
         inner = click.Context(command, info_name=name, parent=context)
         parts += [f"## {inner.command_path}", " ".join((command.help or "").split())]
         parts += _options(name, list(_of(command, inner)), first)
-        if any(isinstance(param, click.Argument) for param in command.params):
-            parts.append(f"Usage: `{command.get_usage(inner).removeprefix('Usage: ')}`")
         parts.append(f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```")
     return "\n\n".join(parts) + "\n"
 
@@ -71,7 +69,7 @@ def reference() -> str:
 def _of(command: click.Command, context: click.Context) -> Iterator[Option]:
     for param in command.get_params(context):
         record = param.get_help_record(context)
-        if isinstance(param, click.Option) and record:
+        if isinstance(param, click.Option) and record and param.name != "help":
             flags, text = record
             meaning, _, extra = text.partition("  [")
             default = re.search(r"default: ([^;\]]+)", extra)
