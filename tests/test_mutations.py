@@ -108,9 +108,8 @@ def test_the_page_shows_the_kept_counts() -> None:
     page = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
     results = kept(ROOT / "benchmarks/results/mutations.json", "sqlite3")
     for change in (*ROWS, *BYTES, CLEAN):
-        counts = (results.sum([*results.counts], change, level) for level in LEVELS)
-        cells = " | ".join(f"{caught:,} of {tried:,}" for tried, caught, _ in counts)
-        assert re.search(rf"^\| {change} \| .+ \| {re.escape(cells)} \|$", page, re.M), change
+        tried, caught, _ = results.sum([*results.counts], change, "quick")
+        assert re.search(rf"^\| {change} \| .+ \| {caught:,} of {tried:,} \|$", page, re.M), change
 
 
 @pytest.mark.thorough
