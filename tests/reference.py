@@ -23,9 +23,11 @@ Without a command, `kv` runs. In a plan, the options of a case are keys without 
 `read-ratio = 0.9`. Write a value as on the command line, or as a TOML number, boolean or list.
 
 The first command with an option explains it. Later ones name it and say what differs; a heading in italics
-stands for all options below it. A default is in parentheses. `sqlstress COMMAND --help` prints all options of
-one command. Old spellings still work: `sql -b` for `sql --builtin`, and `SQLSTRESS_DB` for the variable
+stands for all options below it. A default is in parentheses. `sqlstress COMMAND --help` prints everything
+about one command. Old spellings still work: `sql -b` for `sql --builtin`, and `SQLSTRESS_DB` for the variable
 `SQLSTRESS_DATABASE`."""
+SENTENCES = 2
+"""So many of a command's own --help stand above its options."""
 FEW = 3
 """A group of options is named as a whole if a command lacks at most so many of it."""
 
@@ -60,7 +62,8 @@ def reference() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
-        parts += [f"## {inner.command_path}", " ".join((command.help or "").split())]
+        summary = _sentences(" ".join((command.help or "").split()))[:SENTENCES]
+        parts += [f"## {inner.command_path}", " ".join(summary)]
         parts += _options(name, list(_of(command, inner)), first)
         parts.append(f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```")
     return "\n\n".join(parts) + "\n"
@@ -103,7 +106,7 @@ def _different(option: Option, known: Option) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    return re.split(r"(?<=[.)]) (?=[A-Z])", text)
+    return re.split(r"(?<=[.)]) (?=[A-Z{]|--)", text)
 
 
 def _names(
