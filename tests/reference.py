@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import click
 
@@ -92,9 +91,9 @@ def _options(command: str, options: list[Option], first: dict[str, tuple[str, Op
             own.append(option if other == command else replace(option, meaning=different))
         else:
             shared[other].append((option, known))
-    for heading, group in groupby(own, key=lambda option: option.heading):
+    for heading in dict.fromkeys(option.heading for option in own):
         yield f"### {heading}"
-        yield "\n".join(option.line for option in group)
+        yield "\n".join(option.line for option in own if option.heading == heading)
     for other, pairs in shared.items():
         yield f"As with [{other}](#sqlstress-{other}): {', '.join(_names(pairs, first, other))}."
 
