@@ -25,8 +25,6 @@ The first command with an option explains it. Later ones name it and say what di
 stands for all options below it. A default is in parentheses. `sqlstress COMMAND --help` prints everything
 about one command. Old spellings still work: `sql -b` for `sql --builtin`, and `SQLSTRESS_DB` for the variable
 `SQLSTRESS_DATABASE`."""
-SENTENCES = 2
-"""So many of a command's own --help stand above its options."""
 FEW = 3
 """A group of options is named as a whole if a command lacks at most so many of it."""
 
@@ -61,8 +59,7 @@ def reference() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
-        summary = _sentences(" ".join((command.help or "").split()))[:SENTENCES]
-        parts += [f"## {inner.command_path}", " ".join(summary)]
+        parts += [f"## {inner.command_path}", _sentences(" ".join((command.help or "").split()))[0]]
         parts += _options(name, list(_of(command, inner)), first)
         parts.append(f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```")
     return "\n\n".join(parts) + "\n"
