@@ -424,7 +424,8 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
         for other, shared in re.findall(r"^As with \[(\w+)\].*?: (.*)$", section, re.M):
             whole = text.split(f"\n## sqlstress {other}\n")[1].split("\n## ")[0]
             section += "".join(
-                whole.split(f"\n### {group}\n")[1] for group in re.findall(r"\*([^*]+)\*", shared)
+                whole.split(f"\n### {group}\n")[1].split("\n### ")[0]
+                for group in re.findall(r"\*([^*]+)\*", shared)
             )
         rows = " ".join(re.findall(r"`[^`\n]+`", section))
         assert run_here([name, "--help"]) == 0
