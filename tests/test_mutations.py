@@ -39,7 +39,7 @@ def test_what_cannot_be_changed_is_said_why() -> None:
     no_index, no_pages = "there is no index", "there are no free pages"
     assert reasons == {
         *((name, "index byte", no_index) for name in ("kv", "classic", "cycles")),
-        *((name, "trunk", no_pages) for name in ("kv", "classic", "methods", "keys", "crash")),
+        *((name, "trunk", no_pages) for name in ("kv", "classic", "methods", "keys", "crash", "hunt")),
         *((name, "restore", "a row is written once") for name in ("classic", "methods", "keys")),
         *((name, "tear", "a transaction is one row") for name in ("kv", "classic", "cycles")),
         ("methods", "swap", "all rows hold the same value"),

@@ -97,7 +97,6 @@ class AbStudy:
     """Seconds since any moment."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
     """By cell and arm."""
-    save_every_s = 0.0
 
     def steps(self, bench: SliceBench) -> Steps:
         """Measure until it is decided, the time is over, or a slice can't be measured."""

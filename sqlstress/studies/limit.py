@@ -66,8 +66,6 @@ def due(promise: Promise) -> int:
 class LimitStudy:
     """Looks for the highest rate; a step is a window."""
 
-    save_every_s = 0.0
-
     def __init__(
         self,
         case: Case,

@@ -42,7 +42,6 @@ MOST_TRIES = 8
 """So often a smaller round is tried, at most."""
 ENOUGH = 2
 """So often it must fail to take the place of the round that it was made of."""
-SAVE_EVERY_S = 1.0
 MAY_BE_WAL = ("wal", KEPT)
 
 
@@ -146,8 +145,6 @@ def pauses_of(one: Drawn) -> Pauses:
 
 class HuntStudy:
     """Hunts; a step is a round."""
-
-    save_every_s = SAVE_EVERY_S
 
     def __init__(
         self, hunt: Hunt, rounds: Rounds, shrink_time_s: float, clock: Callable[[], float] = time.monotonic

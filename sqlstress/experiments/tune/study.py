@@ -60,7 +60,6 @@ K = TypeVar("K", bound=Hashable)
 class SliceStudy(Generic[R, K]):
     """Measures slices in turns: what both searches have in common. A step is a slice."""
 
-    save_every_s = 0.0
     key = ""
     """Under which the result stands in a report."""
 
@@ -118,7 +117,6 @@ class SliceStudy(Generic[R, K]):
 class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
     """Searches; the runs are those of a stage and a row of the grid."""
 
-    save_every_s = 1.0  # slices are many: to write all of them after each would take as long as they do
     key = "tune"
 
     def __init__(self, tuning: Tuning, space: Space, clock: Callable[[], float] = time.monotonic) -> None:

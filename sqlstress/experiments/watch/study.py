@@ -66,8 +66,6 @@ class WatchOpening:
 class WatchStudy:
     """Watches; a step is a second."""
 
-    save_every_s = STEP_S
-
     def __init__(self, path: Path, asked: Watching) -> None:
         """Raise UsageError and EnvironmentFailure, as `Database` does."""
         self._database, self._asked = Database(path), asked
