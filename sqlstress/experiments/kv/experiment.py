@@ -309,7 +309,7 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
     return "python" if lacking else "native"
 
 
-WINDOW_S, PASSES = 0.25, 10
+WINDOW_S, PASSES = 0.2, 10
 """Length and number of the windows of a case, unless something else is asked for."""
 USUAL_S = 5
 """How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
