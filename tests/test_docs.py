@@ -21,8 +21,8 @@ import click
 import pytest
 
 from sqlstress.cli.commands import cli, summaries
+from sqlstress.cli.commands import run as run_here
 from sqlstress.cli.common_options import RUNNING
-from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml

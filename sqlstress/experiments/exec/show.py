@@ -34,8 +34,15 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Column, Figure, Legend, Paragraph, Table, table_of
 from sqlstress.show.shown import Value
 from sqlstress.user_work import UNDER
-from sqlstress.user_work.show import CHECKED, UserShown, checked_legend, counted, sightings
-from sqlstress.user_work.show_lock import lock_blocks, lock_findings
+from sqlstress.user_work.show import (
+    CHECKED,
+    UserShown,
+    checked_legend,
+    counted,
+    lock_blocks,
+    lock_findings,
+    sightings,
+)
 
 LOCKED = "database is locked"
 OURS = "sqlstress, for the checks"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.wording import plural, whole
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
-from sqlstress.experiments.hunt.results import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.spec import (
     CHECKPOINTER,
     HOLDER,

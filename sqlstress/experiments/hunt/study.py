@@ -18,8 +18,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
 from sqlstress.experiments.hunt.draw import LEFT_OUT, drawn, scheduled
-from sqlstress.experiments.hunt.experiment import Hunting
-from sqlstress.experiments.hunt.results import OWN_LOAD, WAL_RESET, Hunt, Witness
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
 from sqlstress.experiments.hunt.smaller import calmer, smaller
 from sqlstress.experiments.hunt.spec import Schedule, pause_rate, role_of
 from sqlstress.machine.warnings import has_wal_reset_bug

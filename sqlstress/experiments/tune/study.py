@@ -20,16 +20,14 @@ from sqlstress.experiments.tune.experiment import (
     SQLITE,
     YOURS,
     Compared,
+    MeasuredPreset,
     Patience,
     Preset,
-    catalogue,
-)
-from sqlstress.experiments.tune.results import (
-    MeasuredPreset,
     PresetComparison,
     TunedLevel,
     TunedRow,
     Tuning,
+    catalogue,
 )
 from sqlstress.experiments.tune.search import (
     DESIGN,

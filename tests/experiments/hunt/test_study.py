@@ -18,9 +18,8 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import NOBODY
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.hunt import study as hunt_study
-from sqlstress.experiments.hunt.experiment import Hunting
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
-from sqlstress.experiments.hunt.results import OWN_LOAD, Hunt
 from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
 from sqlstress.experiments.hunt.study import HuntStudy, OwnRounds, UserRounds, pauses_of
 from sqlstress.plan import planned
