@@ -24,7 +24,7 @@ from sqlstress.experiments.hunt.spec import Schedule, pause_rate, role_of
 from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import either
-from sqlstress.plan import built, cases_of, options_of_command, parsed, planned, seeded
+from sqlstress.plan import all_parsed, built, cases_of, options_of_command, parsed, planned, seeded
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEPT, Case
 from sqlstress.report.case import words as described
@@ -319,7 +319,7 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
     for name in given:
         if name not in hunting and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    extra = built(Hunting, {name: parsed(one, given.get(name, one.default)) for name, one in hunting.items()})
+    extra = built(Hunting, all_parsed(hunting.values(), given))
     schedule = Schedule(*(parsed(hunting[name], given.get(name)) for name in _OF_PAUSES))
     usual = {name: value for name, value in USUAL.items() if name in options}
     own = {name: value for name, value in given.items() if name in options}

@@ -6,15 +6,15 @@ The cases are those of a load; the verdict is their own.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from sqlstress.experiment import DEFAULT, CommandLine, Experiment, StudyOf, face
+from sqlstress.experiment import DEFAULT, CommandLine, Experiment, StudyOf
 from sqlstress.options.option import REST, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole, word_list
-from sqlstress.plan import AT_A_RATE
+from sqlstress.plan import AT_A_RATE, options_of_load
 from sqlstress.report.case import Case
 from sqlstress.report.power_failure import risk
 from sqlstress.report.study_results import Gain
@@ -68,11 +68,7 @@ TUNE = Experiment(
     ),
     options=(
         *chosen(options_of(Patience)),
-        *(
-            replace(known, **OTHERWISE.get(known.name, {}))
-            for known in face(DEFAULT).options
-            if known.name not in (*NOT_HERE, "ops")
-        ),
+        *options_of_load(DEFAULT, OTHERWISE, (*NOT_HERE, "ops")),
     ),
     extra=Patience,
     study=StudyOf(

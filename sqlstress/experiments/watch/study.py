@@ -20,7 +20,7 @@ from sqlstress.experiments.watch.tally import Tally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system
 from sqlstress.options.option import options_of
-from sqlstress.plan import built, parsed
+from sqlstress.plan import all_parsed, built
 from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database, sampled
@@ -199,8 +199,8 @@ class WatchStudy:
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:
     """Return the watch that options ask for, as they were typed. Raises UsageError."""
-    options = {one.name: one for part in (Shown, Watching) for one in options_of(part).values()}
-    values = {name: parsed(one, given.get(name, one.default)) for name, one in options.items()}
+    options = [one for part in (Shown, Watching) for one in options_of(part).values()]
+    values = all_parsed(options, given)
     if values["file"] is None:
         raise UsageError("give the database to watch: sqlstress watch app.db.")
     path = Path(values["file"])
