@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import (
+    PROVED,
+    UNPROVED,
+    WRONG,
+    Conclusion,
+    Finding,
+    Part,
+    counterexamples,
+    ended_early,
+)
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
@@ -107,8 +116,6 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
     yield ". ".join("; ".join(part) for part in (meanings, told) if part)
 
 
-_SHOWN = 3
-"""Counter-examples of each check."""
 _CODES = {
     ACKNOWLEDGED: "kills-not-acknowledged",
     WHOLE: "kills-not-whole",
@@ -143,11 +150,8 @@ def _wrong(check: Check) -> Finding:
 
 def findings(kills: Kills) -> Iterator[Finding]:
     """Yield what must be known beside the verdict: counter-examples, and why a test ended early."""
-    for check in kills.verdict.checks:
-        if check.status == "failed":
-            yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:_SHOWN])
-    if kills.error:
-        yield Finding("ended-early", rounds=rounds(kills), reason=kills.error.removesuffix("."))
+    yield from counterexamples(kills.verdict)
+    yield from ended_early(kills.error, rounds(kills))
 
 
 def rounds(kills: Kills) -> str:

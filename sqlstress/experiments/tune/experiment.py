@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from sqlstress.experiment import DEFAULT, CommandLine, Experiment, StudyOf
-from sqlstress.options.option import REST, chosen, option, options_of
+from sqlstress.options.option import REST, Nothing, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole, word_list
 from sqlstress.plan import AT_A_RATE, options_of_load
 from sqlstress.report.case import Case
@@ -22,11 +22,6 @@ from sqlstress.report.study_results import Gain
 SEARCH, COMPARED = "Search", "Comparison"
 NOT_HERE = ("repeat", "max-failed", "preset", *AT_A_RATE)
 """Options of a load that mean nothing where slices are measured in turns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """A search says nothing in a case: those that it measures are of the load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiment import CommandLine, Experiment, StudyOf, Words
-from sqlstress.options.option import ONE, chosen, option, options_of
+from sqlstress.options.option import ONE, Nothing, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole
 from sqlstress.report.lock_holds import Holds
 
@@ -61,11 +61,6 @@ class Shown:
     plain: bool | None = option(
         switch, None, WATCHING, "Print a line a second also on a terminal, as in a pipe.", flag=True
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """A watch measures no cases."""
 
 
 WATCH = Experiment(

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.wording import percent, plural
 from sqlstress.experiments.watch.experiment import (
@@ -127,8 +127,7 @@ def conclusion(watch: Watch) -> Conclusion:
 
 def findings(watch: Watch) -> Iterator[Finding]:
     """Yield what is said beside that."""
-    if watch.error:
-        yield Finding("ended-early", rounds=None, reason=watch.error.removesuffix("."))
+    yield from ended_early(watch.error)
     if watch.hot_journal:
         yield Finding("watch-hot-journal")
     yield from islice(_writers(watch), MOST_NAMED)

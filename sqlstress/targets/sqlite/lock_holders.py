@@ -179,7 +179,6 @@ class Database:
         check_database(path)
         self._file = _File(resolved)
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
-        self._journal = resolved.with_name(f"{resolved.name}-journal")
 
     def look(self) -> Look:
         """Return who holds which lock now. Raises EnvironmentFailure for what can't be read any more."""
@@ -247,11 +246,7 @@ class Database:
 
     def has_journal(self) -> bool:
         """Return whether a rollback journal is there that has something to roll back."""
-        try:
-            with self._journal.open("rb") as journal:
-                return journal.read(1) not in (b"", b"\0")
-        except OSError:
-            return False
+        return has_hot_journal(self._file.path)
 
     def close(self) -> None:
         """Close the files."""
@@ -270,6 +265,15 @@ def listed(identity: tuple[int, int]) -> Iterable[Lock]:
         if len(words) == 8 and words[1:6:2] == ["POSIX", "READ", file] and words[7] != "EOF":
             first, last = int(words[6]) - _READ_AT, int(words[7]) - _READ_AT
             yield from (Lock(READ, int(words[4]), slot) for slot in range(_READERS) if first <= slot <= last)
+
+
+def has_hot_journal(database: Path) -> bool:
+    """Return whether a rollback journal waits: one whose header is overwritten or cut off does not."""
+    try:
+        with database.with_name(f"{database.name}-journal").open("rb") as journal:
+            return journal.read(1) not in (b"", b"\0")
+    except OSError:
+        return False
 
 
 # What can be watched at all.
