@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
-from sqlstress.experiments.hunt.spec import Round, Schedule
+from sqlstress.experiments.hunt.spec import SETTINGS, Round, Schedule
 from sqlstress.options.option import REST, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, switch, word_list
 from sqlstress.report.case import Case, common, otherwise
@@ -81,17 +81,7 @@ HUNT = Experiment(
         *common("seed"),
         *chosen(options_of(Round)),
         *chosen(options_of(Schedule), "pause"),
-        *(
-            otherwise(name, default=None)
-            for name in (
-                "journal-mode",
-                "synchronous",
-                "wal-autocheckpoint",
-                "page-size",
-                "cache-size",
-                "mmap-size",
-            )
-        ),
+        *(otherwise(name.replace("_", "-"), default=None) for name in SETTINGS),
     ),
     extra=Hunting,
     cases=lambda request: iter((request.case,)),  # what is to be drawn is None in it
