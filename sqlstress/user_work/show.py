@@ -55,7 +55,7 @@ _MEANINGS = {
     "BUSY/s": "BUSY: a lock was not available",
     "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: a transaction cannot write because its snapshot is out of date",
     "failed %": "failed: percentage of transactions given up because the database was busy",
-    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "fairness": case_table.FAIR,
     "longest wait ms": "longest wait: the slowest transaction, including one still pending at the end",
 }
 _AT_SERVER = {
@@ -161,7 +161,7 @@ def _legend(group: Group, own: Mapping[str, str], table: Table) -> Iterator[str]
     yield from case_table.spread_legend(group)
     yield from case_table.percentiles(table, "the transactions took at most this long")
     meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
-    yield from (meanings[name] for name in _MEANINGS if name in table.headers)
+    yield from table.explained(meanings)
     yield from checked_legend(group)
 
 

@@ -103,7 +103,6 @@ _MEANINGS = {
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
     """Yield what the columns mean, and what was struck."""
-    meanings = [text for name, text in _MEANINGS.items() if name in table.headers]
     told = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
         told.append(
@@ -113,7 +112,7 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
         told.append(f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files")
     if kills.checkpoints:
         told.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
-    yield ". ".join("; ".join(part) for part in (meanings, told) if part)
+    yield ". ".join("; ".join(part) for part in ([*table.explained(_MEANINGS)], told) if part)
 
 
 _CODES = {

@@ -193,8 +193,7 @@ MODEL = (
 
 
 def _legend(result: PowerLoss, table: Table) -> Iterator[str]:
-    meanings = (text for name, text in _MEANINGS.items() if name in table.headers)
-    yield f"{'; '.join(meanings)}. {MODEL} It took {rounded(result.seconds)} s"
+    yield f"{'; '.join(table.explained(_MEANINGS))}. {MODEL} It took {rounded(result.seconds)} s"
 
 
 def _what(loss: PowerLoss, cuts: PowerCuts) -> str:

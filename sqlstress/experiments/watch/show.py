@@ -381,7 +381,7 @@ _MEANINGS = {
 
 
 def _legend(watch: Watch, table: Table) -> Iterator[str]:
-    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
+    yield from table.explained(_MEANINGS)
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
         f"shares may be wrong by up to {percent(share_error(watch.samples))} of the time (95%, "
