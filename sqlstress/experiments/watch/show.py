@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.wording import percent, plural
+from sqlstress.analysis.wording import cut, percent, plural
 from sqlstress.experiments.watch.experiment import (
     CHECKPOINT,
     DELETED,
@@ -57,7 +57,7 @@ TOGETHER = 0.8
 MOST_NAMED = 3
 """So many processes are named for one thing; the table has more."""
 _FRAME_HEADER = 24
-_LONGEST_WORD, _LONGEST_CALL = 40, 60
+_LONGEST_WORD, _LONGEST_CALL = 41, 60
 _NOBODY = Process(0)
 
 
@@ -74,10 +74,7 @@ def process_at(watch: Watch, place: int | None) -> Process:
 def called(process: Process) -> str:
     """Return a command in short: programs and files without their folders."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
-    short = " ".join(
-        word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…" for word in words if word
-    )
-    return short if len(short) <= _LONGEST_CALL else f"{short[: _LONGEST_CALL - 1]}…"
+    return cut(" ".join(cut(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
 def named(process: Process) -> Finding:
