@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from sqlstress.cli.commands import run as run_here
 from sqlstress.cli.commands import summaries
-from sqlstress.cli.run_command import run as run_here
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml

@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from sqlstress.engine.folder import MARKER
 from tests.engine.processes import Command, gone, sqlstress
 from tests.faults.commands import EVERYWHERE, EXPERIMENTS, HERE_AND_THERE, SHORT, Held, left

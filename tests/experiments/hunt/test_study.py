@@ -17,12 +17,11 @@ from sqlstress.engine.pool import Pauses, Pool
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import NOBODY
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.hunt import study as hunt_study
-from sqlstress.experiments.hunt.experiment import Hunting
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
-from sqlstress.experiments.hunt.results import OWN_LOAD, Hunt
+from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, pauses_of
 from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
-from sqlstress.experiments.hunt.study import HuntStudy, OwnRounds, UserRounds, pauses_of
+from sqlstress.experiments.hunt.study import HuntStudy
 from sqlstress.plan import planned
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case, Settings
@@ -129,11 +128,11 @@ def test_pauses_are_those_of_each_role_and_the_same_for_the_same_seed() -> None:
     case = Case(
         workload=OWN_LOAD, concurrency=3, seed=3, spec=Round(writers=2, checkpointers=1, checkpointer_pause=5)
     )
-    words = [pauses_of(hunt_study.Drawn(case))(process) for process in (1, 2, 3)]
+    words = [pauses_of(Drawn(case))(process) for process in (1, 2, 3)]
     assert words[:2] == [None, None] and words[2] is not None
     assert pause_rate(case.spec, role_of(case.spec, 3).name) == 5 == max(words[2][2:34])
     assert role_of(case.spec, 3).name == CHECKPOINTER
-    assert pauses_of(hunt_study.Drawn(case))(3) == words[2]
+    assert pauses_of(Drawn(case))(3) == words[2]
 
 
 def test_the_user_s_rounds_take_its_cases_in_turns() -> None:
