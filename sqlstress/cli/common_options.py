@@ -235,7 +235,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "keep_going": click.option(
         "--keep-going", is_flag=True, help="Go on after wrong data. Default: the first failed check stops."
     ),
-    "outputs": output_option("Save the report after every case"),
+    "outputs": output_option("Save the report as it grows"),
     "github": github_option,
     "details": details_option,
     "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
