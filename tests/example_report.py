@@ -6,6 +6,7 @@ some of them, twenty buckets spread the load. Whatever can be derived is derived
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -99,6 +100,14 @@ def assert_golden(name: str, text: str) -> None:
     raise AssertionError(
         f"{name} differs: compare it with {got.name} beside it, and rename that if it is right"
     )
+
+
+def assert_golden_texts(name: str, texts: Mapping[str, str | Iterable[str]]) -> None:
+    """Compare texts, each below what it is said of, with tests/golden/NAME."""
+    lines: list[str] = []
+    for subject, text in texts.items():
+        lines += [subject, *(f"    {each}" for each in ([text] if isinstance(text, str) else text))]
+    assert_golden(name, "\n".join(lines) + "\n")
 
 
 def _run(buckets: int, place: int) -> Run:
