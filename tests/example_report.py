@@ -103,11 +103,11 @@ def assert_golden(name: str, text: str) -> None:
 
 
 def assert_golden_texts(name: str, texts: Mapping[str, str | Iterable[str]]) -> None:
-    """Compare texts, each below what it is said of, with tests/golden/NAME."""
+    """Compare texts, each below what it is said of, with tests/golden/said/NAME."""
     lines: list[str] = []
     for subject, text in texts.items():
         lines += [subject, *(f"    {each}" for each in ([text] if isinstance(text, str) else text))]
-    assert_golden(name, "\n".join(lines) + "\n")
+    assert_golden(f"said/{name}", "\n".join(lines) + "\n")
 
 
 def _run(buckets: int, place: int) -> Run:

@@ -69,11 +69,6 @@ def test_only_pairs_that_every_cell_has_count() -> None:
     assert differences(replace(alone, runs=(alone.runs[0], lone)), TEST) == [[]]
 
 
-def test_an_estimate_has_no_interval_before_there_are_six_pairs() -> None:
-    assert estimate([0.1] * 5, "tps", 0.01).low is None
-    assert estimate([0.1] * 6, "tps", 0.01).low == pytest.approx(1.105, 1e-3)
-
-
 def of_old(cells: list[list[float]], verdict: str) -> Report:
     """Return a report as it was when the estimate decided."""
     report = ab_report(cells)
