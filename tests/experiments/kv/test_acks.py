@@ -180,13 +180,6 @@ def test_all_rows_of_a_batch_begin_and_end_together_and_are_in_doubt_as_a_whole(
     assert area.settle_after_death() == {4: 2, 5: 3, 6: 4}
 
 
-@pytest.mark.parametrize("width", range(1, SLOTS + 1))
-def test_every_row_of_a_batch_of_any_width_has_the_stamps_of_its_operation(width: int) -> None:
-    area, slots = area_for(width), [*range(width)]
-    work(area, [[slots, slots]], Told())
-    assert entered(area) == {slot: (width + 1 + slot, 110, 120) for slot in slots}
-
-
 def shape_of(keys: int, batch: int = 1, update_ratio: float = 0.0, **more: Any) -> Shape:
     return acks.shape_of(Case(spec=Load(key_space=keys, batch=batch, update_ratio=update_ratio), **more))
 

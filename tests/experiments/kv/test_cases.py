@@ -173,10 +173,6 @@ def test_a_seed_that_is_not_given_is_drawn_once_for_all_cases() -> None:
     assert first[0].seed != second[0].seed
 
 
-def test_one_process_may_lock_the_files_for_itself() -> None:
-    assert one(pragma=("locking_mode=exclusive",)).settings.pragmas == (("locking_mode", "exclusive"),)
-
-
 @given(GIVEN)
 def test_any_values_of_options_are_a_plan_or_refused_in_a_line(given_options: dict[str, Any]) -> None:
     try:
