@@ -142,8 +142,7 @@ def test_the_table_and_the_sentence_have_the_same_interval(
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"),
-    [(1.0, "0%"), (1.0312, "+3.1%"), (0.76, "-24%"), (1.00001, "0%"), (6.3, "6.3 times")],
+    ("ratio", "text"), [(1.0, "0%"), (1.0312, "+3.1%"), (0.76, "-24%"), (1.00001, "0%"), (6.3, "6.3 times")]
 )
 def test_a_ratio_is_written_as_a_change(ratio: float, text: str) -> None:
     assert signed(ratio) == text

@@ -15,13 +15,7 @@ shares_of_workers = st.lists(st.integers(0, 10**9) | st.floats(0, 1e9), min_size
 
 @pytest.mark.parametrize(
     ("shares", "index"),
-    [
-        ([5, 5, 5, 5], 1.0),
-        ([1, 0, 0, 0], 0.25),
-        ([1, 2, 3], 36 / 42),
-        ([0, 0], None),
-        ([], None),
-    ],
+    [([5, 5, 5, 5], 1.0), ([1, 0, 0, 0], 0.25), ([1, 2, 3], 36 / 42), ([0, 0], None), ([], None)],
 )
 def test_jains_index_is_what_one_computes_by_hand(shares: list[int], index: float | None) -> None:
     assert jain(shares) == (index and pytest.approx(index, rel=1e-12))

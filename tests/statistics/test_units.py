@@ -43,14 +43,7 @@ def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0s"),
-        (0.5, "500ms"),
-        (2.0, "2s"),
-        (604_800.0, "604800s"),
-        (1e-6, "0.001ms"),
-    ],
+    ("seconds", "text"), [(0, "0s"), (0.5, "500ms"), (2.0, "2s"), (604_800.0, "604800s"), (1e-6, "0.001ms")]
 )
 def test_a_duration_is_written_as_people_write_it(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text

@@ -12,15 +12,7 @@ from sqlstress.analysis.baseline import check
 from sqlstress.analysis.comparison import conclude, logarithms, said_of
 from sqlstress.report import Report
 from sqlstress.show.phrases import phrase
-from sqlstress.statistics.compare import (
-    DIFFERENT,
-    EQUAL,
-    TOO_FEW,
-    UNCLEAR,
-    Ratio,
-    verdict,
-    without_interval,
-)
+from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, UNCLEAR, Ratio, verdict, without_interval
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
 from tests.analysis.hand_made import run, trial

@@ -72,14 +72,7 @@ def three() -> Report:
         run(1, 3000, HELD),
         run(2, 4200, HELD, busy=30, busy_snapshot=12),
         run(
-            4,
-            4000,
-            BROKEN,
-            busy=90,
-            busy_snapshot=40,
-            failed=9,
-            fairness=0.6,
-            longest_wait_ns=2_400_000_000,
+            4, 4000, BROKEN, busy=90, busy_snapshot=40, failed=9, fairness=0.6, longest_wait_ns=2_400_000_000
         ),
     )
 

@@ -4,6 +4,7 @@ time-out, where a longer one hides what would have failed."""
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ SLOW = trial(longest_wait_ns=2_232_000_000)
 SAID = ("starvation", "stall", "given-up", "busy-snapshot")
 
 
-def reads(**fields: object) -> Case:
-    return Case(**{"spec": Load(read_ratio=1.0), **fields})  # type: ignore[arg-type]
+def reads(**fields: Any) -> Case:
+    return Case(**{"spec": Load(read_ratio=1.0), **fields})
 
 
 EDGE = trial(fairness=0.9, longest_wait_ns=1_000_000_000)
@@ -80,11 +81,11 @@ NOT_MORE_FILES = {
     "no fairer, though faster": [run(1, 8, UNFAIR), run(20, 8, trial(5000, fairness=0.2))],
     "as long a wait": [run(1, 8, WAITING), run(20, 8, trial(longest_wait_ns=3_000_000_000))],
     "slower with as many as would be advised, though fewer help": [
-        *(run(1, 8, UNFAIR), run(2, 8, FAIR), run(20, 8, trial(500))),
+        *(run(1, 8, UNFAIR), run(2, 8, FAIR), run(20, 8, trial(500)))
     ],
     "starving where one file does not": [run(1, 8, FAIR), run(20, 8, UNFAIR)],
     "slower with the most processes that starved": [
-        *(run(1, 2, UNFAIR), run(20, 2, trial(2000)), run(1, 8, UNFAIR), run(20, 8, trial(500))),
+        *(run(1, 2, UNFAIR), run(20, 2, trial(2000)), run(1, 8, UNFAIR), run(20, 8, trial(500)))
     ],
     "slower in the median": [run(1, 8, UNFAIR), run(20, 8, trial(500), trial(900), trial(4000))],
 }
@@ -95,7 +96,7 @@ MORE_FILES = {
     "a shorter wait, though shared less evenly": [run(1, 8, WAITING), run(20, 8, trial(fairness=0.94))],
     "slower with far more": [run(1, 8, UNFAIR), run(20, 8, FAIR), run(900, 8, trial(500))],
     "slower where nobody starves": [
-        *(run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR), run(20, 8, FAIR)),
+        *(run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR), run(20, 8, FAIR))
     ],
     "not measured where somebody starves": [run(1, 4), run(20, 4, trial(500)), run(1, 8, UNFAIR)],
     "of figures that can't be believed": [run(1, 8, UNFAIR), run(20, 8, WRONG)],
