@@ -14,7 +14,7 @@ from benchmarks.mutations.rows import drop, give, swap, tear
 from benchmarks.mutations.trial import Mutation, Trial, Words, measure, measure_killed
 from sqlstress.experiments.crash.experiment import Transactions
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.hunt.draw import drawn
+from sqlstress.experiments.hunt.rounds import drawn
 from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method

@@ -139,6 +139,10 @@ class Schedule:
     longest_pause_s: float = _longest_pause_s()
 
 
+SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
+"""The settings that are drawn beside it."""
+
+
 class Role(NamedTuple):
     """What a process does in a round."""
 
