@@ -35,12 +35,7 @@ PAGES = {
 def keys_report(schemas: tuple[str, ...] = ("id-rowid", "no-key")) -> Report:
     """Return runs of all types of ids in some schemas, with four processes, all verified."""
     runs = tuple(run(schema, id_type) for schema in schemas for id_type in ID_TYPES)
-    return replace(
-        EXAMPLE,
-        command=("sqlstress", "keys", "--seed", "7"),
-        runs=runs,
-        planned=len(runs),
-    )
+    return replace(EXAMPLE, command=("sqlstress", "keys", "--seed", "7"), runs=runs, planned=len(runs))
 
 
 def run(schema: str, id_type: str, seconds: float | None = None, **fields: Any) -> Run:

@@ -6,6 +6,7 @@ some of them, twenty buckets spread the load. Whatever can be derived is derived
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -101,13 +102,19 @@ def assert_golden(name: str, text: str) -> None:
     )
 
 
+def assert_golden_texts(name: str, texts: Mapping[str, str | Iterable[str]]) -> None:
+    """Compare texts, each below what it is said of, with tests/golden/said/NAME."""
+    lines: list[str] = []
+    for subject, text in texts.items():
+        lines += [subject, *(f"    {each}" for each in ([text] if isinstance(text, str) else text))]
+    assert_golden(f"said/{name}", "\n".join(lines) + "\n")
+
+
 def _run(buckets: int, place: int) -> Run:
     counts = SHARES[buckets][place]
     case = Case(concurrency=len(counts), buckets=buckets, duration_s=WINDOW_S, seed=7)
     starving = Warning(
-        "starvation",
-        "One process took most of the store while others waited: try --busy fair.",
-        serious=True,
+        "starvation", "One process took most of the store while others waited: try --busy fair.", serious=True
     )
     fairness = jain(counts)
     warnings = (starving,) if fairness is not None and fairness < 0.9 else ()

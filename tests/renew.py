@@ -36,7 +36,7 @@ def goldens() -> None:
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    for written in (HERE / "golden").glob("*.got"):
+    for written in (HERE / "golden").rglob("*.got"):
         written.replace(written.with_suffix(""))
 
 

@@ -14,6 +14,7 @@ import pytest
 import sqlstress
 from sqlstress.experiment import EXPERIMENTS
 from tests.conftest import WORKERS, pytest_cmdline_main
+from tests.example_report import GOLDEN
 
 PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
@@ -56,6 +57,11 @@ def test_a_file_is_found_by_its_name() -> None:
     assert sum(count for name, count in shared.items() if name not in ALIKE) <= SAME_NAMES
     rooms = [path.name for path in modules() if not {"experiments", "targets"} & set(path.parts)]
     assert [name for name, count in Counter(rooms).items() if count > 2] == []
+
+
+def test_every_file_of_sentences_is_compared_by_a_test() -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [path.name for path in (GOLDEN / "said").iterdir() if f'"{path.name}"' not in tests] == []
 
 
 @pytest.mark.parametrize("asked, runs", [(None, WORKERS), (4, 4), (0, 0)])

@@ -163,20 +163,6 @@ def test_help_and_errors_wait_for_nothing_that_they_do_not_need(arguments: list[
     assert within(found, ("tabulate", "tqdm", "psutil", "sqlite3", "apsw", "multiprocessing")) == set()
 
 
-def test_a_report_is_rendered_without_sqlite() -> None:
-    rooms = "sqlstress.show.text, sqlstress.show.markdown, sqlstress.show.csv_file"
-    found = modules("-c", f"import sys, {rooms}; print(*sys.modules)")
-    unwanted = (
-        "sqlite3",
-        "apsw",
-        "sqlstress.targets.sqlite.drivers",
-        "sqlstress.engine",
-        "sqlstress.machine",
-        "psutil",
-    )
-    assert within(found, unwanted) == set()
-
-
 def test_the_main_module_which_every_worker_imports_again_imports_nothing() -> None:
     found = modules(
         "-c",

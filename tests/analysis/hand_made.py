@@ -78,3 +78,8 @@ def findings(*runs: Run) -> dict[str, str]:
     told: tuple[Finding, ...] = advise_group(group(*runs))
     assert len({finding.code for finding in told}) == len(told)
     return {finding.code: phrase(finding) for finding in told}
+
+
+def said(runs: Sequence[Run], *codes: str) -> list[str]:
+    """Return what is said of these runs under codes that begin so, with the code before it."""
+    return [f"{code}: {text}" for code, text in findings(*runs).items() if code.startswith(codes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,8 @@ from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.phrases import phrase
-from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, trial
+from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, said, trial
+from tests.example_report import assert_golden_texts
 
 TWO = tuple(replace(CALM.workers[0], worker=number) for number in (1, 2))
 READS = Check("reads", "ok", 5)
@@ -52,53 +54,21 @@ def test_beyond_three_failed_cases_the_rest_is_named_by_place_only(cases: int, e
 HALF = [Check(name, "ok", 9, note="half of the keys were tracked") for name in ("last write", "reads")]
 
 
-@pytest.mark.parametrize(
-    ("runs", "code", "text"),
-    [
-        (
-            (judged(2, Check("last write", "unknown")),),
-            "proof-unknown",
-            "Could not be verified at 2 processes on 1 file (last write).",
-        ),
-        (
-            (judged(2, Check("last write", "unknown", note="worker 1 died")), judged(4)),
-            "proof-unknown",
-            "Could not be verified at 2 processes on 1 file (last write): worker 1 died.",
-        ),
-        (
-            (judged(2, *HALF), judged(4, *HALF), judged(8)),
-            "proof-ok",
-            "Partly verified at 2 and 4 processes on 1 file (last write and reads): half of the keys were "
-            "tracked.",
-        ),
-        (
-            (run(1, 1), run(1, 2, trial(error="worker 2 died.")), run(20, 2, trial(error="worker 2 died."))),
-            "case-failed",
-            "Not measured at 2 processes on 1 and 20 files: worker 2 died.",
-        ),
-        (
-            (run(1, 2, trial(), trial(error="worker 2 died"), error="worker 2 died"),),
-            "case-incomplete",
-            "Only partly measured at 2 processes on 1 file: worker 2 died.",
-        ),
-        (
-            (run(1, 1), replace(run(1, 2), trials=())),
-            "case-failed",
-            "Not measured at 2 processes on 1 file: No trial was made.",
-        ),
-    ],
-)
-def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason(
-    runs: tuple[Run, ...], code: str, text: str
-) -> None:
-    found = findings(*runs)
-    assert found[code] == text
-    assert len([name for name in found if name.startswith(("proof-", "case-"))]) == 1
+NOT_PROVED: dict[str, Sequence[Run]] = {
+    "unknown": [judged(2, Check("last write", "unknown"))],
+    "unknown, and why": [judged(2, Check("last write", "unknown", note="worker 1 died")), judged(4)],
+    "in part": [judged(2, *HALF), judged(4, *HALF), judged(8)],
+    "failed": [run(1, 1), *(run(files, 2, trial(error="worker 2 died.")) for files in (1, 20))],
+    "failed in part": [run(1, 2, trial(), trial(error="worker 2 died"), error="worker 2 died")],
+    "no trial": [run(1, 1), replace(run(1, 2), trials=())],
+    "not asked for": [judged(2, Check("all", "skipped", note="--verify none"))],
+    "well": [run(1, 1)],
+}
 
 
-def test_of_good_runs_and_of_what_was_not_checked_nothing_is_said() -> None:
-    for one in (run(1, 1), judged(2, Check("all", "skipped", note="--verify none"))):
-        assert not [code for code in findings(one) if "proof" in code or "data" in code]
+def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason() -> None:
+    found = {name: said(runs, "proof-", "case-", "data-") for name, runs in NOT_PROVED.items()}
+    assert_golden_texts("not-proved.txt", found)
 
 
 def test_an_interruption_says_how_much_is_missing() -> None:
@@ -121,27 +91,21 @@ def steady(*ratios: float | None, case: Case | None = None) -> Run:
     return run(1, 4, *(trial(half_ratio=ratio) for ratio in ratios), case=case)
 
 
-@pytest.mark.parametrize(
-    ("runs", "said"),
-    [
-        (
-            (steady(0.77),),
-            "Not steady at 4 processes on 1 file: the second half of the window was up to 23% slower than "
-            "the first. Use a longer --duration.",
-        ),
-        ((steady(142.0),), "up to 140 times as fast as the first"),
-        ((steady(1.2), replace(steady(0.6), case=Case(concurrency=8))), "up to 40% slower than"),
-        ((steady(1.4, 1.2, 1.3),), "up to 30% faster than"),
-        ((steady(1.4, 0.7, 1.3),), ""),  # passes that do not agree on it are noise
-        ((steady(None),), ""),
-        ((steady(0.91),), ""),
-        ((steady(1.09),), ""),
-        ((steady(0.5, case=Case(arrivals=Arrivals(20))),), ""),  # at a rate chance makes halves differ
-    ],
-)
-def test_windows_whose_halves_differ_are_not_steady(runs: tuple[Run, ...], said: str) -> None:
-    found = findings(*runs).get("not-steady", "")
-    assert said in found and bool(found) == bool(said)
+STEADY: dict[str, Sequence[Run]] = {
+    "slower": [steady(0.77)],
+    "much faster": [steady(142.0)],
+    "the most of two cases": [steady(1.2), replace(steady(0.6), case=Case(concurrency=8))],
+    "the median of the passes": [steady(1.4, 1.2, 1.3)],
+    "passes that do not agree on it are noise": [steady(1.4, 0.7, 1.3)],
+    "not known": [steady(None)],
+    "a little slower": [steady(0.91)],
+    "a little faster": [steady(1.09)],
+    "at a rate chance makes halves differ": [steady(0.5, case=Case(arrivals=Arrivals(20)))],
+}
+
+
+def test_windows_whose_halves_differ_are_not_steady() -> None:
+    assert_golden_texts("steady.txt", {name: said(runs, "not-steady") for name, runs in STEADY.items()})
 
 
 def test_two_trials_that_differ_say_by_how_much_and_more_of_them_have_an_interval() -> None:
@@ -151,24 +115,24 @@ def test_two_trials_that_differ_say_by_how_much_and_more_of_them_have_an_interva
     assert "spread" not in findings(run(1, 1), run(1, 2, trial(5), trial(9, error="worker 1 died")))
 
 
-@pytest.mark.parametrize(
-    ("shares", "ns", "said"),
-    [
-        ((0.0, 0.0), 1000.0, "at most 5% of worker time (at 1 process on 1 file); "),
-        # What the processes measured themselves counts where it is more.
-        ((0.05, 0.07), 1000.0, "at most 6% of worker time (at 2 processes on 1 file); "),
-        ((0.0, 0.0), 86_000.0, "at most 100% of worker time (at 1 process on 1 file); "),
-        ((0.0, 0.0), None, ""),
-    ],
-)
-def test_the_harness_cost_is_said_where_its_share_is_greatest(
-    shares: tuple[float, float], ns: float | None, said: str
-) -> None:
+def harness(shares: tuple[float, float], ns: float | None) -> list[Run]:
+    """Return runs of one process and of two, who spent these shares on the harness."""
     busy = tuple(replace(worker, harness_share=share) for worker, share in zip(TWO, shares, strict=True))
     slow = trial(20_000, workers=busy)
-    found = findings(run(1, 1, trial(50_000), harness_ns=ns), run(1, 2, slow, harness_ns=ns and 1100.0))
-    assert said in found.get("harness-cost", "") and ("harness-cost" in found) == bool(said)
-    assert "harness-cost" not in findings(run(1, 1, case=Case(driver="dry"), harness_ns=1000.0))
+    return [run(1, 1, trial(50_000), harness_ns=ns), run(1, 2, slow, harness_ns=ns and 1100.0)]
+
+
+HARNESS: dict[str, Sequence[Run]] = {
+    "by what an operation of it takes": harness((0.0, 0.0), 1000.0),
+    "by what the processes measured, where that is more": harness((0.05, 0.07), 1000.0),
+    "no more than all": harness((0.0, 0.0), 86_000.0),
+    "not known": harness((0.0, 0.0), None),
+    "of a store that does nothing": [run(1, 1, case=Case(driver="dry"), harness_ns=1000.0)],
+}
+
+
+def test_the_harness_cost_is_said_where_its_share_is_greatest() -> None:
+    assert_golden_texts("harness-cost.txt", {name: said(runs, "harness") for name, runs in HARNESS.items()})
 
 
 def proving(*shares: float) -> Trial:

@@ -20,6 +20,7 @@ from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.show.phrases import phrase
 from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
 from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
+from tests.example_report import assert_golden_texts
 
 ROUGH = (1.1, 0.9, 1.0, 1.15, 0.87)
 WILD = (0.5, 1.9, 1.0, 1.4, 0.7)
@@ -81,51 +82,23 @@ def level(synchronous: str, tps: float, noise: Sequence[float] = NOISE, processe
 BOTH = [level("full", 1000, NOISE, count) for count in (1, 4)]
 
 
-@pytest.mark.parametrize(
-    ("runs", "texts"),
-    [
-        (
-            [level("full", 1000), level("normal", 15_000, ROUGH)],
-            ["synchronous normal: 15 times full (12 to 19). Compared in transactions per second."],
-        ),
-        ([level("full", 1000, DRIFT), level("normal", 2000, DRIFT)], ["2.0 times full (2.0 to 2.0)"]),
-        (
-            [level("full", 1000), level("normal", 2000, ROUGH), level("off", 400)],
-            ["synchronous normal: 2.0 times full (1.", "); off: 0.40 times full (0.3"],
-        ),
-        (
-            [level("full", 1000), level("extra", 1001, NOISE[::-1])],
-            ["synchronous extra: about equal to full (0.9"],
-        ),
-        (
-            [level("full", 1000, (0.5, 1, 1.6, 0.7, 1.2)), level("extra", 1200, (1, 1.5, 0.5, 1, 1))],
-            ["synchronous extra: cannot tell (0.", "5 passes are too noisy"],
-        ),
-        (
-            [level("full", 1000, (1.0,)), level("normal", 15_000, (1.0,))],
-            [
-                "synchronous normal: 15 times full. Compared in transactions per second. Too few trials to "
-                "tell a difference from noise: use --repeat 3 or more."
-            ],
-        ),
-        (
-            [*BOTH, level("normal", 16_000, NOISE[::-1], 1), level("normal", 4000, NOISE[::-1], 4)],
-            [
-                "synchronous normal: 8.0 times full (7.8 to 8.2). Compared in transactions per second, as "
-                "the mean over 1 and 4 processes on 1 file. normal reached 16 times at 1 process on 1 file "
-                "but 4.0 times at 4 processes on 1 file."
-            ],
-        ),
-        ([*BOTH, *(level("normal", 2000, NOISE[::-1], count) for count in (1, 4))], ["1 file."]),
-        ([level("full", 1000), wrong(level("normal", 2000))], []),
-        ([level("full", 1000), replace(level("normal", 2000), trials=(), error="no space.")], []),
-    ],
-    ids=["more", "drift", "three", "equal", "noise", "one trial", "by place", "at all", "wrong", "failed"],
-)
-def test_a_value_is_set_against_the_first_one_pass_by_pass(runs: list[Run], texts: list[str]) -> None:
-    said = " ".join(phrase(finding) for finding in answer(one_table(*runs)))
-    assert all(text in said for text in texts) and bool(said) == bool(texts)
-    assert ("reached" in said) == (len(runs) == 4 and "16 times" in said)
+ANSWERED: dict[str, list[Run]] = {
+    "more": [level("full", 1000), level("normal", 15_000, ROUGH)],
+    "drift": [level("full", 1000, DRIFT), level("normal", 2000, DRIFT)],
+    "three": [level("full", 1000), level("normal", 2000, ROUGH), level("off", 400)],
+    "equal": [level("full", 1000), level("extra", 1001, NOISE[::-1])],
+    "noise": [level("full", 1000, (0.5, 1, 1.6, 0.7, 1.2)), level("extra", 1200, (1, 1.5, 0.5, 1, 1))],
+    "one trial": [level("full", 1000, (1.0,)), level("normal", 15_000, (1.0,))],
+    "by place": [*BOTH, level("normal", 16_000, NOISE[::-1], 1), level("normal", 4000, NOISE[::-1], 4)],
+    "alike at all places": [*BOTH, *(level("normal", 2000, NOISE[::-1], count) for count in (1, 4))],
+    "wrong": [level("full", 1000), wrong(level("normal", 2000))],
+    "failed": [level("full", 1000), replace(level("normal", 2000), trials=(), error="no space.")],
+}
+
+
+def test_a_value_is_set_against_the_first_one_pass_by_pass() -> None:
+    found = {name: map(phrase, answer(one_table(*runs))) for name, runs in ANSWERED.items()}
+    assert_golden_texts("answers.txt", found)
 
 
 @pytest.mark.parametrize("others", [(), ("normal", "off")])
@@ -160,56 +133,26 @@ def said(*runs: Run) -> dict[str, list[str]]:
     return found
 
 
-SYNCS = "With every commit synced: "
+def swept(driver: str, *totals: float, noise: Sequence[float] = NOISE) -> list[Run]:
+    """Return runs of a driver with these TPS at 1, 2, 4 and 8 processes."""
+    return [driven(driver, tps, count, noise) for count, tps in zip((1, 2, 4, 8), totals, strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("runs", "text"),
-    [
-        (
-            [driven("sqlite3", 1000), driven("lmdb", 3000, noise=NOISE[::-1])],
-            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.9 to 3.1 times sqlite).",
-        ),
-        (
-            [driven("lmdb", 3000, noise=NOISE[::-1]), driven("sqlite3", 1000)],
-            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.9 to 3.1 times sqlite).",
-        ),
-        (
-            [
-                *(driven("sqlite3", tps, n) for n, tps in ((1, 900), (2, 1000), (4, 1000), (8, 3000))),
-                *(
-                    driven("lmdb", tps, n, NOISE[::-1])
-                    for n, tps in ((1, 2000), (2, 2000), (4, 1001), (8, 1000))
-                ),
-            ],
-            f"{SYNCS}lmdb leads with 1 and 2 processes on 1 file (2.0 to 2.3 times sqlite); sqlite and lmdb "
-            "are about equal with 4 processes on 1 file; sqlite leads with 8 processes on 1 file (2.9 to 3.1 "
-            "times lmdb).",
-        ),
-        (
-            [driven("sqlite3", 1000, noise=DRIFT), driven("lmdb", 2000, noise=DRIFT)],
-            f"{SYNCS}lmdb leads with 2 processes on 1 file (2.0 to 2.0 times sqlite).",
-        ),
-        (
-            [driven("sqlite3", 1000, noise=WILD), driven("lmdb", 1300, noise=WILD[::-1])],
-            f"{SYNCS}cannot tell which of sqlite and lmdb leads with 2 processes on 1 file. 5 passes are "
-            "too noisy",
-        ),
-        (
-            [driven("sqlite3", 1000, noise=(1.0,)), driven("lmdb", 9000, noise=(1.0,))],
-            "Cannot tell which of sqlite and lmdb leads. Too few trials to tell a difference from noise: "
-            "use --repeat 3 or more.",
-        ),
-        (
-            [driven("sqlite3", 1000), driven("lmdb", 3000), driven(ANOTHER, 3001, noise=NOISE[::-1])],
-            f"{SYNCS}lmdb and elsewhere are about equal and lead with 2 processes on 1 file.",
-        ),
+LEADING: dict[str, list[Run]] = {
+    "the second": [driven("sqlite3", 1000), driven("lmdb", 3000, noise=NOISE[::-1])],
+    "by place": [
+        *swept("sqlite3", 900, 1000, 1000, 3000),
+        *swept("lmdb", 2000, 2000, 1001, 1000, noise=NOISE[::-1]),
     ],
-    ids=["second", "first", "by place", "drift", "noise", "one trial", "two of three"],
-)
-def test_who_leads_where_is_what_the_passes_tell(runs: list[Run], text: str) -> None:
-    (found,) = said(*runs)["leads"]
-    assert found.startswith(text)
+    "drift": [driven("sqlite3", 1000, noise=DRIFT), driven("lmdb", 2000, noise=DRIFT)],
+    "noise": [driven("sqlite3", 1000, noise=WILD), driven("lmdb", 1300, noise=WILD[::-1])],
+    "one trial": [driven("sqlite3", 1000, noise=(1.0,)), driven("lmdb", 9000, noise=(1.0,))],
+    "two of three": [driven("sqlite3", 1000), driven("lmdb", 3000), driven(ANOTHER, 3001, noise=NOISE[::-1])],
+}
+
+
+def test_who_leads_where_is_what_the_passes_tell() -> None:
+    assert_golden_texts("leaders.txt", {name: said(*runs)["leads"] for name, runs in LEADING.items()})
 
 
 @pytest.mark.parametrize("worth", [LAST_LOST, ""])
@@ -225,7 +168,8 @@ def test_commits_that_are_not_worth_the_same_are_not_compared(worth: str) -> Non
 def test_of_three_those_are_compared_that_can_be() -> None:
     lazy = driven("lmdb", 9000, worth=LAST_LOST)
     found = said(driven("sqlite3", 1000), lazy, driven(ANOTHER, 500, noise=NOISE[::-1]))
-    assert found["leads"] == [f"{SYNCS}sqlite leads with 2 processes on 1 file (2.0 to 2.0 times elsewhere)."]
+    (leads,) = found["leads"]
+    assert "sqlite leads with 2 processes on 1 file (2.0 to 2.0 times elsewhere)." in leads
     assert "sqlite and elsewhere: every commit synced; lmdb: a power cut can" in found["not-comparable"][0]
 
 

@@ -28,6 +28,7 @@ from sqlstress.show.phrases import sentences
 from sqlstress.show.study_view import limit_blocks
 from sqlstress.statistics.search import FARTHEST, Answer
 from tests.drawing import examples
+from tests.example_report import assert_golden_texts
 from tests.limit_report import FAST, PROMISE, SEARCH, TRIED, limit_report
 from tests.rate_report import late, rate_trial
 
@@ -101,63 +102,30 @@ def said(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
 YES, NO = [True] * 8, [False] * 8
 
 
-@pytest.mark.parametrize(
-    ("tried", "expected"),
-    [
-        (
-            {1_500: YES, 1_600: NO},
-            "Holds 1,390/s: most windows keep p99 within 2ms. Does not hold 1,700/s. The limit is about "
-            "1,540/s. Judged: 16 windows of at least 3,000 operations.",
-        ),
-        (
-            {1_000: [False], 1_500: YES, 1_600: NO},
-            "Does not hold 1,700/s: most windows miss p99 within 2ms. Rates down to 1,000/s were tried: "
-            "cannot tell whether a lower rate holds. Judged: 17 windows of at least 2,000 operations.",
-        ),
-        (
-            {1_500: YES},
-            "Holds 1,500/s: most windows keep p99 within 2ms. Rates up to 1,500/s were tried: cannot tell "
-            "from which rate on it does not hold. Judged: 8 windows of at least 3,000 operations.",
-        ),
-        (
-            {1_500: [True], 1_800: [False, False]},
-            "Cannot tell which rate holds p99 within 2ms: it seems to lie between 1,500/s and 1,800/s. "
-            "Judged: 3 windows of at least 3,000 operations.",
-        ),
-        (
-            {1_500: [False], 1_800: [True]},
-            "Cannot tell which rate holds p99 within 2ms: rates from 1,500/s to 1,800/s were tried. "
-            "Judged: 2 windows of at least 3,000 operations.",
-        ),
-        (
-            {120: YES},
-            "Cannot tell which rate holds p99 within 2ms: no window was judged. 8 windows not judged: p99 is "
-            "judged from at least 1,000 operations. Use a longer --duration.",
-        ),
-        ({}, "Cannot tell which rate holds p99 within 2ms: no window was judged."),
-    ],
-)
-def test_the_conclusion_says_what_the_windows_agree_on_and_how_many_there_are(
-    tried: Mapping[int, Sequence[bool]], expected: str
-) -> None:
-    assert said(tried) == expected
+LOW = replace(SEARCH, promise=Promise(max_s=0.0001))
+CONCLUDED: dict[str, Mapping[int, Sequence[bool]]] = {
+    "both ends": {1_500: YES, 1_600: NO},
+    "no lower end": {1_000: [False], 1_500: YES, 1_600: NO},
+    "no upper end": {1_500: YES},
+    "too few": {1_500: [True], 1_800: [False, False]},
+    "a contradiction": {1_500: [False], 1_800: [True]},
+    "none judged": {120: YES},
+    "none": {},
+}
 
 
-def test_not_even_one_a_second_is_a_whole_answer() -> None:
-    search = replace(SEARCH, promise=Promise(max_s=0.0001))
-    text = sentences(conclusion(limit_report({1: NO}, search), search))
-    assert text.startswith(
-        "Does not hold 1/s: most windows miss max within 0.1ms. Less than one operation per second was not"
-    )
-
-
-def test_windows_in_which_the_harness_was_late_are_counted() -> None:
+def late_windows() -> str:
     search = replace(SEARCH, promise=Promise(p99_s=0.0005))
     report = limit_report({1_500: YES}, search)
-    run = report.runs[1]
-    disturbed = replace(run, trials=tuple(late(trial, 0.1) for trial in run.trials))
-    text = sentences(conclusion(replace(report, runs=(report.runs[0], disturbed)), search))
-    assert "8 windows not judged: the harness itself began operations late, by more than 50% of the" in text
+    disturbed = replace(report.runs[1], trials=tuple(late(trial, 0.1) for trial in report.runs[1].trials))
+    return sentences(conclusion(replace(report, runs=(report.runs[0], disturbed)), search))
+
+
+def test_the_conclusion_says_what_the_windows_agree_on_and_how_many_there_are() -> None:
+    found = {name: said(tried) for name, tried in CONCLUDED.items()}
+    found["not even one a second"] = sentences(conclusion(limit_report({1: NO}, LOW), LOW))
+    found["a harness that was late"] = late_windows()
+    assert_golden_texts("limit-conclusions.txt", found)
 
 
 RATES = (1_000, 1_200, 1_300, 1_500, 1_600, 1_800, 2_000, 2_400)

@@ -30,6 +30,7 @@ from sqlstress.statistics.histogram import bucket_of
 from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
+from tests.example_report import assert_golden_texts
 from tests.rate_report import rate_trial
 
 CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
@@ -63,80 +64,51 @@ def loaded(processes: int, *shares: float, **fields: float) -> Run:
     return run(1, processes, *(trial(foreign_share=share, **fields) for share in shares))
 
 
-@pytest.mark.parametrize(
-    ("runs", "text"),
-    [
-        (
-            (loaded(2, 0.2), loaded(4, 0.62), run(1, 8)),
-            "Other programs took up to 62% of the processors at 2 and 4 processes on 1 file. Measure again "
-            "on a quieter machine, or treat these figures as those of a shared one.",
-        ),
-        (
-            (loaded(1, 0.3), loaded(2, 0.3)),
-            "Other programs took up to 30% of the processors throughout. Measure again",
-        ),
-        (
-            (loaded(2, 0.01, stolen_share=0.3),),
-            "Other guests of the hypervisor took up to 31% of the processors",
-        ),
-        (
-            (run(1, 2, trial(disk_share=0.2)), run(1, 4, trial(disk_share=0.62)), run(1, 8)),
-            "Other programs kept the disk busy up to 62% of the time at 2 and 4 processes on 1 file. Measure "
-            "again on a quieter machine, or treat these figures as those of a shared one.",
-        ),
-        # What is much of one thing is not much of another.
-        (
-            (run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2),),
-            "Other programs kept",
-        ),
-        # What is to be done about both is said once.
-        (
-            (run(1, 2, trial(disk_share=0.4, foreign_share=0.2)),),
-            "Other programs took up to 20% of the processors at 2 processes on 1 file. Other programs kept "
-            "the disk busy up to 40% of the time at 2 processes on 1 file. Measure again",
-        ),
-        # Of one pass among several more is needed to be worth a word.
-        ((loaded(2, 0.3, 0.02, 0.02),), "Other programs took up to 30%"),
-        ((loaded(2, 0.2, 0.02, 0.02),), ""),
-        ((loaded(2, 0.05),), ""),
-        (
-            (run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))),
-            "Processors were slowed down for heat at 2 processes on 1 file: let them cool, then go on.",
-        ),
-    ],
-)
-def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where(
-    runs: tuple[Run, ...], text: str
-) -> None:
-    found = said(*runs)
-    assert len(found) == bool(text) and all(sentence.startswith(text) for sentence in found)
+def on_disk(processes: int, share: float, **fields: float) -> Run:
+    return run(1, processes, trial(disk_share=share, **fields))
 
 
-@pytest.mark.parametrize(
-    ("met", "where"), [(2, "at insert 10 by 1b1"), (3, "in 3 of 4 cases"), (4, "throughout")]
-)
-def test_many_cases_with_names_of_their_own_are_counted(met: int, where: str) -> None:
+def heated(met: int) -> list[Run]:
+    """Return four cases with names of their own, in some of which processors were slowed down for heat."""
     runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
-    hot = [replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met]]
-    (sentence,) = said(*hot, *runs[met:])
-    assert sentence.startswith(f"Processors were slowed down for heat {where}")
+    hot = (replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met])
+    return [*hot, *runs[met:]]
 
 
-@pytest.mark.parametrize(
-    ("factor", "text"),
-    [
-        (2.5, "the disk became 2.5 times as slow meanwhile."),
-        (0.4, "the disk became 2.5 times as fast meanwhile."),
-        (0.6, ""),
-        (1.9, ""),
-    ],
-)
-def test_a_disk_that_changed_is_said(factor: float, text: str) -> None:
+def synced(factor: float) -> Environment:
+    """Return surroundings whose syncs took so many times as long afterwards."""
     before = EXAMPLE.environment.sync
     assert before
     after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
-    found = said(run(1, 2), environment=replace(EXAMPLE.environment, sync_after=after))
-    assert len(found) == bool(text) and all(sentence.endswith(text) for sentence in found)
+    return replace(EXAMPLE.environment, sync_after=after)
+
+
+DISTURBED: dict[str, Sequence[Run]] = {
+    "some cases": [loaded(2, 0.2), loaded(4, 0.62), run(1, 8)],
+    "all cases": [loaded(1, 0.3), loaded(2, 0.3)],
+    "guests": [loaded(2, 0.01, stolen_share=0.3)],
+    "the disk": [on_disk(2, 0.2), on_disk(4, 0.62), run(1, 8)],
+    "what is much of one thing is not much of another": [
+        run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2)
+    ],
+    "what is to be done about both is said once": [on_disk(2, 0.4, foreign_share=0.2)],
+    "much in one of several passes": [loaded(2, 0.3, 0.02, 0.02)],
+    "too little in one of several passes": [loaded(2, 0.2, 0.02, 0.02)],
+    "too little": [loaded(2, 0.05)],
+    "heat": [run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))],
+    **{f"heat in {met} of 4 cases": heated(met) for met in (2, 3, 4)},
+}
+
+
+def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where() -> None:
+    assert_golden_texts("disturbed.txt", {name: said(*runs) for name, runs in DISTURBED.items()})
+
+
+def test_a_disk_that_changed_is_said() -> None:
+    found = {factor: said(run(1, 2), environment=synced(factor)) for factor in (2.5, 0.4, 0.6, 1.9)}
+    assert [bool(sentences) for sentences in found.values()] == [True, True, False, False]
+    assert found[2.5][0].endswith("the disk became 2.5 times as slow meanwhile.")
+    assert found[0.4][0].endswith("the disk became 2.5 times as fast meanwhile.")
 
 
 def test_cases_are_named_as_they_are_written() -> None:

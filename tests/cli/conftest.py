@@ -17,7 +17,7 @@ from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case
 from sqlstress.report.json_schema import report_schema
 from sqlstress.studies.sweep import Save, Sweep, carry_out
-from tests.example_report import example_report
+from tests.example_report import GOLDEN, assert_golden, example_report
 
 EXAMPLE = example_report()
 
@@ -62,6 +62,28 @@ def saved(name: str | Path = "report.json") -> Report:
     text = Path(name).read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(report_schema()).validate(json.loads(text))
     return from_json(text)
+
+
+def assert_short(said: Said) -> None:
+    """One line, or a second one that says where to read on; nothing on standard output."""
+    assert said.out == ""
+    assert said.lines[0].startswith("Error: ")
+    assert len(said.lines) == 1 or (len(said.lines) == 2 and said.lines[1].startswith("See sqlstress "))
+    assert all(len(line) < 420 for line in said.lines)
+
+
+def assert_golden_refusals(cli: Cli, name: str) -> None:
+    """Run the command lines of tests/golden/said/NAME: each is refused there with the lines below it."""
+    transcript = (GOLDEN / "said" / name).read_text(encoding="utf-8")
+    prompt, found = "$ sqlstress ", []
+    for line in transcript.splitlines():
+        if line.startswith(prompt):
+            said = cli(*line.removeprefix(prompt).split())
+            assert said.code == 2, line
+            assert "s3cr3t" not in said.err
+            assert_short(said)
+            found += [line, *said.lines]
+    assert_golden(f"said/{name}", "\n".join(found) + "\n")
 
 
 class FakeSession:

@@ -71,14 +71,6 @@ def test_the_version_is_that_of_the_package(cli: Cli) -> None:
     assert cli("--version") == (0, f"sqlstress {__version__}\n", "")
 
 
-def test_the_module_can_be_run(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "sqlstress", "--version"],
-        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == f"sqlstress {__version__}\n"
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -106,11 +98,6 @@ def test_without_a_command_kv_runs(cli: Cli, session: type[FakeSession], line: l
     assert (bare.code, bare.err) == (0, "")
     assert cli("kv", *line) == bare
     assert session.cases == cases != ()
-
-
-def test_nothing_at_all_is_the_main_job(cli: Cli, session: type[FakeSession]) -> None:
-    assert cli().code == 0
-    assert [case.concurrency for case in session.cases] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_options_of_the_run_arrive_and_the_report_knows_its_command_line(

@@ -52,13 +52,7 @@ def test_the_first_word_is_a_command_or_an_option_of_the_default_command() -> No
         (("limit", "sql", "--builti"), ["--builtin"]),
         (("--journal-mode", ""), ["wal", "delete", "truncate", "persist", "memory", "off"]),
         (("kv", "--journal-mode", "W"), ["wal"]),
-        (
-            (
-                "kv",
-                "--journal-mode=w",
-            ),
-            ["wal"],
-        ),
+        (("kv", "--journal-mode=w"), ["wal"]),
         (("limit", "s"), ["sql"]),
         (("ab", "--metric", ""), ["tps", "p99"]),
         (("--fullfsync", ""), ["on", "off"]),

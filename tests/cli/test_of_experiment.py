@@ -42,22 +42,3 @@ def test_each_has_help_of_its_own(cli: Cli) -> None:
         assert f"Usage: sqlstress {command} sql [OPTIONS] [SCRIPT[@N]]..." in said.out
         assert "--key-space" not in said.out and "--ledger" not in said.out
         assert f"write sql, exec or app after {command}" in " ".join(said.out.replace("`", "").split())
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("limit sql --p99 10ms", "nothing to run. Give a script"),
-        ("limit --p99 10ms sql a.sql --rate 5", "No such option '--rate'"),
-        ("limit app --p99 10ms", "app needs a Python file"),
-        ("limit exec --p99 10ms", "no command given"),
-        ("limit exec --p99 10ms --alone -- true", "No such option '--alone'"),
-        ("limit keys --p99 10ms", "unexpected argument 'keys'."),
-        ("ab sql a.sql", "nothing to compare"),
-        ("ab sql --a -bbank --b -bbnak", "Did you mean bank?"),
-        ("ab sql --a --key-space=5 --b -bbank", "--a: No such option '--key-space'"),
-    ],
-)
-def test_what_cannot_be_measured_is_said_in_a_line(cli: Cli, words: str, said: str) -> None:
-    found = cli(*words.split())
-    assert found.code == 2 and said in found.lines[0], found

@@ -135,20 +135,12 @@ BAD = {
         "variable.sql:1:1: the variable :x has no value",
     ),
     "division": (("division.sql", "--setup=s.sql"), 4, "division.sql:1:1: division by zero"),
-    "open": (
-        ("open.sql", "--setup=s.sql"),
-        2,
-        "open.sql:1:1: the transaction that begins here never ends",
-    ),
+    "open": (("open.sql", "--setup=s.sql"), 2, "open.sql:1:1: the transaction that begins here never ends"),
     "halves": (("halves.sql", "--setup=s.sql", "--max-tries=2"), 2, "halves.sql:2:1: --max-tries begins"),
     "ledger": (("halves.sql", "--setup=s.sql", "--ledger"), 2, "exactly one BEGIN and one COMMIT"),
     "no table": (("table.sql", "--setup=s.sql"), 2, "table.sql:1:1: no such table: gone"),
     "setup": (("a.sql", "--setup=bad.sql"), 2, "bad.sql:2:1: no such table: nowhere"),
-    "setup open": (
-        ("a.sql", "--setup=open.sql"),
-        2,
-        "open.sql: its transaction never ends",
-    ),
+    "setup open": (("a.sql", "--setup=open.sql"), 2, "open.sql: its transaction never ends"),
     "no query": (("a.sql", "--setup=s.sql", "--check=a.sql"), 2, "a.sql:1:1: a check must be a query"),
     "broken before": (("a.sql", "--setup=s.sql", "--check=broken.sql"), 1, "before any load, check 1: (1)"),
     "endless": (

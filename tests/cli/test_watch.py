@@ -164,10 +164,8 @@ def test_a_file_on_a_network_file_system_is_watched_with_a_warning(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        pytest.param(["gone.db"], "no such file: gone.db.", marks=pytest.mark.thorough),
         ([__file__], "is not an SQLite database"),
         pytest.param([Path(__file__).parent], "is not a file", marks=pytest.mark.thorough),
-        pytest.param([], "give the database to watch", marks=pytest.mark.thorough),
     ],
 )
 def test_what_cannot_be_watched_is_refused_in_a_line(words: list[str], message: str) -> None:

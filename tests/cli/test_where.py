@@ -188,14 +188,6 @@ def test_without_being_asked_nothing_is_told(cli: Cli, tmp_path: Path) -> None:
     assert (run.case.spec.where, run.trials[0].where) == (False, None)
 
 
-def test_of_a_store_that_does_nothing_it_can_not_be_told(cli: Cli, tmp_path: Path) -> None:
-    said = cli(*SHORT, "--driver", "dry")
-    assert (said.code, said.err) == (
-        2,
-        "Error: --where is not available: the dry driver stores nothing. Leave it out.\n",
-    )
-
-
 def test_without_the_extension_it_can_not_be_had(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,16 +18,7 @@ from hypothesis import strategies as st
 
 from sqlstress.cluster import job
 from sqlstress.cluster.connection import Cluster, Connection, Identity, Member, file_name, probe
-from sqlstress.cluster.job import (
-    Turn,
-    Watch,
-    clean_environment,
-    machine,
-    parsed,
-    problem,
-    who,
-    why_no_report,
-)
+from sqlstress.cluster.job import Turn, Watch, clean_environment, machine, parsed, problem, who, why_no_report
 from sqlstress.cluster.rounds import FleetRequest, Rounds
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN

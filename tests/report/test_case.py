@@ -17,42 +17,28 @@ from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.methods.experiment import PHASES, Method
 from sqlstress.report.case import Case, Settings
 
+DELETE, EVERY_50 = Settings(journal_mode="delete"), Settings(wal_autocheckpoint=50)
+LABELS = [
+    Case(),
+    Case(workload="classic", buckets=20, concurrency=3),
+    Case(workload="methods", driver="apsw", spec=Method("insert", "JSON", True, 10_000, 2.6)),
+    Case(workload="methods", concurrency=2, settings=DELETE, spec=Method("query", "ROW", False, 500, 10.0)),
+    Case(workload="keys", spec=Picks("no-key", "ulid")),
+    Case(workload="keys", spec=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
+    Case(workload="cycles", spec=Cycling(), settings=EVERY_50, concurrency=2),
+]
 
-@pytest.mark.parametrize(
-    ("case", "experiment", "label"),
-    [
-        (Case(), "kv", "1 file, 1 process"),
-        (Case(workload="classic", buckets=20, concurrency=3), "kv", "20 files, 3 processes"),
-        (
-            Case(workload="methods", driver="apsw", spec=Method("insert", "JSON", True, 10_000, 2.6)),
-            "methods",
-            "insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
-        ),
-        (Case(workload="keys", spec=Picks("no-key", "ulid")), "keys", "no-key, ulid, 1 process"),
-        (
-            Case(workload="keys", spec=Picks("id-rowid", "uuid7", "sqlite"), concurrency=4),
-            "keys",
-            "id-rowid, uuid7 made by SQLite, 4 processes",
-        ),
-        (
-            Case(
-                workload="methods",
-                concurrency=2,
-                settings=Settings(journal_mode="delete"),
-                spec=Method("query", "ROW", False, 500, 10.0),
-            ),
-            "methods",
-            "query 500 by ROW, sqlite3, 2 processes",
-        ),
-        (
-            Case(workload="cycles", spec=Cycling(), settings=Settings(wal_autocheckpoint=50), concurrency=2),
-            "cycles",
-            "wal-50, 2 processes",
-        ),
-    ],
-)
-def test_a_case_is_named_in_a_few_words(case: Case, experiment: str, label: str) -> None:
-    assert (face_of(case).tables, case.label) == (experiment, label)
+
+def test_a_case_is_named_in_a_few_words() -> None:
+    assert [f"{face_of(case).tables}: {case.label}" for case in LABELS] == [
+        "kv: 1 file, 1 process",
+        "kv: 20 files, 3 processes",
+        "methods: insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
+        "methods: query 500 by ROW, sqlite3, 2 processes",
+        "keys: no-key, ulid, 1 process",
+        "keys: id-rowid, uuid7 made by SQLite, 4 processes",
+        "cycles: wal-50, 2 processes",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,7 @@ def _hostile_run(run: Run) -> Run:
 
 def _hostile_trial(trial: Trial) -> Trial:
     worker = replace(trial.workers[0], error=NASTY, operations={NASTY: 1})
-    checks = (
-        Check(NASTY, "failed", 5, 2, (NASTY, HUGE), NASTY),
-        Check(NASTY, "unknown", note=NASTY),
-    )
+    checks = (Check(NASTY, "failed", 5, 2, (NASTY, HUGE), NASTY), Check(NASTY, "unknown", note=NASTY))
     return replace(
         trial,
         verdict=Verdict(checks) if len(trial.workers) == 2 else trial.verdict,

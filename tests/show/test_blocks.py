@@ -110,46 +110,16 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 figures_of_reports = st.floats() | st.integers(-(2**64), 2**64) | st.none()
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (5.4321, "5.43"),
-        (98.7, "99"),
-        (1_234_567.4, "1,234,567"),
-        (12_345_678, "1.2e+07"),
-        (None, None),
-    ],
-)
-def test_counts(value: float | None, text: str | None) -> None:
-    assert blocks.count_cell(value) == text
+COUNTS = (0, 5.4321, 98.7, 1_234_567.4, 12_345_678, None)
+TIMES_NS = (0, 7_100, 139_776, 4_100_000, 45_960_000, 118_000_000, 999_600_000, 60_000_000_000, None)
+SECONDS = (0.65, 9.994, 9.996, 34.98, 3600.0, 1e7)
 
 
-@pytest.mark.parametrize(
-    ("ns", "text"),
-    [
-        (0, "0.000"),
-        (7_100, "0.007"),
-        (139_776, "0.140"),
-        (4_100_000, "4.10"),
-        (45_960_000, "46.0"),
-        (118_000_000, "118"),
-        (999_600_000, "1000"),
-        (1_970_000_000, "1,970"),
-        (60_000_000_000, "60,000"),
-        (None, None),
-    ],
-)
-def test_milliseconds(ns: float | None, text: str | None) -> None:
-    assert blocks.ms_cell(ns) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.65, "0.65"), (9.994, "9.99"), (9.996, "10.0"), (34.98, "35.0"), (3600.0, "3600"), (1e7, "1e+07")],
-)
-def test_seconds(seconds: float, text: str) -> None:
-    assert blocks.seconds_cell(seconds) == text
+def test_figures_are_as_exact_as_their_column_bears() -> None:
+    assert [*map(blocks.count_cell, COUNTS)] == ["0", "5.43", "99", "1,234,567", "1.2e+07", None]
+    shown = ["0.000", "0.007", "0.140", "4.10", "46.0", "118", "1000", "60,000", None]
+    assert [*map(blocks.ms_cell, TIMES_NS)] == shown
+    assert [*map(blocks.seconds_cell, SECONDS)] == ["0.65", "9.99", "10.0", "35.0", "3600", "1e+07"]
 
 
 @given(figures_of_reports)

@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.report import Environment, FileSystem, SqliteBuild, SyncCost, Warning
 from sqlstress.show.doctor_view import doctor_text
-from tests.example_report import example_report
+from tests.example_report import assert_golden_texts, example_report
 from tests.show.variants import UNKNOWN
 
 EXAMPLE = example_report().environment
@@ -32,13 +32,6 @@ def lines(environment: Environment) -> list[str]:
     return doctor_text(environment, "native").splitlines()
 
 
-def test_what_is_not_known_is_called_unknown() -> None:
-    text = doctor_text(UNKNOWN, "python")
-    for label in ("Memory", "Python", "Sleep", "File system", "Sync"):
-        assert f"{label:<12} unknown\n" in text
-    assert "cores unknown" in text
-
-
 @pytest.mark.parametrize("environment", [EXAMPLE, AWKWARD, UNKNOWN])
 def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environment) -> None:
     for line in lines(environment):
@@ -47,44 +40,38 @@ def test_no_line_is_wider_than_80_columns_or_ends_in_spaces(environment: Environ
     assert any("overwrite" in line and "< 0.001 ms" in line for line in lines(AWKWARD))
 
 
-def test_serious_warnings_come_first_and_where_there_are_none_it_says_so() -> None:
-    text = doctor_text(AWKWARD, "native")
-    assert text.index("\nWARNING: A serious") < text.index("\nNote: A note")
-    assert text.endswith("with its end.\n") and "No warnings" not in text
-    assert doctor_text(replace(EXAMPLE, warnings=()), "native").endswith("\n\nNo warnings apply here.\n")
-
-
-def test_what_is_not_known_is_said_or_left_out() -> None:
-    bare = replace(
-        EXAMPLE,
-        host=replace(EXAMPLE.host, processor="", cores=1),
-        file_system=FileSystem("", "", ""),
-        builds=(SqliteBuild("sqlite3", "", "3.51.3", "", ()),),
-    )
-    found = lines(bare)
-    assert "Processor    unknown model, 1 core available" in found
-    assert "File system  unknown" in found
-    assert found[found.index("SQLite       3.51.3, driver sqlite3") + 1] == ""
-
-
-def test_a_name_with_control_characters_does_not_reach_the_terminal() -> None:
-    odd = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
-    assert "\x1b" not in doctor_text(odd, "native")
-    assert "File system  ext4 on /dev/red line" in lines(odd)
-
-
-@pytest.mark.parametrize(
-    ("code", "serious", "verdict"),
-    [
-        ("few-cores", False, "Fit for measuring."),
-        ("sqlite-wal-reset-bug", True, "Fit for measuring, with a warning: SQLite has the WAL-reset bug."),
-        ("shared-file-system", True, "Not fit for measuring: the folder is on a shared file system."),
-        ("sync-does-nothing", True, "Not fit for measuring: a sync does nothing in this folder."),
-        ("of a later version", True, "Fit for measuring, with a warning: see below."),
-    ],
+BARE = replace(
+    EXAMPLE,
+    host=replace(EXAMPLE.host, processor="", cores=1),
+    file_system=FileSystem("", "", ""),
+    builds=(SqliteBuild("sqlite3", "", "3.51.3", "", ()),),
 )
-def test_the_first_line_says_whether_it_is_fit(code: str, serious: bool, verdict: str) -> None:
-    assert lines(replace(EXAMPLE, warnings=(Warning(code, "Why.", serious),)))[0] == verdict
+ODD = replace(EXAMPLE, file_system=FileSystem("ext4", "/dev/\x1b[31mred\nline", "rw"))
+VERDICTS = {
+    "few-cores": False,
+    "sqlite-wal-reset-bug": True,
+    "shared-file-system": True,
+    "sync-does-nothing": True,
+    "of a later version": True,
+}
+
+
+def test_what_is_known_is_shown_and_what_is_not_is_said_or_left_out() -> None:
+    known = {"awkward": AWKWARD, "unknown": UNKNOWN, "bare": BARE, "odd": ODD}
+    known["without warnings"] = replace(EXAMPLE, warnings=())
+    assert_golden_texts("doctor.txt", {name: lines(one) for name, one in known.items()})
+
+
+def test_the_first_line_says_whether_it_is_fit() -> None:
+    warned = {code: (Warning(code, "Why.", serious),) for code, serious in VERDICTS.items()}
+    first = {code: lines(replace(EXAMPLE, warnings=own))[0] for code, own in warned.items()}
+    assert first == {
+        "few-cores": "Fit for measuring.",
+        "sqlite-wal-reset-bug": "Fit for measuring, with a warning: SQLite has the WAL-reset bug.",
+        "shared-file-system": "Not fit for measuring: the folder is on a shared file system.",
+        "sync-does-nothing": "Not fit for measuring: a sync does nothing in this folder.",
+        "of a later version": "Fit for measuring, with a warning: see below.",
+    }
 
 
 def test_free_space_is_told_where_it_is_known() -> None:

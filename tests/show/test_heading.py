@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.kv.experiment import Load
@@ -14,6 +12,7 @@ from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
 from sqlstress.show import heading
 from sqlstress.show.text import report_text
+from tests.example_report import assert_golden_texts
 from tests.show.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_case, with_one
 
 
@@ -32,88 +31,60 @@ def warned(report: Report) -> tuple[str, ...]:
     return heading.warnings(group, report.environment, advise_group(group))
 
 
-def test_the_origin_says_what_measured_when_and_where() -> None:
-    assert heading.origin(EXAMPLE) == (
-        "sqlstress 0.1.0, 2026-01-15 09:30 UTC: Linux 6.8.0, x86_64, 4 cores, ext4, CPython 3.12.7"
-    )
-    assert ", in spring: " in heading.origin(replace(EXAMPLE, created="in spring"))
-
-
-def test_of_published_figures_it_says_whose_they_are_and_what_is_known() -> None:
-    report = replace(EXAMPLE, published="somebody's figures, on a laptop", environment=UNKNOWN)
-    assert heading.origin(report) == (
-        "Published figures, not measured or verified by sqlstress: somebody's figures, on a laptop. "
-        "System: Darwin."
-    )
-    assert described(report).endswith("driver sqlite3, SQLite unknown.")
-
-
-def test_surroundings_of_which_nothing_is_known_are_unknown() -> None:
-    nothing = replace(UNKNOWN, host=replace(UNKNOWN.host, system=""))
-    assert heading.origin(replace(EXAMPLE, environment=nothing)).endswith(" UTC: system unknown")
-
-
-@pytest.mark.parametrize(
-    ("load", "mix"),
-    [
-        (Load(read_ratio=1), "100% gets; "),
-        (Load(read_ratio=0), "100% replaces; "),
-        (Load(read_ratio=0.995), "99.5% gets, 0.5% replaces; "),
-        (Load(batch=2), "50% gets, 50% replaces (transactions of 2), BEGIN IMMEDIATE; "),
-        (
-            Load(read_ratio=0.6, update_ratio=0.3, begin="deferred"),
-            "60% gets, 10% replaces, 30% updates, BEGIN DEFERRED; ",
-        ),
-        (Load(read_ratio=0.7, update_ratio=0.3), "70% gets, 30% updates, BEGIN IMMEDIATE; "),
-    ],
-)
-def test_the_mix_names_what_there_is_and_how_transactions_begin(load: Load, mix: str) -> None:
-    assert described(with_case(spec=load)).startswith(mix)
-
-
-def test_settings_that_were_chosen_are_named_and_others_are_not() -> None:
-    chosen = Settings(busy="fair", busy_timeout_ms=500, cache_size=-2000, pragmas=(("temp_store", "memory"),))
-    text = described(with_case(settings=chosen))
-    assert "lock waits up to 500ms (fair); cache_size=-2000 temp_store=memory; " in text
-    assert "page_size" not in text
-
-
 def passes(count: int, repeat: int) -> Report:
     """Return a report of which so many passes were made, of those that were asked for."""
     runs = (replace(run, trials=run.trials[:1] * count) for run in with_case(ops=700, repeat=repeat).runs)
     return replace(EXAMPLE, runs=tuple(runs))
 
 
-def test_a_fixed_count_and_repeats_are_told() -> None:
-    text = described(passes(2, repeat=2))
-    assert "700 transactions per process; median of 2 passes; " in text
-    assert "windows" not in text
+def uneven() -> Report:
+    """Return a sweep that was stopped: its last case has a pass less than the others."""
+    *others, last = passes(3, repeat=5).runs
+    return replace(EXAMPLE, runs=(*others, replace(last, trials=last.trials[:2])))
 
 
-def test_seeds_that_differ_are_not_shown_as_one() -> None:
-    other = replace(EXAMPLE.runs[0], case=replace(EXAMPLE.runs[0].case, seed=8))
-    assert described(with_one(other)).endswith("seeds differ.")
+FIRST = EXAMPLE.runs[0]
+CHOSEN = Settings(busy="fair", busy_timeout_ms=500, cache_size=-2000, pragmas=(("temp_store", "memory"),))
+NORMAL = replace(FIRST.trials[0], effective={**FIRST.trials[0].effective, "synchronous": "normal"})
+ORIGINS = {
+    "the example": EXAMPLE,
+    "another text for a date": replace(EXAMPLE, created="in spring"),
+    "published": replace(EXAMPLE, published="somebody's figures, on a laptop", environment=UNKNOWN),
+    "nothing known": replace(EXAMPLE, environment=replace(UNKNOWN, host=replace(UNKNOWN.host, system=""))),
+}
+DESCRIBED = {
+    "published": ORIGINS["published"],
+    "gets": with_case(spec=Load(read_ratio=1)),
+    "replaces": with_case(spec=Load(read_ratio=0)),
+    "hardly any replaces": with_case(spec=Load(read_ratio=0.995)),
+    "batches": with_case(spec=Load(batch=2)),
+    "deferred updates": with_case(spec=Load(read_ratio=0.6, update_ratio=0.3, begin="deferred")),
+    "updates": with_case(spec=Load(read_ratio=0.7, update_ratio=0.3)),
+    "chosen settings": with_case(settings=CHOSEN),
+    "a fixed count": passes(2, repeat=2),
+    "stopped after 2 of 5 passes": passes(2, repeat=5),
+    "stopped after 1 of 5 passes": passes(1, repeat=5),
+    "stopped within a pass": uneven(),
+    "seeds that differ": with_one(replace(FIRST, case=replace(FIRST.case, seed=8))),
+}
+DURABLE = {
+    "the example": EXAMPLE,
+    "settings that were read back differently": with_one(replace(FIRST, trials=(NORMAL,))),
+    "nothing read back": each_trial(lambda trial: replace(trial, effective={})),
+    "nothing stored": with_case(driver="dry"),
+}
 
 
-def test_settings_that_were_read_back_differently_are_all_told() -> None:
-    run = EXAMPLE.runs[0]
-    normal = replace(run.trials[0], effective={**run.trials[0].effective, "synchronous": "normal"})
-    assert len(durable(EXAMPLE)) == 1
-    assert len(durable(with_one(replace(run, trials=(normal,))))) == 2
+def test_the_origin_says_what_measured_when_and_where() -> None:
+    assert_golden_texts("origins.txt", {name: heading.origin(one) for name, one in ORIGINS.items()})
 
 
-def test_without_anything_read_back_the_heading_says_what_was_asked_for() -> None:
-    nothing = each_trial(lambda trial: replace(trial, effective={}))
-    assert durable(nothing) == (
-        "Durability unknown: the run asked for a wal journal and synchronous full, but nothing was read "
-        "back.",
-    )
+def test_the_heading_says_what_was_measured() -> None:
+    assert_golden_texts("headings.txt", {name: described(one) for name, one in DESCRIBED.items()})
 
 
-def test_the_dry_driver_is_not_called_durable() -> None:
-    assert durable(with_case(driver="dry")) == (
-        "The dry driver stores nothing: these figures are the upper limit of the harness.",
-    )
+def test_the_heading_says_how_durable_it_was() -> None:
+    assert_golden_texts("durable.txt", {name: durable(one) for name, one in DURABLE.items()})
 
 
 def test_serious_warnings_of_the_surroundings_are_shown_and_others_are_not() -> None:
@@ -145,11 +116,3 @@ def test_a_warning_of_the_library_is_of_those_connections_that_it_opens_with_a_w
     longer = tuple(replace(run, case=replace(run.case, duration_s=9.0)) for run in EXAMPLE.runs)
     text = report_text(replace(report, runs=(*EXAMPLE.runs, *longer)))
     assert text.count("can corrupt a WAL database") == 1
-
-
-def test_a_sweep_that_was_stopped_says_how_many_passes_it_made() -> None:
-    assert "median of 2 passes" in described(passes(2, repeat=5))
-    assert "median" not in described(passes(1, repeat=5))
-    report = passes(3, repeat=5)
-    last = replace(report.runs[-1], trials=report.runs[-1].trials[:2])
-    assert "median of 2 to 3 passes" in described(replace(report, runs=(*report.runs[:-1], last)))

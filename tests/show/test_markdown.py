@@ -8,10 +8,7 @@ from dataclasses import replace
 from sqlstress.report import Report
 from sqlstress.show.blocks import Column, Table
 from sqlstress.show.markdown import drawn, report_markdown
-from tests.show.variants import (
-    EXAMPLE,
-    with_one,
-)
+from tests.show.variants import EXAMPLE, with_one
 
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
 

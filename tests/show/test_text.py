@@ -16,7 +16,7 @@ from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
 from sqlstress.show.markdown import drawn as markdown
 from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
 from tests.example_report import assert_golden, example_report
-from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case, with_one
+from tests.show.variants import EXAMPLE, VARIANTS, each_run, each_trial, with_case
 
 
 def check_lines(report: Report) -> None:
@@ -35,11 +35,6 @@ def test_no_figure_however_strange_breaks_the_table(figure: float) -> None:
     )
     text = report_text(each_run(lambda run: replace(run, harness_ns=figure), strange))
     assert max(map(len, text.splitlines())) <= WIDTH
-
-
-def test_escape_sequences_of_an_error_never_reach_the_terminal() -> None:
-    died = replace(EXAMPLE.runs[0], trials=(), error="\x1b]0;gone\x07worker\x1b[2J 1\r\ndied")
-    assert "Not measured at 1 process on 1 file: worker 1 died." in report_text(with_one(died))
 
 
 def test_nor_do_those_of_a_column_that_is_called_by_a_name_from_elsewhere() -> None:

@@ -284,11 +284,6 @@ def test_estimate_and_interval_move_with_the_data_and_turn_with_their_sign(
     assert hodges_lehmann([-one for one in differences]) == -hodges_lehmann(differences)
 
 
-@pytest.mark.parametrize(("pairs", "enough"), [(5, False), (6, True)])
-def test_five_pairs_are_too_few_for_an_interval_of_95_percent(pairs: int, enough: bool) -> None:
-    assert (signed_rank_bounds([1.0] * pairs, 0.025) is not None) == enough
-
-
 def test_the_interval_covers_the_centre_as_often_as_it_says() -> None:
     random = Random(1)
     covered = 0
@@ -412,15 +407,6 @@ def test_a_line_has_the_errors_of_the_textbooks(points: list[tuple[int, int]]) -
     left = sum((y - base - slope * (x - middle)) ** 2 for x, y in points) / (len(points) - 2)
     assert found.degrees == len(points) - 2
     assert found.errors == pytest.approx((math.sqrt(left / len(points)), math.sqrt(left / width)), abs=1e-6)
-
-
-@given(st.lists(st.floats(-100, 100), min_size=2, max_size=2), st.integers(0, 2**32))
-def test_what_has_no_noise_is_found_exactly(line: list[float], seed: int) -> None:
-    draw = Random(seed)
-    rows = [[1.0, draw.uniform(-1, 1)] for _ in range(6)]
-    found = fit(rows, [line[0] + line[1] * x for _, x in rows])
-    assert found.coefficients == pytest.approx(line, abs=1e-6)
-    assert found.errors == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
 def test_columns_that_are_nearly_alike_cost_no_digits() -> None:

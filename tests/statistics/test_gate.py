@@ -121,12 +121,6 @@ def test_cells_of_different_numbers_of_pairs_have_no_mean() -> None:
         geometric_means([[1.0], [1.0, 2.0]])
 
 
-def test_p99_may_rise_by_what_tps_may_fall() -> None:
-    allowed = tolerance("p99", 0.10)
-    for rise, verdict in ((1.05, PASS), (1.10, UNDECIDED), (1.15, FAIL)):
-        assert conclude([around(1 / rise)], allowed, 0.001) == verdict
-
-
 def test_several_cells_are_judged_by_their_geometric_mean() -> None:
     cells = [around(0.88), around(1.10), around(1.02)]
     assert math.exp(sum(geometric_means(cells)) / 10) == pytest.approx((0.88 * 1.10 * 1.02) ** (1 / 3))

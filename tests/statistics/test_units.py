@@ -43,14 +43,7 @@ def test_any_text_is_a_duration_or_a_value_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0s"),
-        (0.5, "500ms"),
-        (2.0, "2s"),
-        (604_800.0, "604800s"),
-        (1e-6, "0.001ms"),
-    ],
+    ("seconds", "text"), [(0, "0s"), (0.5, "500ms"), (2.0, "2s"), (604_800.0, "604800s"), (1e-6, "0.001ms")]
 )
 def test_a_duration_is_written_as_people_write_it(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
@@ -59,14 +52,6 @@ def test_a_duration_is_written_as_people_write_it(seconds: float, text: str) -> 
 @given(st.floats(1e-9, 1e9))
 def test_a_duration_that_was_written_is_read_back_to_six_digits(seconds: float) -> None:
     assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=1e-5)
-
-
-@given(st.integers(1, 999_999), st.sampled_from(["us", "ms", "s", "m", "h"]))
-def test_a_duration_that_people_write_survives_being_written_and_read(number: int, unit: str) -> None:
-    seconds = parse_duration(f"{number}{unit}")
-    again = parse_duration(format_duration(seconds))
-    assert again == pytest.approx(seconds, rel=1e-5)
-    assert format_duration(again) == format_duration(seconds)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sqlstress.errors import UsageError
 from sqlstress.plan import cases_of
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
@@ -89,14 +87,6 @@ def shows_those_who_came(trial: Trial, rate: int) -> bool:
     waited = slow(trial.arrived.whole)
     # From their begin only those that were under way, and what the machine delays.
     return waited >= 0.9 * came and waited - slow(service) >= 0.5 * came
-
-
-def test_what_means_something_at_a_rate_only_is_refused_without_one() -> None:
-    for command, given in (("sql", {"builtin": ["bank"]}), ("exec", {"command": [sys.executable]})):
-        with pytest.raises(UsageError, match="--arrival needs an open loop"):
-            cases_of({**given, "arrival": "even"}, command)
-        with pytest.raises(UsageError, match="--rate needs a window"):
-            cases_of({**given, "rate": 5, "ops": 5}, command)
 
 
 def test_a_list_of_rates_is_a_case_for_each_at_every_number_of_processes() -> None:

@@ -43,11 +43,6 @@ def of_case(case: Case, **fields: Any) -> Report:
     return report(*sweep(1000, case=case, effective=settings_read_back(), **fields))
 
 
-def test_a_report_is_comparable_with_itself() -> None:
-    assert reasons(EXAMPLE, EXAMPLE) == ()
-    assert values(side_by_side(EXAMPLE, EXAMPLE)) == {}
-
-
 @pytest.mark.parametrize(
     "other",
     [

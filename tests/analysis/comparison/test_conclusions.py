@@ -19,6 +19,7 @@ from sqlstress.statistics.units import NS_PER_MS
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side, sweep
 from tests.analysis.hand_made import run, trial
+from tests.example_report import assert_golden_texts
 
 EFFECTIVE = settings_read_back()
 NORMAL = settings_read_back(synchronous="normal")
@@ -78,55 +79,34 @@ def test_wrong_data_has_no_rate_and_neither_has_what_was_not_measured() -> None:
         assert list(conclude(compared)) == []
 
 
-def test_the_ratio_at_the_most_processes_of_each_layout_is_told() -> None:
-    one = report(*measured(100, 200), *measured(100, 400, files=20))
-    other = report(*measured(80, 100), *measured(100, 600, files=20))
-    assert told(one, other)[0] == (
-        "B showed 0.50 times A's transactions per second at 2 processes on 1 file "
-        "and 1.5 times at 2 processes on 20 files. That may be chance: use --repeat 5 for both."
-    )
+FULL, FASTER = report(*measured(100, 200)), report(*measured(500, 800, effective=NORMAL))
+FLAT, STEEP, NOISY = (
+    report(*several([around(low, 8, 0.02), around(high, 8, spread)], effective=EFFECTIVE))
+    for low, high, spread in ((100, 110, 0.02), (10, 30, 0.02), (10, 30, 2.0))
+)
+WITHOUT_ONE = report(*measured(100, 150)[1:])
+ONE = report(*measured(100))
+PAIRS = report(*sweep(50, case=Case(workload="classic"), effective=EFFECTIVE))
+CONCLUDED: dict[str, list[str]] = {
+    "two layouts": told(
+        report(*measured(100, 200), *measured(100, 400, files=20)),
+        report(*measured(80, 100), *measured(100, 600, files=20)),
+    ),
+    "another durability": told(FULL, FASTER),
+    "another durability, anyway": told(FULL, FASTER, anyway=True),
+    "other units": told(ONE, PAIRS),
+    "one trial each": told(report(*measured(100, 95, 110)), report(*measured(10, 20, 30))),
+    "another shape": told(FLAT, STEEP),
+    "the same shape": told(STEEP, STEEP),
+    "one shape of three is another": told(FLAT, STEEP, FLAT),
+    "a noisy shape": told(STEEP, NOISY),
+    "no case of one process": told(WITHOUT_ONE, WITHOUT_ONE),
+    "one case": told(ONE, ONE),
+}
 
 
-def test_totals_that_can_not_be_compared_are_told_with_the_reason() -> None:
-    full, normal = report(*measured(100, 200)), report(*measured(500, 800, effective=NORMAL))
-    assert told(full, normal)[0] == (
-        "At 2 processes on 1 file, A shows 200 and B 800 transactions per second. "
-        "Do not compare their speed: what a commit waits for differs."
-    )
-    assert told(full, normal, anyway=True)[0] == (
-        "B shows 4.0 times A's transactions per second at 2 processes on 1 file. "
-        "Do not compare their speed: what a commit waits for differs."
-    )
-    classic = report(*sweep(50, case=Case(workload="classic"), effective=EFFECTIVE))
-    units = "A shows 100 transactions per second and B 50.0 pairs per second. Do not compare"
-    assert units in told(report(*measured(100)), classic)[0]
-
-
-def test_of_one_trial_no_shape_is_claimed() -> None:
-    flat, steep = (report(*measured(*totals)) for totals in ((100, 95, 110), (10, 20, 30)))
-    assert told(flat, steep)[1] == (
-        "From 1 process to 3 processes on 1 file, throughput changed to 1.1 times in A and 3.0 times in B. "
-        "Too few trials to tell whether B grew differently from A."
-    )
-
-
-def test_shapes_are_compared_trial_by_trial() -> None:
-    flat, steep, noisy = (
-        report(*several([around(low, 8, 0.02), around(high, 8, spread)], effective=EFFECTIVE))
-        for low, high, spread in ((100, 110, 0.02), (10, 30, 0.02), (10, 30, 2.0))
-    )
-    assert told(flat, steep)[1].endswith("in A and 3.0 times in B. B grew differently from A.")
-    assert told(steep, steep)[1].endswith("3.0 times in B. B grew about as much as A.")
-    assert told(flat, steep, flat)[2].endswith("B grew differently from A and C grew about as much as A.")
-    assert (
-        "Cannot tell whether B grew differently from A (the trials differ too much)" in told(steep, noisy)[1]
-    )
-
-
-def test_without_one_process_nothing_is_said_of_the_shape() -> None:
-    without = report(*measured(100, 150)[1:])
-    assert len(told(without, without)) == 1
-    assert len(told(report(*measured(100)), report(*measured(100)))) == 1
+def test_what_is_concluded_is_said_with_its_reason() -> None:
+    assert_golden_texts("comparison-conclusions.txt", CONCLUDED)
 
 
 def fixed(case: Case, **fields: Any) -> Run:

@@ -42,12 +42,7 @@ def test_a_format_that_holds_figures_of_cases_refuses_a_crash_test(form: str) ->
 
 @pytest.mark.parametrize(
     ("report", "outcome"),
-    [
-        (crash_report(), None),
-        (lost_report(), "failure"),
-        (ENDED, "error"),
-        (empty_report(), "skipped"),
-    ],
+    [(crash_report(), None), (lost_report(), "failure"), (ENDED, "error"), (empty_report(), "skipped")],
     ids=["proved", "lost", "ended", "nothing"],
 )
 def test_junit_has_a_test_for_it(report: Report, outcome: str | None) -> None:

@@ -213,9 +213,7 @@ def test_a_transaction_over_a_run_that_takes_too_long_is_undone(tmp_path: Path) 
 
 
 @pytest.mark.thorough
-def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(
-    tmp_path: Path,
-) -> None:
+def test_a_watcher_that_dies_is_told_and_holds_the_run_up_once_only(tmp_path: Path) -> None:
     def kill(pool: Pool) -> None:
         wait_for(lambda: pool.done_so_far() >= 100)
         pool._processes[1].kill()

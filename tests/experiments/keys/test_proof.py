@@ -51,10 +51,7 @@ GONE = {4: [None], 9: [None]}
         ({**whole(0, 1), 2: {8: [None]}}, ["user 2's pick of item 7 is gone"]),
         ({**whole(1), 0: GONE}, ["user 0's pick of item 2 is gone"]),
         (whole(0), ["user 1's pick of item 3 is gone", "user 1's pick of item 4 is gone"]),
-        (
-            {**whole(0), 1: {3: [None, None], 4: [None]}},
-            ["user 1's pick of item 3 is there 2 times"],
-        ),
+        ({**whole(0), 1: {3: [None, None], 4: [None]}}, ["user 1's pick of item 3 is there 2 times"]),
         (
             {**whole(1), 0: {**whole(0)[0], 3: [None]}, 5: {1: [None]}},
             [

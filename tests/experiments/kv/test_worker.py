@@ -319,11 +319,6 @@ def test_a_pair_of_one_transaction_is_whole_and_any_other_is_torn(size: int) -> 
     )
 
 
-def test_a_pair_with_a_value_that_nobody_wrote_is_torn() -> None:
-    assert torn(8, [(0, made(8, 1, 1)), (1, 42)]) == 1
-    assert torn(8, [(0, made(8, 0, 5)), (1, None)]) == 1
-
-
 def test_a_torn_pair_is_told_with_its_writers() -> None:
     check = ReadCheck(Values(TRIAL, 8), BATCH)
     check.pair_read([("a", made(8, 1, 5)), ("b", made(8, 0, 3))])

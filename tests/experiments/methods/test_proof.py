@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.methods.work import Acknowledged, check_rows, ordered
+from tests.example_report import assert_golden_texts
 
 
 def rows(*places: int | None) -> list[tuple[object, int | None]]:
@@ -44,57 +45,27 @@ def test_what_the_workers_were_told_is_accepted(told: list[Acknowledged], places
     assert verdict(told, *places) == ("ok" if places else "skipped", "")
 
 
-@pytest.mark.parametrize(
-    ("told", "places", "because"),
-    [
-        ([ALL], (0, 1, 2), "4 rows of worker 1 were acknowledged, 3 are there: the row at 3 is gone"),
-        ([ALL], (1, 2, 3), "4 rows of worker 1 were acknowledged, 3 are there: the row at 0 is gone"),
-        ([ALL], (0, 1, 2, 3, 3), "row at 3' is there twice"),
-        ([ALL], (0, 1, 2, 3, None), "row at None' should not be there"),
-        ([ALL], (0, 1, 2, 3, 4), "row at 4' should not be there"),
-        (
-            [HALF],
-            (0, 1, 2),
-            "2 rows of worker 1 were acknowledged, 3 are there: the row at 2 was not acknowledged",
-        ),
-        ([HALF], (0, 2), "of the 2 rows of worker 1 some are not its first ones: the row at 1 is gone"),
-        (
-            [DEAD],
-            (0, 1, 2, 3),
-            "2 rows of worker 1 were acknowledged, 4 are there: the row at 2 was not acknowledged",
-        ),
-        ([DEAD], (0, 1, 3), "some are not its first ones: the row at 2 is gone"),
-        ([DEAD], (0,), "2 rows of worker 1 were acknowledged, 1 are there: the row at 1 is gone"),
-        ([HALF], (1, 2), "of the 2 rows of worker 1 some are not its first ones: the row at 0 is gone"),
-        (
-            [HALF],
-            (0, 1, 3),
-            "2 rows of worker 1 were acknowledged, 3 are there: the row at 3 was not acknowledged",
-        ),
-        (
-            [NONE],
-            (2,),
-            "0 rows of worker 1 were acknowledged, 1 are there: the row at 2 was not acknowledged",
-        ),
-        (
-            [DEAD_AT_ONCE],
-            (0, 1),
-            "0 rows of worker 1 were acknowledged, 2 are there: the row at 0 was not acknowledged",
-        ),
-        ([], (0,), "row at 0' should not be there"),
-        (
-            [Acknowledged("worker 1", range(2), 2), Acknowledged("worker 2", range(2, 5), 2)],
-            (0, 1, 2),
-            "2 rows of worker 2 were acknowledged, 1 are there: the row at 3 is gone",
-        ),
-    ],
-)
-def test_anything_else_is_rejected_with_the_reason(
-    told: list[Acknowledged], places: tuple[int | None, ...], because: str
-) -> None:
-    status, text = verdict(told, *places)
-    assert status == "failed"
-    assert because in text
+TWO = [Acknowledged("worker 1", range(2), 2), Acknowledged("worker 2", range(2, 5), 2)]
+Places = tuple[int | None, ...]
+REJECTED: dict[str, tuple[list[Acknowledged], list[Places]]] = {
+    "4 acknowledged": ([ALL], [(0, 1, 2), (1, 2, 3), (0, 1, 2, 3, 3), (0, 1, 2, 3, None), (0, 1, 2, 3, 4)]),
+    "2 of 4 acknowledged": ([HALF], [(0, 1, 2), (0, 2), (1, 2), (0, 1, 3)]),
+    "2 of 4 acknowledged, and 1 under way": ([DEAD], [(0, 1, 2, 3), (0, 1, 3), (0,)]),
+    "none acknowledged": ([NONE], [(2,)]),
+    "4 under way at once": ([DEAD_AT_ONCE], [(0, 1)]),
+    "nobody wrote": ([], [(0,)]),
+    "2 and 2 of 3 acknowledged": (TWO, [(0, 1, 2)]),
+}
+
+
+def test_anything_else_is_rejected_with_the_reason() -> None:
+    found = {}
+    for name, (told, tables) in REJECTED.items():
+        for places in tables:
+            status, because = verdict(told, *places)
+            assert status == "failed"
+            found[f"{name}, there: {places}"] = because
+    assert_golden_texts("methods-rejected.txt", found)
 
 
 def test_every_row_is_counted() -> None:

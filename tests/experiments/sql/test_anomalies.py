@@ -188,9 +188,7 @@ def test_what_was_done_one_after_the_other_is_accepted_in_whatever_order_it_is_t
     ),
 )
 def test_one_planted_anomaly_is_found_and_nothing_else(
-    before: Drawn,
-    after: Drawn,
-    planted: tuple[str, str],
+    before: Drawn, after: Drawn, planted: tuple[str, str]
 ) -> None:
     store = Store()
     text, kind = planted

@@ -122,9 +122,7 @@ def test_an_image_in_memory_is_recovered_as_the_same_files_on_a_disk_are(
     mode: str, level: str, tmp_path: Path
 ) -> None:
     case = Case(
-        concurrency=2,
-        seed=3,
-        settings=Settings(journal_mode=mode, synchronous=level, wal_autocheckpoint=10),
+        concurrency=2, seed=3, settings=Settings(journal_mode=mode, synchronous=level, wal_autocheckpoint=10)
     )
     log = record(case, tmp_path, DEVICE).log
     with ImageVfs(DEVICE) as vfs:

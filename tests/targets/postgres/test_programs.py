@@ -18,7 +18,7 @@ from sqlstress.targets.postgres.server import variables_hidden
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 HOSTS = st.one_of(
-    st.sampled_from(["localhost", "db.example.org", "127.0.0.1", "::1", "/tmp/a folder", "one,two", "@odd"]),
+    st.sampled_from(["localhost", "db.example.org", "127.0.0.1", "::1", "/tmp/a folder", "one,two", "@odd"])
 )
 PARTS = st.fixed_dictionaries(
     {},

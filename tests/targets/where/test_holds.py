@@ -97,11 +97,7 @@ def test_a_history_in_which_two_held_one_lock_at_once_is_rejected(holding: list[
 
 
 def test_readers_may_hold_at_once() -> None:
-    both = [
-        [(rec.HOLD_READ, 0, 50)],
-        [(rec.HOLD_READ, 20, 70)],
-        [(rec.WAIT_ALONE, 10, 100)],
-    ]
+    both = [[(rec.HOLD_READ, 0, 50)], [(rec.HOLD_READ, 20, 70)], [(rec.WAIT_ALONE, 10, 100)]]
     found = seen(words_of(both, 0, CLOSES), 3)
     assert not found.contradiction()
     assert held_share(found, 3) == pytest.approx(60 / 90)
@@ -170,12 +166,7 @@ def test_the_parts_add_up_to_the_window_and_none_is_below_nothing(
 
 def test_the_slowest_percent_says_what_it_waited_for_and_for_whom() -> None:
     quick = [(rec.TRANSACTION, 50_000 + 10 * n, 50_005 + 10 * n) for n in range(2 * FEWEST - 1)]
-    waiter = [
-        (rec.TRANSACTION, 0, 1000),
-        (rec.WAIT_WRITE, 0, 900),
-        (rec.SYNC, 920, 990),
-        *quick,
-    ]
+    waiter = [(rec.TRANSACTION, 0, 1000), (rec.WAIT_WRITE, 0, 900), (rec.SYNC, 920, 990), *quick]
     holder = [(rec.HOLD_WRITE, 100, 700), (rec.CHECKPOINT, 100, 700)]
     words = words_of([waiter, holder], 0, CLOSES)
     told = account(words, 2, [worker(1)])

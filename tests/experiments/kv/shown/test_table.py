@@ -16,14 +16,7 @@ from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.loads import OTHERS
-from tests.show.variants import (
-    EXAMPLE,
-    classic_report,
-    each_trial,
-    update_report,
-    with_case,
-    with_one,
-)
+from tests.show.variants import EXAMPLE, classic_report, each_trial, update_report, with_case, with_one
 
 
 def table(report: Report) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -26,7 +27,8 @@ from sqlstress.statistics.series import (
     WAL_SIZE,
     Series,
 )
-from tests.analysis.hand_made import findings, run, trial
+from tests.analysis.hand_made import run, said, trial
+from tests.example_report import assert_golden_texts
 from tests.show.variants import EXAMPLE, beside_report, each_trial, with_case
 
 MS = MB = 1_000_000
@@ -142,7 +144,7 @@ def test_without_anything_seen_there_is_no_picture(report: Report) -> None:
 # The findings.
 
 
-CODES = {"checkpoint-starvation", "busy-checkpoints", "large-wal"}
+CODES = ("checkpoint-starvation", "busy-checkpoints", "large-wal")
 CALM: dict[str, tuple[int, ...]] = {
     CHECKPOINTS: (1, 1, 1),
     BUSY_CHECKPOINTS: (0, 0, 0),
@@ -173,51 +175,14 @@ def beside(
     return run(1, processes, trial(seconds=2.0, series=series, effective={"page_size": page_size}), case=case)
 
 
-def told(*runs: Run) -> dict[str, str]:
-    return {code: text for code, text in findings(*runs).items() if code in CODES}
-
-
-LARGE = beside(largest_WAL=(900 * MB,))
-
-
-@pytest.mark.parametrize(
-    "runs",
-    [
-        (beside("passive"), beside("passive", processes=8)),
-        (run(1, 2),),
-        (beside("passive", busy_checkpoints=(1,)),),  # it costs nobody anything
-        (replace(LARGE, trials=(replace(LARGE.trials[0], error="the checkpointer was killed"),)),),
-        (beside("restart", seen={}),),
-        (beside("restart", seen=dict.fromkeys(CALM, ())),),
-    ],
-    ids=["calm", "nothing beside", "passive", "not valid", "no series", "empty series"],
-)
-def test_where_nothing_is_wrong_or_known_nothing_is_said(runs: tuple[Run, ...]) -> None:
-    assert told(*runs) == {}
+def told(*runs: Run) -> list[str]:
+    return said(runs, *CODES)
 
 
 def test_the_figures_of_a_worker_are_not_the_databases() -> None:
     one = beside(seen={})
     series = (Series(LARGEST_WAL, "bytes", (900 * MB,), worker=1),)
-    assert told(replace(one, trials=(replace(one.trials[0], series=series),))) == {}
-
-
-def test_three_checkpoints_in_a_row_that_got_no_further_are_starvation() -> None:
-    found = told(beside(stuck_checkpoints_in_a_row=(1, 2, 3, 0)))
-    assert found.keys() == {"checkpoint-starvation"}
-    assert "2 processes on 1 file. Up to 3 in a row left frames in the WAL" in found["checkpoint-starvation"]
-    assert "A reader keeps its snapshot open" in found["checkpoint-starvation"]
-    found = told(beside(pinned=True, stuck_checkpoints_in_a_row=(40,)))
-    assert "The pinned reader holds its snapshot" in found["checkpoint-starvation"]
-
-
-@pytest.mark.parametrize("mode", ["restart", "truncate"])
-def test_a_busy_checkpoint_is_told_with_what_it_costs(mode: str) -> None:
-    found = told(beside(mode, busy_checkpoints=(0, 1, 1), longest_checkpoint=(1_000 * MS,)), beside(mode))
-    assert found.keys() == {"busy-checkpoints"}
-    assert found["busy-checkpoints"].startswith(
-        f"2 of 3 {mode.upper()} checkpoints at 2 processes on 1 file returned busy, after up to 1.0 s. "
-    )
+    assert told(replace(one, trials=(replace(one.trials[0], series=series),))) == []
 
 
 LIMIT = 4 * 1000 * 4096
@@ -239,27 +204,35 @@ def test_a_wal_is_large_over_four_times_what_sqlite_would_let_it_become(
     largest: int, settings: Settings, page_size: str, is_large: bool
 ) -> None:
     one = beside(settings=settings, page_size=page_size, largest_WAL=(5, largest, 3))
-    assert ("large-wal" in told(one)) == is_large
+    assert bool(told(one)) == is_large
 
 
-SNAPSHOT = "The WAL cannot restart while a snapshot stays open"
-OFTEN = "Checkpoint more often (--checkpoint-interval)."
-SMALL = "Only a TRUNCATE checkpoint or PRAGMA journal_size_limit shrinks the file."
-PASSIVE = "After a PASSIVE checkpoint the WAL restarts only if nobody has written meanwhile"
+LARGE = beside(largest_WAL=(900 * MB,))
+KILLED = replace(LARGE, trials=(replace(LARGE.trials[0], error="the checkpointer was killed"),))
+FOUND: dict[str, Sequence[Run]] = {
+    "calm": [beside("passive"), beside("passive", processes=8)],
+    "nothing beside": [run(1, 2)],
+    "busy, which costs nobody anything": [beside("passive", busy_checkpoints=(1,))],
+    "not valid": [KILLED],
+    "no series": [beside("restart", seen={})],
+    "empty series": [beside("restart", seen=dict.fromkeys(CALM, ()))],
+    "starved": [beside(stuck_checkpoints_in_a_row=(1, 2, 3, 0))],
+    "starved by the pinned reader": [beside(pinned=True, stuck_checkpoints_in_a_row=(40,))],
+    **{
+        f"busy {mode}": [
+            beside(mode, busy_checkpoints=(0, 1, 1), longest_checkpoint=(1_000 * MS,)),
+            beside(mode),
+        ]
+        for mode in ("restart", "truncate")
+    },
+    **{
+        f"large, {mode}": [beside(mode, largest_WAL=(900 * MB,))]
+        for mode in ("passive", "restart", "truncate")
+    },
+    "large by the pinned reader": [beside("none", pinned=True, largest_WAL=(900 * MB,))],
+    "large and starved": [beside(largest_WAL=(900 * MB,), stuck_checkpoints_in_a_row=(9,))],
+}
 
 
-@pytest.mark.parametrize(
-    ("one", "remedies"),
-    [
-        (LARGE, {PASSIVE, SMALL}),
-        (beside("restart", largest_WAL=(900 * MB,)), {OFTEN, SMALL}),
-        (beside("truncate", largest_WAL=(900 * MB,)), {OFTEN}),
-        (beside("none", pinned=True, largest_WAL=(900 * MB,)), {SNAPSHOT, SMALL}),
-        (beside(largest_WAL=(900 * MB,), stuck_checkpoints_in_a_row=(9,)), {SNAPSHOT, SMALL}),
-    ],
-    ids=["passive", "restart", "truncate", "pinned", "starved"],
-)
-def test_what_to_do_about_a_large_wal_fits_what_made_it_large(one: Run, remedies: set[str]) -> None:
-    text = told(one)["large-wal"]
-    assert "900 MB at 2 processes on 1 file. That is over 4 times the 1,000 pages" in text
-    assert {remedy for remedy in (SNAPSHOT, OFTEN, SMALL, PASSIVE) if remedy in text} == remedies
+def test_what_is_wrong_with_checkpoints_and_wals_is_said_with_what_to_do_about_it() -> None:
+    assert_golden_texts("wal-findings.txt", {name: told(*runs) for name, runs in FOUND.items()})
