@@ -135,7 +135,7 @@ def test_the_arms_share_a_seed_that_is_drawn(cli: Cli, made_up: Slices) -> None:
     assert seeds[0] != seeds[20]
 
 
-def test_every_slice_is_saved(cli: Cli, made_up: Slices, tmp_path: Path) -> None:
+def test_slices_are_saved_as_they_come_and_all_in_the_end(cli: Cli, made_up: Slices, tmp_path: Path) -> None:
     seen = []
 
     def script(arm: int, case: Case, pair: int) -> Trial:
@@ -145,10 +145,10 @@ def test_every_slice_is_saved(cli: Cli, made_up: Slices, tmp_path: Path) -> None
 
     made_up.script = script
     assert cli("ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv").code == 0
-    assert seen == [0, 1, *[2] * 18]
+    assert seen[:2] == [0, 1]  # saving takes longer than these slices, so not each of them is
     report = saved("ab.json")
     assert report.ab and report.ab.verdict == "pass"
-    assert [run.arm for run in report.runs] == ["A", "B"]
+    assert [(run.arm, len(run.trials)) for run in report.runs] == [("A", 10), ("B", 10)]
     assert report.command == ("sqlstress", "ab", *ARMS, "-o", "ab.json", "-o", "ab.md", "-o", "ab.csv")
     assert "PASS" in (tmp_path / "ab.md").read_text(encoding="utf-8")
     assert (tmp_path / "ab.csv").read_text(encoding="utf-8").count("\n") > 20
