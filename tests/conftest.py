@@ -34,6 +34,8 @@ STRANGER = 64123
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What is collected stays to the end: no garbage is looked for in it.
+gc.disable()
 drawing.register()
 
 # Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
@@ -72,6 +74,7 @@ def pytest_collection_finish() -> None:
     """Take what was collected, which stays to the end, out of what Python looks for garbage in."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
