@@ -70,6 +70,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `long` the rows that combine two of CI's own: CI runs each of those with a row of every day."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and [mark.name for mark in callspec.marks].count("thorough") > 1:
+            item.add_marker("long")
+
+
 def pytest_collection_finish() -> None:
     """Take what was collected, which stays to the end, out of what Python looks for garbage in."""
     gc.collect()

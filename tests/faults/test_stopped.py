@@ -95,7 +95,7 @@ def hammer(command: Command) -> threading.Thread:
     injected="Ctrl-C a thousand times a second until it has ended, from each moment on",
     outcome="exit code 130, one line; the finished cases are kept, nothing is left",
 )
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, SOME_MOMENTS))
+@pytest.mark.parametrize("moment", mostly_long(MOMENTS, SOME_MOMENTS))
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
         children = command.children()
