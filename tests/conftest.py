@@ -72,7 +72,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `long` the rows that combine two of CI's own: CI runs each of those with a row of every day."""
+    """Leave rows to `long` that are CI's own in two tables: CI runs each of them with one of every day."""
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec and [mark.name for mark in callspec.marks].count("thorough") > 1:
