@@ -311,9 +311,8 @@ class Running(NamedTuple):
 
     def look_on(self, asked: LookingOn) -> int:
         """Look at what others do, and show each moment of it; return the exit code."""
-        from sqlstress.cli.measure import command_line, measure
+        from sqlstress.cli.measure import command_line, measure, screen
         from sqlstress.cli.outputs import Saver
-        from sqlstress.cli.screen import screen
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
         shown = screen(self._shows_progress and saver.prints, asked.plain)
