@@ -34,6 +34,8 @@ STRANGER = 64123
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What is collected stays to the end: no garbage is looked for in it.
+gc.disable()
 drawing.register()
 
 # Started in the background of a shell, the suite would hand on a SIGINT or SIGHUP that is ignored,
@@ -68,10 +70,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave rows to `long` that are CI's own in two tables: CI runs each of them with one of every day."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and [mark.name for mark in callspec.marks].count("thorough") > 1:
+            item.add_marker("long")
+
+
 def pytest_collection_finish() -> None:
     """Take what was collected, which stays to the end, out of what Python looks for garbage in."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

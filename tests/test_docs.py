@@ -13,6 +13,7 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from tests.pages import (
     written_commands,
 )
 from tests.reference import reference
+from tests.rows import thorough
 from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
@@ -56,9 +58,9 @@ SHORT = "--concurrency 1,2 --repeat 1 --duration 200ms --warmup 200ms --key-spac
 AB_SHORT = (
     "--concurrency 1 --read-ratio 1 --ops 1000 --key-space 20 --verify none --max-drop 90% --max-pairs 10"
 )
-PRESETS_SHORT = "--rounds 3 --max-time 6s"
+PRESETS_SHORT = "--rounds 3 --max-time 4s"
 HUNT_SHORT = "--driver apsw --max-time 1s"
-OWN_SHORT = "-c 2 --repeat 1 --ops 20"
+OWN_SHORT = "-c 1 --repeat 1 --ops 20"
 PINNED = (
     "sqlstress -c 2 --read-ratio 0 --checkpointer restart --pinned-reader --busy-timeout 500ms --duration 2s"
 )
@@ -117,9 +119,9 @@ TRIED_ELSEWHERE = (
 LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begin deferred"
 ADDED = {
     "sqlstress sql --builtin bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
-    RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 200ms --max-time 2s",
+    RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 100ms --max-time 1s",
     RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --synchronous off",
-    "sqlstress sql --builtin tpcb-like@2 --builtin select-only": "--concurrency 1 --repeat 1",
+    "sqlstress sql --builtin tpcb-like@2 --builtin select-only": OWN_SHORT,
     "sqlstress sql --builtin bank -c 4 --ledger": "--repeat 1 --duration 300ms",
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
@@ -127,20 +129,20 @@ ADDED = {
     "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
-    "sqlstress limit --p99 10ms --concurrency 4": "--duration 200ms --max-time 2s --key-space 2000",
+    "sqlstress limit --p99 10ms --concurrency 4": "--duration 100ms --max-time 1s --key-space 2000",
     "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
-    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 8s --key-space 2000",
+    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 100ms --max-time 5s --key-space 500",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
         "--duration 300ms --repeat 1"
     ),
-    "sqlstress -c 4 --synchronous normal --where": "--repeat 1",
+    "sqlstress -c 4 --synchronous normal --where": "--repeat 1 --duration 300ms",
     "sqlstress --driver psycopg -c 1-8": SHORT,
     "sqlstress sql --builtin tpcb-like --driver psycopg": OWN_SHORT,
     "sqlstress sql --builtin bank --target sqlite,postgres -c 1,4": OWN_SHORT,
     PLAIN: OWN_SHORT,
     HISTORY: "--repeat 1 --ops 20",
-    SKEW: "--repeat 1 --duration 2s",
+    SKEW: "--repeat 1 --duration 500ms",
     "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": OWN_SHORT,
     "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": OWN_SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
@@ -148,16 +150,14 @@ ADDED = {
     'sqlstress ab --a "" --b "" --concurrency 2': AB_SHORT,
     "sqlstress crash --rounds 100 --concurrency 3": "--rounds 2 --seed 1",
     "sqlstress hunt": HUNT_SHORT,
-    "sqlstress hunt --max-time 60s --seed 4": HUNT_SHORT,
-    "sqlstress hunt --max-time 60s": HUNT_SHORT,
     "sqlstress cycles": "--repeat 1 --cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--repeat 1 --cycles 5",
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--repeat 1 --cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     "sqlstress crash --matrix": "--images 100",
-    TICKETS: "--repeat 1",
-    LOCKED: "--repeat 1",
-    face("exec").command.example: "--repeat 1",
+    TICKETS: "--repeat 1 --duration 500ms",
+    LOCKED: "--repeat 1 --duration 500ms",
+    face("exec").command.example: "--repeat 1 --duration 500ms",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress crash --power --disk spoiling --psow off": "--images 100",
     "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
@@ -167,7 +167,7 @@ ADDED = {
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
     "sqlstress keys": "--repeat 1 --schema no-key --id-type uuid4,ulid --users 40 --items 200",
-    "sqlstress keys --schema no-key": "--users 40 --picks 20 --items 100",
+    "sqlstress keys --schema no-key": "--repeat 1 --users 40 --picks 20 --items 100",
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--repeat 1 --users 40",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.
@@ -235,6 +235,8 @@ ELSEWHERE = {
 ALIKE = {
     "sqlstress kv --concurrency 1-8 --buckets 1,20 -o report.json": "sqlstress -c 1-8 -b 1,20",
     "sqlstress app examples/app/bank.py": "sqlstress app examples/app/bank.py -c 1,4",
+    "sqlstress hunt --max-time 60s": "sqlstress hunt",
+    "sqlstress hunt --max-time 60s --seed 4": "sqlstress hunt",
     "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": (
         "sqlstress presets --compare rails,django -- --concurrency 4"
     ),
@@ -260,19 +262,38 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def execute(command: str, folder: Path) -> str:
-    """Run a command, shortened, as a user would in a checkout; return what it prints: nothing on stderr."""
-    line, _, file = command.partition(" > ")
-    program, *words = shlex.split(line)
-    module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
-    # Behind -- stands a command of the user's own.
-    place = words.index("--") if "--" in words else len(words)
-    words[place:place] = shlex.split(ADDED.get(command, ""))
-    done = run([*module, *words], folder)
-    assert done.stderr == ""
-    if file:
-        (folder / file).write_text(done.stdout, encoding="utf-8")
-    return done.stdout
+Execute = Callable[[str], str]
+
+
+@pytest.fixture
+def execute(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], brief_runs: None
+) -> Execute:
+    """Run a command, shortened, as a user would in a checkout; return what it prints: nothing on stderr.
+
+    It has the processes of its own that it starts. A Python for itself takes as long as many of them do.
+    """
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def printed(command: str) -> str:
+        line, _, file = command.partition(" > ")
+        program, *words = shlex.split(line)
+        # Behind -- stands a command of the user's own.
+        place = words.index("--") if "--" in words else len(words)
+        words[place:place] = shlex.split(ADDED.get(command, ""))
+        if program == "python":
+            output, complaints = (done := run(words, checkout)).stdout, done.stderr
+        else:
+            code = run_here(words)
+            output, complaints = capfd.readouterr()
+            assert code == 0, output + complaints
+        assert complaints == ""
+        if file:
+            Path(file).write_text(output, encoding="utf-8")
+        return output
+
+    return printed
 
 
 def run_by_a_test() -> list[str]:
@@ -281,26 +302,9 @@ def run_by_a_test() -> list[str]:
     return [one for one in written if one not in {*ELSEWHERE, *ALIKE} and not PLAN.fullmatch(one)]
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("command", [one for one in run_by_a_test() if not READING.match(one)])
-def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, checkout: Path) -> None:
-    check_output(command, execute(command, checkout))
-
-
-@pytest.mark.parametrize("command", [*filter(READING.match, run_by_a_test())])
-def test_a_command_that_measures_nothing_prints_what_is_shown(
-    command: str, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    line, _, file = command.partition(" > ")
-    monkeypatch.chdir(checkout)
-    monkeypatch.setenv("COLUMNS", "80")
-    # Nothing of it is a process's own, and a Python that has to be started takes longer than the command.
-    assert run_here([*shlex.split(line)[1:], *shlex.split(ADDED.get(command, ""))]) == 0
-    printed, complaints = capsys.readouterr()
-    assert complaints == ""
-    if file:
-        Path(file).write_text(printed, encoding="utf-8")
-    check_output(command, printed)
+@pytest.mark.parametrize("command", [one if READING.match(one) else thorough(one) for one in run_by_a_test()])
+def test_a_command_of_the_documentation_runs_and_prints_what_is_shown(command: str, execute: Execute) -> None:
+    check_output(command, execute(command))
 
 
 def is_an_excerpt(output: str, printed: str) -> bool:

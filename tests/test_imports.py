@@ -121,6 +121,12 @@ def test_a_process_beside_the_workers_imports_little_more(target: str) -> None:
     assert told <= {"dataclasses", "inspect", "json"}
 
 
+def test_a_process_of_an_application_waits_for_no_event_loop() -> None:
+    halves = "sqlstress.experiments.app.worker, sqlstress.experiments.app.user_file"
+    found = modules("-c", f"import sys, {halves}; print(*sys.modules)")
+    assert within(found, ("asyncio", "ssl")) == set()
+
+
 @pytest.mark.parametrize(("id_type", "needed"), [("int", set()), ("uuid4", {"platform"})])
 def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     id_type: str, needed: set[str], tmp_path: Path

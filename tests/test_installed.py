@@ -47,13 +47,14 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pip(environment: Path, *words: str | Path, **variables: str) -> None:
     done(
-        environment / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check", *words,
-        cwd=environment, **variables,
+        sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "--quiet",
+        "--disable-pip-version-check", *words, cwd=environment, **variables,
     )  # fmt: skip
 
 
 def empty_environment(folder: Path) -> Path:
-    done(sys.executable, "-m", "venv", folder / "env", cwd=folder)
+    # Its own pip would take longer to install than what it is to install.
+    done(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
     return folder / "env"
 
 

@@ -17,12 +17,12 @@ SHOP = EXAMPLES / "shop"
 ENDS: dict[str, tuple[str, int]] = {
     "sqlstress app examples/shop/load.py -c 4": ("--repeat 1 --duration 2s", 1),
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --journal-mode delete --busy-timeout 5s --where": (
-        "--repeat 1",
+        "--repeat 1 --duration 500ms",
         0,
     ),
-    "sqlstress app examples/shop/load_fixed.py -c 4": ("--repeat 1", 0),
+    "sqlstress app examples/shop/load_fixed.py -c 4": ("--repeat 1 --duration 500ms", 0),
     "sqlstress ab app --a examples/shop/load.py --b examples/shop/load_fixed.py -c 4": (
-        "--duration 500ms --max-time 20s",
+        "--duration 300ms --max-time 8s",
         0,
     ),
     "python -m pytest examples/shop/test_shop.py": ("", 0),

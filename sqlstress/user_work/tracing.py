@@ -10,7 +10,6 @@ Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.o
 
 from __future__ import annotations
 
-import asyncio
 import dis
 import json
 import multiprocessing.connection
@@ -317,6 +316,8 @@ def _quoted(name: str) -> str:
 
 def _who() -> int:
     """Return who runs: a task of asyncio where there is one, else the thread."""
+    import asyncio  # here, since every process of an application imports this module, and few trace anything
+
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -353,6 +354,8 @@ class Frames:
 
     def _waiting(self) -> FrameType | None:
         """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
+        import asyncio
+
         main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
         while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
             frame = frame.f_back

@@ -27,7 +27,7 @@ def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> 
     pytest.importorskip("apsw")
     report = tmp_path / "hunt.json"
     done = sqlstress(
-        "hunt", "--driver", "apsw", "--max-time", "2s", "--dir", tmp_path, "-o", report, "-o", "txt:-"
+        "hunt", "--driver", "apsw", "--max-time", "1s", "--dir", tmp_path, "-o", report, "-o", "txt:-"
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "Nothing found." in done.stdout

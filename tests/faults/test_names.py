@@ -82,7 +82,7 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
 @pytest.mark.thorough
 def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
     place = odd_folder(tmp_path)
-    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-pairs", "10")
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-time", "5s")
     load = ("-c1", "--key-space=500", "--ops=5000", "--driver=dry", "--quiet")
     code, output, errors = sqlstress(place, "ab", *pythons, *load, "-o", NAME)
     assert (code, output, errors) == (0, "", "")

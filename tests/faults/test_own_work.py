@@ -14,7 +14,7 @@ from sqlstress.plan import cases_of
 from sqlstress.system.interrupt import StopSignals
 from tests.engine.processes import Command, gone, saved_report
 from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, strike
-from tests.rows import mostly_thorough
+from tests.rows import mostly_long
 
 SHORT = {"repeat": 1, "duration": "500ms", "warmup": "200ms", "synchronous": "off", "seed": 1}
 
@@ -66,7 +66,7 @@ IN_TURN = [("sql", "preparing"), ("app", "starting"), ("sql", "measuring"), ("li
     injected="Ctrl-C in the second trial of `sql`, `app` or `limit`",
     outcome="exit 130; the first trial is kept",
 )
-@pytest.mark.parametrize(("name", "phase"), mostly_thorough(ROWS, IN_TURN))
+@pytest.mark.parametrize(("name", "phase"), mostly_long(ROWS, IN_TURN))
 def test_a_stop_in_the_second_trial_keeps_the_first_one(tmp_path: Path, name: str, phase: str) -> None:
     words, kept = KEPT[name]
     repeat = () if name == "limit" else ("--repeat", "3")

@@ -94,7 +94,7 @@ def hammer(command: Command) -> threading.Thread:
     injected="Ctrl-C a thousand times a second, from any moment on",
     outcome="exit 130, one line; the finished cases are kept",
 )
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, SOME_MOMENTS))
+@pytest.mark.parametrize("moment", mostly_long(MOMENTS, SOME_MOMENTS))
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
     with second_case(tmp_path, moment) as command:
         children = command.children()

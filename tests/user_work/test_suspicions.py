@@ -154,7 +154,6 @@ def told(report: sqlstress.Report) -> list[Sighting]:
     return [one for run in report.runs for one in run.trials[0].sightings if one.topic == SUSPICION]
 
 
-@pytest.mark.usefixtures("brief_runs")
 def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_were(tmp_path: Path) -> None:
     file = ROOT / "examples" / "recipes" / "hit_counter_wrong.py"
     report = sqlstress.measure(
@@ -172,7 +171,6 @@ def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_wer
     connection.close()
 
 
-@pytest.mark.usefixtures("brief_runs")
 @pytest.mark.parametrize(
     ("what", "why"),
     [
@@ -204,7 +202,6 @@ FORKS = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
-@pytest.mark.usefixtures("brief_runs")
 def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
@@ -215,7 +212,6 @@ def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> 
     assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
-@pytest.mark.usefixtures("brief_runs")
 def test_scripts_tell_the_place_of_each_statement(tmp_path: Path) -> None:
     folder = ROOT / "examples" / "transfer"
     options: dict[str, Any] = {

@@ -21,7 +21,7 @@ from sqlstress.report.case import Case, Settings
 from sqlstress_lmdb.environments import Held, map_size
 from sqlstress_lmdb.place import LmdbPlace
 from tests.pulses import nothing
-from tests.rows import mostly_thorough
+from tests.rows import mostly_long, mostly_thorough
 
 CASE = Case(
     driver="lmdb",
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("seed", mostly_thorough(range(1, 12), (1,)))
+@pytest.mark.parametrize("seed", mostly_long(range(1, 12), (1, 2, 3)))
 @pytest.mark.parametrize("level", mostly_thorough(("off", "full"), ("off",)))
 def test_what_a_killed_worker_was_told_is_there(
     tmp_path: Path, seed: int, level: str, monkeypatch: pytest.MonkeyPatch

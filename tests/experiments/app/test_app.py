@@ -145,7 +145,8 @@ def odd(c):
     os.chdir("/")
     raise ValueError("mine")
 """
-    report = measured(tmp_path, text, concurrency=4)
+    # So many calls of each process meet others, however long a busy machine takes for them.
+    report = measured(tmp_path, text, concurrency=4, ops=60, duration=None, warmup=None)
     (trial,) = report.runs[0].trials
     raised = {one.what: one for one in trial.sightings if one.topic == "exception"}
     assert raised["ValueError"].example == "mine" and raised["ValueError"].traits["transaction"] == "odd"

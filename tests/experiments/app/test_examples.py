@@ -40,7 +40,6 @@ def failed(name: str, folder: Path, ops: int, examples: Path = FOLDER) -> list[s
     return [check.name for check in run.verdict.checks if check.status == "failed"]
 
 
-@pytest.mark.usefixtures("brief_runs")
 @pytest.mark.parametrize("name", mostly_thorough(NAMES, []))
 def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
     # A wrong one needs processes that meet; a right one has the checks of a few operations as of many.

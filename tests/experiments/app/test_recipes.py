@@ -21,7 +21,6 @@ TRIES = 10
 """A race needs processes that meet, which a busy machine may keep apart for a while."""
 
 
-@pytest.mark.usefixtures("brief_runs")
 @pytest.mark.parametrize("name", mostly_thorough(FOR_APP, ["job_queue.py", "job_queue_wrong.py"]))
 def test_a_wrong_recipe_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
     if "wrong" in name:

@@ -231,7 +231,7 @@ def _gives(order: tuple[Transaction, ...]) -> bool:
     return True
 
 
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @given(_any_history())
 def test_a_history_is_accepted_if_and_only_if_some_order_gives_it(drawn: list[Transaction]) -> None:
     assert (anomalies(drawn) == []) == any(map(_gives, permutations(drawn)))
