@@ -65,7 +65,7 @@ def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cann
     sure, unsure = Finding("a"), Finding("b", lead=Finding("c", unclear=True))
     assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
-    assert phrase(why).startswith('Reason for "cannot tell": 5 passes are too noisy to show a ')
+    assert phrase(why).startswith('Reason for "cannot tell": 5 passes cannot show a ')
     for repeat, help_ in ((2, "use --repeat 3 or more."), (3, "let all 3 passes finish.")):
         (few,) = doubts(None, [sure], Case(repeat=repeat))
         assert phrase(few) == f"Too few trials to tell a difference from noise: {help_}"
