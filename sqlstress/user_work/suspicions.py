@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sqlstress.user_work.touched import Name, Row, conditions
+
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
 
@@ -25,8 +27,6 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
-_TELLING = 6
-"""Characters of a key that is not in another row's statement by chance."""
 _MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -45,6 +45,10 @@ class Write(NamedTuple):
     """The columns of the table's primary key, and of each other unique one."""
     counted: bool = False
     """Whether the code looks at how many rows it wrote, as far as that can be seen."""
+    rows: frozenset[Row] = frozenset()
+    """The rows that it changes or removes, or that were not there before; empty: not known."""
+    numbered: bool = False
+    """Whether SQLite gave the new row its number, so that no key could have refused it."""
 
 
 class Statement(NamedTuple):
@@ -68,6 +72,8 @@ class Statement(NamedTuple):
     """Whether a query's rows depend on more rows than they show: count, max, the first one."""
     forked: bool = False
     """Whether its connection was opened in another process, and came here by a fork."""
+    locks: frozenset[tuple[int, int, int]] = frozenset()
+    """The files that the process has locked meanwhile: device, file, and which of its locks it is."""
 
 
 class Suspicion(NamedTuple):
@@ -77,6 +83,8 @@ class Suspicion(NamedTuple):
     table: str
     first: Statement
     then: Statement
+    guards: frozenset[object] = frozenset()
+    """What the call took before the first, and gave back after the other: a lock, if all calls take it."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -116,10 +124,12 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             and write.table in query.reads
             and _depends(one, write, query)
         ]
-        if queries and not _is_own(call[:index], one, write.table):
+        if queries and not _is_own(call[:index], write):
             # Of several the one that asked for the same row, as far as their ends say it.
             same = (query for query in queries if query.sql.split()[-1:] == one.sql.split()[-1:])
-            yield Suspicion(STALE, write.table[1], next(same, queries[0]), one)
+            first = next(same, queries[0])
+            guards = _guards(call, call.index(first), index)
+            yield Suspicion(STALE, write.table[1], first, one, guards)
 
 
 def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
@@ -132,13 +142,52 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
     )
 
 
-def _is_own(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
-    """Return whether the call itself has made the row that a statement changes, as far as its key shows."""
-    key = one.sql.split()[-1].strip("();")
-    return len(key) >= _TELLING and any(
-        other.write and other.write.table == table and other.write.kind == INSERT and key in other.sql
-        for other in earlier
-    )
+def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
+    """Return whether the call itself has made, or won, each row that a statement changes."""
+    won = {name for _, name in _won(earlier, write.table)}
+    return bool(write.rows) and all(row & won for row in write.rows)
+
+
+def _won(call: Sequence[Statement], table: Table | None = None) -> Iterator[tuple[int, Name]]:
+    """Yield the rows that a call makes or claims, so that only one process can; with which statement."""
+    for index, one in enumerate(call):
+        if (write := one.write) and table in (None, write.table) and _wins(call[:index], one, write):
+            yield from ((index, name) for row in write.rows for name in row)
+
+
+def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
+    """Return whether a statement makes rows that a key allows once, or takes them from what others search."""
+    if write.kind == INSERT:
+        return True
+    if not _is_safe(write) and not _reads_inside(earlier, one, write.table):
+        return False
+    if write.kind != UPDATE:
+        return write.kind == OVERWRITE
+    queries = [query for query in earlier if query.write is None and write.table in query.reads]
+    searched = frozenset(word for query in queries for word in conditions(query.sql))
+    # A value or a version is read before it is compared: of these the next process finds the new one.
+    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
+    return bool(write.sets.difference(*write.keys) & (searched | compared))
+
+
+def _guards(call: Sequence[Statement], first: int, then: int) -> frozenset[object]:
+    """Return the rows that are won before a query and written again after a statement, and locked files."""
+    given_back = {
+        (one.write.table, name)
+        for one in call[then + 1 :]
+        if one.write and one.write.kind in (UPDATE, DELETE)
+        for row in one.write.rows
+        for name in row
+    }
+    taken = {
+        (one.write.table, name)
+        for number, name in _won(call[:first])
+        if (one := call[number]).write
+        and not one.write.numbered
+        and one.transaction != call[first].transaction
+    }
+    files = {lock[:2] for lock in call[first].locks & call[then].locks}
+    return frozenset(taken & given_back) | files
 
 
 def _is_safe(write: Write) -> bool:
