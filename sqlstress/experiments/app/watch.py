@@ -55,6 +55,8 @@ class Begins:
         """How they begin, in the order in which it was first seen."""
         self.upgrades = 0
         """Those that began DEFERRED, read, and then wrote."""
+        self.committed = False
+        """Whether any of them was committed."""
         self.is_known = False
         """Whether no PRAGMA has run since the settings were asked last."""
         self._how = ""
@@ -127,6 +129,7 @@ class Seen:
             "python": self.isolation,
             "writes_begin": ", ".join(self.begins.ways),
             "upgrades": "yes" if self.begins.upgrades else "no",
+            "committed": "yes" if self.begins.committed else "no",
         }
 
 
@@ -166,8 +169,8 @@ class FileWatch:
         """Return the settings of the connections to the file; where they differ, all answers."""
         traits_of = [traits for traits in self._traits() if belongs(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # A commit is a writer's: what those run with that only read says nothing of it.
-        here = [traits for traits in here if traits["writes_begin"]] or here
+        # What a commit was made with is not told by those that made none.
+        here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
 
@@ -187,6 +190,7 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
         nonlocal count
         count += 1
         commits = begins.add(sql)
+        begins.committed |= commits
         # Before something is committed a setting may still come: some libraries query first.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits

@@ -68,6 +68,7 @@ app()
         "python": "isolation_level=''",
         "writes_begin": "DEFERRED",
         "upgrades": "no",
+        "committed": "yes",
     }
 
 
