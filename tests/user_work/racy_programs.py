@@ -249,6 +249,13 @@ def row_of_each_call_wrong(file: str) -> None:
         connection.execute("DELETE FROM held WHERE name = ?", (name,))
 
 
+def numbered_row_of_each_call_wrong(file: str) -> None:
+    with opened(file) as connection:
+        number = connection.execute("INSERT INTO job (status) VALUES ('mine')").lastrowid
+        _increment(connection)
+        connection.execute("DELETE FROM job WHERE id = ?", (number,))
+
+
 def job_of_each_call_wrong(file: str) -> None:
     with opened(file) as connection:
         claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
