@@ -45,10 +45,10 @@ _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
-_EXPLAINED = re.compile(
-    r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(select|values|with|insert|replace|update|delete)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+"""What may stand before a statement. What a trigger does is traced as a comment to its end."""
+_LEADS = re.compile(LEAD, re.DOTALL)
+_EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """No other statement is explained: of one that changes the schema that has consequences."""
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 _COUNTS = {"rowcount", "changes", "total_changes"}
@@ -254,7 +254,8 @@ class Followed:
 
     def begins(self, sql: str) -> None:
         """Take a statement that begins to run, before it has done anything."""
-        if self._asks or (sql.startswith("--") and "\n" not in sql):
+        sql = _LEADS.sub("", sql, count=1)
+        if self._asks or sql.startswith("--"):
             return  # or what a trigger does
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.where().at)

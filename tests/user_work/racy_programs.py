@@ -62,7 +62,7 @@ def immediate(file: str) -> Iterator[sqlite3.Connection]:
 
 def _increment(connection: sqlite3.Connection) -> None:
     ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
-    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+    connection.execute("-- one more\nREPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
 def dict_wrong(file: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import ALONE, CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
 from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.tracing import next_moment
+from sqlstress.user_work.tracing import LEAD, next_moment
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
@@ -39,12 +39,14 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 # How transactions begin: read from the statements of a connection, in their order.
 
 
-_WORDS = re.compile(r"\s*(?:/\*.*?\*/\s*)*([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _WRITES_WITHIN = re.compile(rf"\b({'|'.join(_WRITES)})\b", re.IGNORECASE)
 DEFERRED = "DEFERRED"
 _HOW = (DEFERRED, "IMMEDIATE", "EXCLUSIVE")
-_SETTING = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
+_SETTING = re.compile(
+    rf"{LEAD}(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE | re.DOTALL
+)
 
 
 class Begins:

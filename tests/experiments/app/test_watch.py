@@ -205,6 +205,7 @@ def begun(*statements: str) -> tuple[list[str], int]:
         (["BEGIN", "SELECT 1", "ROLLBACK TO a", "UPDATE t SET x = 1"], ["DEFERRED"], 1),
         (["SAVEPOINT a", "SELECT 1", "UPDATE t SET x = 1", "RELEASE a"], ["DEFERRED"], 1),
         (["/* django */ BEGIN EXCLUSIVE", "REPLACE INTO t VALUES (1)"], ["EXCLUSIVE"], 0),
+        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [ALONE], 0),
         (
             ["BEGIN", "WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) DELETE FROM t"],
             ["DEFERRED"],
