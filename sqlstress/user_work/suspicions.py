@@ -3,7 +3,8 @@
 The rule: a table is read outside of the transaction that writes it, and that transaction does not read it
 again. Another process may have written it in between. What makes such a write safe is recognised: SQLite
 computes the value itself (`SET n = n + 1`), the UPDATE compares and sets (`WHERE id = ? AND n = ?`), a unique
-key refuses the second INSERT, the count of deleted rows is looked at. A suspicion is not a proof.
+key refuses the second INSERT, the count of deleted rows is looked at, the row is the call's own since it made
+or claimed it, all calls hold the same lock meanwhile. A suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -144,15 +145,22 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
 
 def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
     """Return whether the call itself has made, or won, each row that a statement changes."""
-    won = {name for _, name in _won(earlier, write.table)}
-    return bool(write.rows) and all(row & won for row in write.rows)
+    won = {name for _, name in _won(earlier, _names(write))}
+    return bool(write.rows) and all(won & {(write.table, name) for name in row} for row in write.rows)
 
 
-def _won(call: Sequence[Statement], table: Table | None = None) -> Iterator[tuple[int, Name]]:
-    """Yield the rows that a call makes or claims, so that only one process can; with which statement."""
+def _names(write: Write) -> set[tuple[Table, Name]]:
+    return {(write.table, name) for row in write.rows for name in row}
+
+
+def _won(
+    call: Sequence[Statement], wanted: set[tuple[Table, Name]]
+) -> Iterator[tuple[Statement, tuple[Table, Name]]]:
+    """Yield which of some rows a call makes or claims, so that only one process can; by which statement."""
     for index, one in enumerate(call):
-        if (write := one.write) and table in (None, write.table) and _wins(call[:index], one, write):
-            yield from ((index, name) for row in write.rows for name in row)
+        names = _names(one.write) & wanted if one.write else set()
+        if one.write and names and _wins(call[:index], one, one.write):
+            yield from ((one, name) for name in names)
 
 
 def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
@@ -172,22 +180,15 @@ def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
 
 def _guards(call: Sequence[Statement], first: int, then: int) -> frozenset[object]:
     """Return the rows that are won before a query and written again after a statement, and locked files."""
-    given_back = {
-        (one.write.table, name)
-        for one in call[then + 1 :]
-        if one.write and one.write.kind in (UPDATE, DELETE)
-        for row in one.write.rows
-        for name in row
-    }
+    later = (one.write for one in call[then + 1 :] if one.write and one.write.kind in (UPDATE, DELETE))
+    given_back = {name for write in later for name in _names(write)}
     taken = {
-        (one.write.table, name)
-        for number, name in _won(call[:first])
-        if (one := call[number]).write
-        and not one.write.numbered
-        and one.transaction != call[first].transaction
+        name
+        for one, name in _won(call[:first], given_back)
+        if one.write and not one.write.numbered and one.transaction != call[first].transaction
     }
     files = {lock[:2] for lock in call[first].locks & call[then].locks}
-    return frozenset(taken & given_back) | files
+    return frozenset(taken | files)
 
 
 def _is_safe(write: Write) -> bool:

@@ -7,6 +7,7 @@ that is not understood, such as UPDATE ... FROM, no rows are known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -75,6 +76,7 @@ class Target:
         return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
 
 
+@lru_cache
 def conditions(sql: str) -> frozenset[str]:
     """Return the words of a query's conditions, among which are the columns that it searches by."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
@@ -109,8 +111,8 @@ def _changed(sql: str) -> tuple[str, str, str] | None:
 def _inserted(sql: str) -> tuple[list[str], str] | None:
     """Return the columns that an INSERT names, if it does, and its rows as a query."""
     outer = _outer(sql)
-    into, query = _first(outer, "into"), _first(outer, "values", "select")
-    if not into or not query or into.start > query.start:
+    into, query = _first(outer, "into"), _first(outer, "values", "select", "default")
+    if not into or not query or into.start > query.start or _plain(query) == "default":
         return None
     listed = [token for token in SQLITE.tokens(sql, into.start, query.start) if token.kind != "space"]
     opens = next((number for number, token in enumerate(listed) if token.text == "("), len(listed))

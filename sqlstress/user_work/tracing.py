@@ -31,7 +31,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target
+from sqlstress.user_work.touched import Row, Target
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -355,10 +355,16 @@ class Followed:
         if kind == INSERT:
             own -= frozenset(column for key in keys for column in key)  # ON CONFLICT names them
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
-        target = self._target(first[1])
-        rows = target.changed(sql) if kind in (UPDATE, DELETE) else target.made(sql)
         setting = frozenset(_column(events[n][2]) for n in sets)
+        rows = self._touched(sql, kind, first[1])
         return Write(table, kind, setting, own, wheres, keys, counted, rows)
+
+    def _touched(self, sql: str, kind: str, table: str) -> frozenset[Row]:
+        target = self._target(table)
+        try:
+            return target.changed(sql) if kind in (UPDATE, DELETE) else target.made(sql)
+        except Exception:  # of either library: the statement was not understood
+            return frozenset()
 
     def _table(self, name: str) -> Table:
         if self._file is None:
