@@ -162,8 +162,9 @@ class Tracer:
         followed = Followed(self, ApswConnection(connection))
         connection.authorizer = followed.heard
 
-        def begins(cursor: Any, *_: Any) -> bool:
-            followed.begins(cursor.expanded_sql)
+        def begins(source: Any, sql: str, _: Any) -> bool:
+            # As a context manager it is the connection itself that begins and commits.
+            followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
         connection.exec_trace = begins

@@ -97,6 +97,13 @@ def pop_wrong(file: str) -> None:
         connection.execute("DELETE FROM job WHERE id = ?", (job,))
 
 
+def pop_in_a_late_transaction_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        ((job,),) = connection.execute(FIRST)
+        with connection:
+            connection.execute("DELETE FROM job WHERE id = ?", (job,))
+
+
 def pop_returning(file: str) -> None:
     with closing(apsw.Connection(file)) as connection:
         list(connection.execute(f"DELETE FROM job WHERE id = ({FIRST}) RETURNING id"))
