@@ -88,6 +88,16 @@ with late:
     assert traits["writes_begin"] == "each statement alone, IMMEDIATE"
 
 
+def test_what_is_rolled_back_is_no_commit(tmp_path: Path) -> None:
+    code = """
+own = sqlite3.connect("app.db")
+own.execute("INSERT INTO t VALUES (NULL)")
+own.rollback()
+"""
+    ((_, _, _, _, traits),) = seen(code, tmp_path)
+    assert (traits["writes_begin"], traits["committed"]) == ("DEFERRED", "no")
+
+
 def test_other_databases_other_threads_and_subclasses_are_seen(tmp_path: Path) -> None:
     code = """
 class Own(sqlite3.Connection):
