@@ -220,7 +220,7 @@ class FileLocks:
     def held(self) -> frozenset[tuple[int, int, int]]:
         """Return the locks that are held: a file that was closed has none."""
         found = set()
-        for descriptor, lock in self._held.items():
+        for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
                 if self._file(descriptor) == lock[:2]:
                     found.add(lock)
