@@ -1,7 +1,8 @@
-"""What setup.cfg can't say: the native loop, which is left out where there is no compiler; its ABI."""
+"""What setup.cfg can't say: the description, and the native loop, left out where there is no compiler."""
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -14,7 +15,13 @@ FLAGS = [] if sys.platform == "win32" else ["-Wall", "-Wextra", "-fvisibility=hi
 # A free-threaded Python has no stable ABI up to 3.14: there the loop is left out.
 STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
+# On a package index the README has no repository around it: links into that become their words.
+DESCRIPTION = re.sub(
+    r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8")
+)
+
 setup(
+    long_description=DESCRIPTION,
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE_ABI else {},
     ext_modules=[
         Extension(

@@ -11,7 +11,7 @@ def main() -> int:
         from sqlstress.system.interrupt import stop_no_more, stop_once
 
         stop_once()
-        from sqlstress.cli.run_command import run
+        from sqlstress.cli.commands import run
 
         code = run(sys.argv[1:])
         stop_no_more()

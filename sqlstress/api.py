@@ -220,7 +220,7 @@ def measure(
     plan. `options` are those of the command line, with underscores for dashes: `measure(concurrency="1-8",
     buckets=[1, 20], duration="500ms")`. The databases go into a fresh folder below
     `directory`, and are removed unless `keep`. The first case with wrong data stops it, unless `keep_going`.
-    `save` names a JSON file, written after every case; where that can't be, it warns. `progress` is called
+    `save` names a JSON file, written as the report grows; where that can't be, it warns. `progress` is called
     often. A duration is a text with its unit; a few seconds may be a number.
 
     Raises UsageError for options that can't be carried out, SqlstressError when nothing could be measured at

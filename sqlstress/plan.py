@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, Experiment, faces, of_command
+from sqlstress.experiment import DEFAULT, Experiment, face, faces, of_command
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
 from sqlstress.report.case import Arrivals, Case, Settings
@@ -116,6 +116,22 @@ def parsed(option: Option, value: Any) -> Any:
         raise UsageError(f"{name}: {sentence(error)}") from error
 
 
+def all_parsed(options: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of options by name: as they are given, unparsed, else their defaults."""
+    return {one.name: parsed(one, given.get(one.name, one.default)) for one in options}
+
+
+def options_of_load(
+    command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
+) -> tuple[Option, ...]:
+    """Return the options of a load that a study measures: what some are there otherwise, without others."""
+    return tuple(
+        replace(known, **otherwise.get(known.name, {}))
+        for known in face(command).options
+        if known.name not in left_out
+    )
+
+
 def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
     """Return what one set of options asks for.
 
@@ -199,8 +215,11 @@ def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
         )
 
 
-def check_rate(request: Request[Any, Any]) -> None:
-    """Raise UsageError for what means something at a rate only, or nothing at one."""
+def check_window(request: Request[Any, Any]) -> None:
+    """Raise UsageError for what means something in a window only, or at a rate only, or nothing there."""
+    for name in ("duration", "warmup"):
+        if request.case.ops is not None and name in request.given:
+            raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
     if request.case.arrivals is None:
         for name in AT_A_RATE[1:]:
             if name in request.given:

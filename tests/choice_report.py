@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlstress.experiments.tune.experiment import YOURS, catalogue
-from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, TunedLevel, TunedRow, Tuning
+from sqlstress.experiments.tune.experiment import (
+    YOURS,
+    MeasuredPreset,
+    PresetComparison,
+    TunedLevel,
+    TunedRow,
+    Tuning,
+    catalogue,
+)
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.study_results import Gain

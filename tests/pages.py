@@ -9,7 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
+_ELSEWHERE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    "examples/tried/README.md",
+)
+WRITTEN = [*(ROOT / name for name in _ELSEWHERE), *PAGES]
 """Every page of the documentation."""
 
 Table = tuple[tuple[str, ...], list[list[str]]]
@@ -80,7 +87,7 @@ def anchors(page: Path) -> list[str]:
 def links(page: Path) -> list[str]:
     """Return the targets of a page's links."""
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    return re.findall(r"\]\(([^)\s]+)\)", prose)
+    return re.findall(r'\]\(([^)\s]+)(?: "[^"]*")?\)', prose)
 
 
 def first_cells(page: Path, heading: str) -> list[str]:

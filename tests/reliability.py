@@ -3,7 +3,8 @@
     python -m tests.reliability [PATH ...]
 
 runs the tests marked with `fault` (those marked `long` too) and writes the page from what became of
-them; with paths, only those tests, and the other rows stay as they last ran. With `--check` nothing is
+them; with paths, only those tests, and the others count as they last ran. Tests with the same phrases share
+a row. With `--check` nothing is
 run: it says whether the page has the rows that the markers ask for.
 """
 
@@ -12,11 +13,12 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -40,29 +42,22 @@ AREAS = {
 
 INTRODUCTION = """# Reliability: which faults are injected, and what happens
 
-Each row is a fault that a test injects for real, and what happens then. `python -m tests.reliability` writes
-the table from the tests that ran, unless one of them fails. Markers in the tests hold the phrases; a test
-fails if the page differs.
+Tests inject each of these faults for real. `python -m tests.reliability` writes this page from the tests that
+ran, unless one fails. The last column has how many passed, with a link to each.
 
-The same holds for every fault. You get a message of one or two lines, never a traceback. The report of what
-was measured so far is kept. No process and no file of ours remains; after a SIGKILL the next start removes
-them. Nothing of yours is touched. The exit code says what it was:
-
-| code | meaning |
-|--:|---|
-| 0 | success |
-| 1 | wrong data, a regression, or a threshold that was missed |
-| 2 | wrong usage: nothing was measured |
-| 3 | inconclusive, with `--strict` |
-| 4 | the environment or a worker failed |
-| 130 | interrupted: what was measured is saved |"""
-HEADER = ("| injected | outcome | test | result |", "|---|---|---|---|")
-_ROW = re.compile(r"\| (.*) \| (.*) \| \[(\w+)\]\(\.\./(.*)\) \| (.*) \|")
+For every fault: you get a message of one or two lines, never a traceback. The report of what was measured so
+far is kept. No process and no file of ours remains; after a SIGKILL the next start removes them. Nothing of
+yours is touched. *At any moment* means while it examines, prepares, starts, measures, verifies, saves or
+shows. [Exit codes](report.md#exit-codes)."""
+HEADER = ("| injected | outcome | passed |", "|---|---|---|")
+_ROW = re.compile(r"\| (.*) \| (.*) \| (\[.*) \|")
+_TEST = re.compile(r'\[([^\]]*)\]\(\.\./(\S+) "(\w+)"\)')
+_RUN = re.compile(r"(\w+), ([\d-]+)(?: to ([\d-]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One row, but for its result: a marker and the test that carries it."""
+    """A marker and the test that carries it."""
 
     area: str
     injected: str
@@ -78,13 +73,22 @@ class Fault:
         ):
             raise ValueError(f"{self.test}: injected and outcome are short phrases, without bars")
 
-    def row(self, result: str) -> str:
-        """Return its line of the table."""
+    def link(self, result: str) -> str:
+        """Return a link to its test that shows how many cases passed."""
         file, name = self.test.split("::", 1)
-        return f"| {self.injected} | {self.outcome} | [{name}](../{file}) | {result} |"
+        return f'[{result}](../{file} "{name}")'
 
 
-Results = Mapping[Fault, str]
+class Result(NamedTuple):
+    """What became of the tests of a fault."""
+
+    passed: str
+    """How many passed, and of others how many and why: "3, 1 skipped: no such signal here"."""
+    where: str
+    """The system and the day: "Linux, 2026-11-26"; of several runs "Linux, 2026-11-21 to 2026-11-26"."""
+
+
+Results = Mapping[Fault, Result]
 
 
 @dataclass(eq=False)
@@ -115,10 +119,11 @@ class Watch:
         return Counter(fault for faults in self.faults.values() for fault in faults)
 
     def results(self) -> Iterator[tuple[Fault, str]]:
-        """Yield what became of each marker's tests: "3 passed, 1 skipped: no such signal here"."""
+        """Yield what became of each marker's tests: "3, 1 skipped: no such signal here"."""
         for fault in self.cases():
             told = Counter(self.ended[test] for test, faults in self.faults.items() if fault in faults)
-            yield fault, ", ".join(f"{count} {ended}" for ended, count in sorted(told.items()))
+            passed = told.pop("passed", 0)
+            yield fault, ", ".join([f"{passed}", *(f"{count} {why}" for why, count in sorted(told.items()))])
 
 
 def watch(paths: Sequence[str | Path], *options: str) -> Watch:
@@ -142,29 +147,47 @@ def page(results: Results) -> str:
     """Return docs/reliability.md."""
     parts = [INTRODUCTION]
     for area, heading in AREAS.items():
-        rows = [fault.row(result) for fault, result in results.items() if fault.area == area]
+        links: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for fault, result in results.items():
+            if fault.area == area:
+                links[fault.injected, fault.outcome].append(fault.link(result.passed))
+        rows = [
+            f"| {injected} | {outcome} | {', '.join(tests)} |" for (injected, outcome), tests in links.items()
+        ]
         if rows:
-            parts += [f"## {heading}", "\n".join([*HEADER, *rows])]
+            where = _together(result.where for fault, result in results.items() if fault.area == area)
+            parts += [f"## {heading}", f"Run on {where}.", "\n".join([*HEADER, *rows])]
     return "\n\n".join(parts) + "\n"
 
 
-def read(text: str) -> dict[Fault, str]:
-    """Return the rows of a page."""
+def _together(runs: Iterable[str]) -> str:
+    """Return the systems and days of several runs: "Linux, 2026-11-21 to 2026-11-26"."""
+    days: dict[str, set[str]] = defaultdict(set)
+    for system, first, last in _RUN.findall(" ".join(runs)):
+        days[system] |= {first, last or first}
+    spans = ((system, min(found), max(found)) for system, found in sorted(days.items()))
+    return "; ".join(f"{system}, {first}{f' to {last}' * (last > first)}" for system, first, last in spans)
+
+
+def read(text: str) -> dict[Fault, Result]:
+    """Return the tests of a page, each with its section's runs."""
     found = {}
     for area, heading in AREAS.items():
         section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-        for injected, outcome, name, file, result in _ROW.findall(section):
-            found[Fault(area, injected, outcome, f"{file}::{name}")] = result
+        where = section.strip().partition("\n")[0].removeprefix("Run on ").removesuffix(".")
+        for injected, outcome, tests in _ROW.findall(section):
+            for passed, file, name in _TEST.findall(tests):
+                found[Fault(area, injected, outcome, f"{file}::{name}")] = Result(passed, where)
     return found
 
 
-def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> dict[Fault, str]:
+def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> dict[Fault, Result]:
     """Return a result for every wanted fault that has one: of now, else of when its tests last ran.
 
     Of those that did not all run now it has none of now.
     """
     new = {
-        fault: f"{result} ({where})" for fault, result in ran.results() if ran.cases()[fault] == wanted[fault]
+        fault: Result(passed, where) for fault, passed in ran.results() if ran.cases()[fault] == wanted[fault]
     }
     known = {**before, **new}
     return {fault: known[fault] for fault in wanted if fault in known}
@@ -173,8 +196,8 @@ def merged(wanted: Counter[Fault], ran: Watch, before: Results, where: str) -> d
 def difference(wanted: Counter[Fault], text: str) -> list[str]:
     """Return what the page lacks and what it has too much, a line each."""
     shown = read(text)
-    lines = [f"- {fault.row(shown[fault])}" for fault in shown if fault not in wanted]
-    return [*lines, *(f"+ {fault.row('?')}" for fault in wanted if fault not in shown)]
+    lines = [f"- {fault}" for fault in shown if fault not in wanted]
+    return [*lines, *(f"+ {fault}" for fault in wanted if fault not in shown)]
 
 
 def main(arguments: Sequence[str]) -> int:

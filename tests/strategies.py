@@ -17,8 +17,8 @@ from sqlstress.experiment import Experiment, face, faces, studies
 from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.hunt.results import Hunt
-from sqlstress.experiments.watch.results import Watch
+from sqlstress.experiments.hunt.experiment import Hunt
+from sqlstress.experiments.watch.experiment import Watch
 from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, file_space, results, study_results

@@ -13,16 +13,13 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import click
 import pytest
 
-from sqlstress.cli.commands import cli, summaries
-from sqlstress.cli.common_options import RUNNING
-from sqlstress.cli.run_command import run as run_here
+from sqlstress.cli.commands import run as run_here
+from sqlstress.cli.commands import summaries
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
@@ -45,11 +42,12 @@ from tests.pages import (
     tables,
     written_commands,
 )
+from tests.reference import reference
 from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
 COLUMNS = ROOT / "docs" / "reading.md"
-INDEX_OF_EXAMPLES = ROOT / "docs" / "plans.md"
+INDEX_OF_EXAMPLES = EXAMPLES / "README.md"
 REFERENCE = ROOT / "docs" / "options.md"
 MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
@@ -212,8 +210,6 @@ ELSEWHERE = {
     "python -m sqlstress.show.phrases": "a test reads every phrase with its sample",
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
     "python -m benchmarks mutations --seeds 200 --output benchmarks/results/mutations.md": "it takes an hour",
-    "python -m pip install '.[test,mutants]'": "it brings mutmut",
-    "python -m benchmarks mutants --survivors": "it takes half an hour",
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",
@@ -250,17 +246,6 @@ SAVED = re.compile(r"sqlstress (compare|report) ")
 """Commands whose output a page shows to the letter."""
 READING = re.compile(r"sqlstress (compare|report|check|schema|doctor|fleet)\b")
 """Commands that measure nothing."""
-
-INTRODUCTION = """# Commands and options
-
-This page shows what `--help` prints. `python -m tests.test_docs` writes it; a test fails when it is stale.
-
-Without a command, `kv` runs. In a plan, the options of a case are keys without the dashes:
-`read-ratio = 0.9`. Write a value as on the command line, or as a TOML number, boolean or list.
-
-Old spellings still work: `sql -b` for `sql --builtin`, and the variable `SQLSTRESS_DB` for
-`SQLSTRESS_DATABASE`."""
-HEADER = ("| option | default | meaning |", "|---|---|---|")
 
 
 @pytest.fixture(scope="module")
@@ -404,7 +389,7 @@ def test_every_internal_link_resolves(page: Path) -> None:
 def test_the_readme_links_every_page_and_one_of_them_every_example() -> None:
     pages = {f"docs/{page.name}" for page in PAGES}
     assert sorted(pages - {link.partition("#")[0] for link in links(README)}) == []
-    examples = {f"../examples/{path.name}" for path in EXAMPLES.iterdir() if path.is_file()}
+    examples = {path.name for path in EXAMPLES.iterdir() if path.is_file() and path != INDEX_OF_EXAMPLES}
     assert sorted(examples - set(links(INDEX_OF_EXAMPLES))) == []
 
 
@@ -436,66 +421,18 @@ def test_every_command_and_option_of_help_is_in_the_reference(capsys: pytest.Cap
     text = REFERENCE.read_text(encoding="utf-8")
     for name in summaries():
         section = text.split(f"\n## sqlstress {name}\n")[1].split("\n## ")[0]
+        for other, shared in re.findall(r"^As with \[(\w+)\].*?: (.*)$", section, re.M):
+            whole = text.split(f"\n## sqlstress {other}\n")[1].split("\n## ")[0]
+            section += "".join(
+                whole.split(f"\n### {group}\n")[1].split("\n### ")[0]
+                for group in re.findall(r"\*([^*]+)\*", shared)
+            )
         rows = " ".join(re.findall(r"`[^`\n]+`", section))
         assert run_here([name, "--help"]) == 0
         printed = capsys.readouterr().out
         options = re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", printed, re.M)
         assert options
         assert [option for option in options if not re.search(rf"{option}[ `]", rows)] == []
-
-
-def reference() -> str:
-    """Return docs/options.md: what --help prints, as tables.
-
-    The first command that has an option writes it out; other commands with the same one name it.
-    """
-    context = click.Context(cli, info_name="sqlstress", **cli.context_settings)
-    parts = [INTRODUCTION]
-    first: dict[Row, str] = {}
-    for name in summaries():
-        command = cli.get_command(context, name)
-        assert command is not None
-        inner = click.Context(command, info_name=name, parent=context)
-        rows = [*_rows(command, inner)]
-        parts += [f"## {inner.command_path}", " ".join((command.help or "").split())]
-        parts.append(f"Usage: `{command.get_usage(inner).removeprefix('Usage: ')}`")
-        parts += _tables([row for row in rows if first.setdefault(row, name) == name])
-        for other in dict.fromkeys(first[row] for row in rows if first[row] != name):
-            names = [f"`{row.option}`" for row in rows if first[row] == other]
-            parts.append(f"As with [{other}](#sqlstress-{other}): {', '.join(names)}.")
-        parts.append(f"```sh\n{(command.epilog or '').removeprefix('Example: ')}\n```")
-    return "\n\n".join(parts) + "\n"
-
-
-class Row(NamedTuple):
-    """An option, as the reference shows it."""
-
-    heading: str
-    flags: str
-    default: str
-    meaning: str
-
-    @property
-    def option(self) -> str:
-        """Its long name."""
-        return next(word for word in self.flags.split() if word.startswith("--"))
-
-
-def _rows(command: click.Command, context: click.Context) -> Iterator[Row]:
-    for param in command.get_params(context):
-        record = param.get_help_record(context)
-        if isinstance(param, click.Option) and record:
-            flags, text = (part.replace("|", r"\|") for part in record)
-            meaning, _, default = text.removesuffix("]").partition("  [default: ")
-            heading = getattr(param, "heading", RUNNING)
-            yield Row(heading, flags, f"`{default}`" if default else "", meaning)
-
-
-def _tables(rows: Sequence[Row]) -> Iterator[str]:
-    for heading in dict.fromkeys(row.heading for row in rows):
-        yield f"### {heading}"
-        own = [row for row in rows if row.heading == heading]
-        yield "\n".join([*HEADER, *(f"| `{row.flags}` | {row.default} | {row.meaning} |" for row in own)])
 
 
 def test_the_reference_of_the_options_is_what_help_prints() -> None:

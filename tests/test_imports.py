@@ -137,7 +137,7 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
 
 PRINT_MODULES = """
 import sys
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 import io, contextlib
 with contextlib.redirect_stdout(io.StringIO()):
     code = run({arguments!r})

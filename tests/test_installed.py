@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -63,6 +64,14 @@ def ran(environment: Path, command: str, folder: Path) -> tuple[str, Report]:
     return printed, read(folder / "report.json")
 
 
+def linked(environment: Path) -> list[str]:
+    """Return the targets of the links in what a package index would show, where no file lies beside it."""
+    code = "from importlib.metadata import metadata; print(metadata('sqlstress').get_payload())"
+    description = done(environment / "bin" / "python", "-c", code, cwd=environment)
+    assert "sqlstress --concurrency" in description
+    return re.findall(r"\]\(([^)]*)\)", description)
+
+
 def loops(report: Report) -> set[str]:
     return {run.case.spec.loop for run in report.runs}
 
@@ -80,6 +89,7 @@ def test_the_wheel_is_one_for_all_pythons_and_runs_the_native_loop(sdist: Path, 
     (wheel,) = tmp_path.glob("sqlstress-*.whl")
     assert wheel.stem.split("-")[2:4] == ["cp311", "abi3"]
     pip(environment, "install", wheel)
+    assert [link for link in linked(environment) if not link.startswith("https://")] == []
     printed, report = ran(environment, TRIED, tmp_path)
     assert (loops(report), len(report.runs)) == ({"native"}, 2)
     assert all(run.verdict.status == "ok" for run in report.runs)

@@ -12,7 +12,7 @@ from benchmarks.mutants.__main__ import HERE, copy, main, undecorated
 
 ROOT = Path(__file__).parents[1]
 MODULES: dict[str, list[str]] = tomllib.loads((HERE / "modules.toml").read_text(encoding="utf-8"))["modules"]
-PAGE = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "benchmarks" / "results" / "mutants.md").read_text(encoding="utf-8")
 
 MUTMUT = """
 import sys

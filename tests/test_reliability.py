@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -10,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.reliability import AREAS, PAGE, ROOT, Fault, Watch, difference, main, merged, page, read
+from tests.reliability import AREAS, PAGE, ROOT, Fault, Result, Watch, difference, main, merged, page, read
 
 KILLED = Fault("workers", "a worker killed", "exit code 4", "tests/test_a.py::test_killed")
 STOPPED = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_a.py::test_stopped")
+MONDAY = "Linux, 2026-01-01"
 NOWHERE = Fault("stop", "Ctrl-C", "exit code 130", "tests/test_b.py::test_gone")
 
 
@@ -40,19 +42,28 @@ def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
 def test_every_row_of_the_page_says_that_it_ran_and_where() -> None:
     rows = read(PAGE.read_text(encoding="utf-8"))
     assert len(rows) > 20
-    for result in rows.values():
-        assert result[0].isdigit()
-        assert " passed" in result or " skipped: " in result
-        assert result.endswith(")")
+    for passed, where in rows.values():
+        assert re.fullmatch(r"[1-9]\d*|\d+, \d+ skipped: .+", passed)
+        assert re.fullmatch(r"\w+, [\d-]+( to [\d-]+)?(; .+)?", where)
 
 
 def test_a_page_is_read_back_as_it_was_written() -> None:
-    rows = {KILLED: "1 passed (Linux, 2026-01-01)", STOPPED: "2 skipped: no such signal (Linux, 2026-01-01)"}
+    rows = {KILLED: Result("1", MONDAY), STOPPED: Result("0, 2 skipped: no such signal", MONDAY)}
     assert read(page(rows)) == rows
 
 
+def test_tests_with_the_same_phrases_share_a_row_and_a_section_says_when_they_ran() -> None:
+    tuesday = "Linux, 2026-01-02"
+    text = page({STOPPED: Result("1", tuesday), NOWHERE: Result("3", MONDAY)})
+    assert text.count("\n| Ctrl-C |") == 1
+    assert "Run on Linux, 2026-01-01 to 2026-01-02." in text
+    assert [result.passed for result in read(text).values()] == ["1", "3"]
+
+
 def test_a_marker_without_a_row_and_a_row_without_a_marker_are_told() -> None:
-    told = difference(Counter([KILLED, STOPPED]), page({STOPPED: "1 passed", NOWHERE: "1 passed"}))
+    told = difference(
+        Counter([KILLED, STOPPED]), page({STOPPED: Result("1", MONDAY), NOWHERE: Result("1", MONDAY)})
+    )
     assert [line[0] for line in told] == ["-", "+"]
     assert "test_gone" in told[0]
     assert "test_killed" in told[1]
@@ -60,19 +71,19 @@ def test_a_marker_without_a_row_and_a_row_without_a_marker_are_told() -> None:
 
 def test_a_changed_phrase_makes_the_page_stale() -> None:
     before = Fault(KILLED.area, "a worker stopped", KILLED.outcome, KILLED.test)
-    assert len(difference(Counter([KILLED]), page({before: "1 passed"}))) == 2
+    assert len(difference(Counter([KILLED]), page({before: Result("1", MONDAY)}))) == 2
 
 
 def test_the_cases_of_a_test_are_counted_by_what_became_of_them() -> None:
     ran = watched(a=(KILLED, "passed"), b=(KILLED, "skipped: no such signal"), c=(KILLED, "passed"))
-    assert dict(ran.results()) == {KILLED: "2 passed, 1 skipped: no such signal"}
+    assert dict(ran.results()) == {KILLED: "2, 1 skipped: no such signal"}
 
 
 def test_what_did_not_run_now_stays_as_it_last_ran() -> None:
     ran = watched(a=(KILLED, "passed"))
-    before = {KILLED: "1 passed (then)", STOPPED: "1 passed (then)", NOWHERE: "1 passed (then)"}
+    before = dict.fromkeys((KILLED, STOPPED, NOWHERE), Result("1", "then"))
     rows = merged(Counter([KILLED, STOPPED]), ran, before, "now")
-    assert rows == {KILLED: "1 passed (now)", STOPPED: "1 passed (then)"}
+    assert rows == {KILLED: Result("1", "now"), STOPPED: Result("1", "then")}
 
 
 def test_a_marker_whose_tests_did_not_all_run_has_no_row() -> None:

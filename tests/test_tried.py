@@ -1,4 +1,4 @@
-"""The programs that were tried, where they are installed: what docs/tried.md shows can be done again."""
+"""The programs that were tried, where they are installed: what their README shows can be done again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.pages import ROOT
 pytestmark = pytest.mark.usefixtures("brief_runs")
 
 TRIED = ROOT / "examples" / "tried"
-PAGE = ROOT / "docs" / "tried.md"
+PAGE = TRIED / "README.md"
 ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
 
 
@@ -114,6 +114,7 @@ def test_tickets_can_be_tried_by_its_code_and_by_sql(trac: Path, monkeypatch: py
 
 def test_the_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    files = [path.relative_to(TRIED) for path in TRIED.rglob("*.*") if "__pycache__" not in path.parts]
+    paths = [path for path in TRIED.rglob("*.*") if "__pycache__" not in path.parts and path != PAGE]
+    files = [path.relative_to(TRIED) for path in paths]
     folders = [one.parent.as_posix() if one.parent.name else one.name for one in files]
-    assert files and [name for name in folders if f"../examples/tried/{name}" not in text] == []
+    assert files and [name for name in folders if f"]({name})" not in text] == []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.watch.experiment import Watching
-from sqlstress.experiments.watch.results import (
+from sqlstress.experiments.watch.experiment import (
     CHECKPOINT,
     DELETED,
     EXCLUSIVE,
@@ -19,6 +18,7 @@ from sqlstress.experiments.watch.results import (
     Pin,
     Process,
     Watch,
+    Watching,
 )
 from sqlstress.report import Report
 from sqlstress.report.lock_holds import Holds

@@ -14,9 +14,11 @@ from benchmarks.mutations.rows import drop, give, swap, tear
 from benchmarks.mutations.trial import Mutation, Trial, Words, measure, measure_killed
 from sqlstress.experiments.crash.experiment import Transactions
 from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.hunt.rounds import drawn
 from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.methods.experiment import Method
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.connections import lacks
 
@@ -135,6 +137,15 @@ CRASH: Possible = {
     "tear": rows.crash_tear,
 }
 
+PARTS: Possible = {
+    "drop": drop(rows.parts),
+    "restore": rows.part_restore,
+    "swap": swap(rows.parts),
+    "duplicate": give(rows.parts),
+    "add": rows.part_add,
+    "tear": rows.part_tear,
+}
+
 INSERTS = (("1b1", True), ("BLK", False), ("BLK/n", True), ("JSON", False))
 ALLOCATIONS = (*INSERTS, ("SPC", False))
 QUERIES = (("1b1", False), ("BLK", False), ("ROW", False), ("VALUES", False), ("JSON", False), ("SPC", False))
@@ -206,6 +217,17 @@ def _crash(buckets: int) -> Workload:
     return Workload(f"crash, {buckets} file{'s' * (buckets > 1)}", lambda _: case, possible)
 
 
+def _hunt(name: str, **given: str) -> Workload:
+    """Return rounds of a hunt, drawn from the seed but for what is given."""
+    fixed = {"duration": "300ms", "writers": "3", "keys": "16", "churn": "off", **given}
+    (base,) = cases_of(fixed, "hunt")
+
+    def case(seed: int) -> Case:
+        return drawn(replace(base, seed=seed), seed)
+
+    return Workload(name, case, _possible(rows.hunt_words, PARTS, NO_FREE_PAGES))
+
+
 def _all() -> Iterator[Workload]:
     elsewhere: Possible = {**KV, "duplicate": rows.kv_duplicate_elsewhere}
     yield _kv("kv, 1 file", KV)
@@ -227,6 +249,8 @@ def _all() -> Iterator[Workload]:
     yield _cycles("a transaction each", "cycle", ROLLBACK)
     yield _crash(1)
     yield _crash(2)
+    yield _hunt("hunt, as drawn", batch="2")
+    yield _hunt("hunt, batches", batch="8", filler="0")
 
 
 WORKLOADS = {workload.name: workload for workload in _all()}

@@ -549,3 +549,44 @@ def crash_words(trial: Trial, table: str, row: Cells) -> list[str]:
     _, writer, number, record = row
     transaction = f"transaction {number!r:.40} of writer {writer!r:.40}"
     return [transaction, f"writer {writer!r:.40}", f"record {record}"]
+
+
+# A round of a hunt: the last transaction that wrote each row of a writer's
+
+
+def parts(trial: Trial, _: Random) -> list[Row]:
+    """Return the rows that were written in the trial."""
+    table = Table(trial, "part", "id", "n")
+    return [row for row in table.rows(lambda key, _: f"row {key}") if row.value]
+
+
+def part_restore(trial: Trial, random: Random) -> Change:
+    return _older([random.choice(parts(trial, random))])
+
+
+def part_tear(trial: Trial, random: Random) -> Change:
+    """Take back a part of a transaction's rows."""
+    by_transaction: dict[tuple[int, int], list[Row]] = {}
+    for row in parts(trial, random):
+        writer = row.key[0] // trial.case.spec.keys
+        by_transaction.setdefault((writer, row.value), []).append(row)
+    several = [rows for rows in by_transaction.values() if len(rows) > 1]
+    if not several:
+        raise NothingToChange
+    return _older(_part_of(random.choice(several), random))
+
+
+def _older(rows: list[Row]) -> Change:
+    for row in rows:
+        row.set(row.value - 1)
+    return changed("as it was before", *(row.name for row in rows))
+
+
+def part_add(trial: Trial, random: Random) -> Change:
+    key = trial.case.spec.writers * trial.case.spec.keys + random.randrange(10)
+    Table(trial, "part", "id", "n").add((key,), 1)
+    return changed("added", f"row {key}")
+
+
+def hunt_words(_: Trial, table: str, row: Cells) -> list[str]:
+    return {"part": [f"row {row[0]}"], "writer": [f"writer {row[0] + 1}"]}.get(table, ["accounts"])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import Experiment, face, studies
-from sqlstress.report import Report
+from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 """What came of a crash test; of other studies, wrong data and an answer."""
 UNTOLD = "cannot-tell"
 """What came of a study that gives no answer, which is no failure unless somebody is strict."""
+
+
+EXAMPLES = 3
+"""Counter-examples of each check that a study shows."""
 
 
 class Finding:
@@ -78,6 +82,19 @@ class Part:
     """Under what test runners list it."""
     kind: str = "Crash test"
     """What it is one of, for annotations."""
+
+
+def counterexamples(verdict: Verdict) -> Iterator[Finding]:
+    """Yield the checks that failed, each with its first examples."""
+    for check in verdict.checks:
+        if check.status == "failed":
+            yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:EXAMPLES])
+
+
+def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
+    """Yield why a study ended early, and how far it had come; nothing of one that did not."""
+    if error:
+        yield Finding("ended-early", rounds=rounds, reason=error.removesuffix("."))
 
 
 def results(report: Report) -> list[tuple[Experiment, Any]]:

@@ -11,7 +11,7 @@ from sqlstress.analysis.differences import Part, barriers
 from sqlstress.analysis.durability import build_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import group_runs, rate_of
-from sqlstress.analysis.wording import duration, finite, listing, place
+from sqlstress.analysis.wording import cut, duration, finite, listing, place
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run
@@ -26,7 +26,7 @@ Terms = tuple[tuple[str, str | None], ...]
 
 def short_name(host: str) -> str:
     """Return what a host is called in a sentence."""
-    return host if len(host) <= LONGEST_NAME else f"{host[: LONGEST_NAME - 1]}…"
+    return cut(host, LONGEST_NAME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import cached_property, wraps
 from typing import TypeVar
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import finite, laid_out, listing, place, places
+from sqlstress.analysis.wording import cut, finite, laid_out, listing, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
@@ -56,8 +56,7 @@ class Group:
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
-        value = face_of(case).alike.traits(case).get(self.setting, "") if self.setting else ""
-        return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
+        return cut(face_of(case).alike.traits(case).get(self.setting, ""), LONGEST_VALUE)
 
     def place(self, case: Case) -> str:
         """Return which of its cases it is: "normal, 8 processes on 1 file"; where a value is enough, that."""

@@ -36,6 +36,11 @@ def rounded(value: float, digits: int = 3) -> str:
     return f"{float(scientific):,.{max(0, digits - 1 - exponent) if number else 0}f}"
 
 
+def cut(text: str, longest: int) -> str:
+    """Return a text of so many characters at most: a longer one ends in an ellipsis."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def percent(share: float) -> str:
     """Write a share, 0 to 1, as a percentage of two significant digits."""
     number = share * 100

@@ -235,7 +235,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "keep_going": click.option(
         "--keep-going", is_flag=True, help="Go on after wrong data. Default: the first failed check stops."
     ),
-    "outputs": output_option("Save the report after every case"),
+    "outputs": output_option("Save the report as it grows"),
     "github": github_option,
     "details": details_option,
     "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
@@ -311,9 +311,8 @@ class Running(NamedTuple):
 
     def look_on(self, asked: LookingOn) -> int:
         """Look at what others do, and show each moment of it; return the exit code."""
-        from sqlstress.cli.measure import command_line, measure
+        from sqlstress.cli.measure import command_line, measure, screen
         from sqlstress.cli.outputs import Saver
-        from sqlstress.cli.screen import screen
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
         shown = screen(self._shows_progress and saver.prints, asked.plain)

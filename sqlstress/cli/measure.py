@@ -5,6 +5,7 @@ show it, and the exit code.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 
 import click
 
-from sqlstress.cli.outputs import Saver, complain
+from sqlstress.cli.outputs import Saver, complain, say
 from sqlstress.engine.study import B, Observer, Opening, Progress, Study
 from sqlstress.options.dsn import redacted
 from sqlstress.show.endings import FAILURE, FINE, endings, exit_code
@@ -101,3 +102,47 @@ def watcher(visible: bool) -> Iterator[Observer]:
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
     ) as bar:
         yield Bar(bar)
+
+
+# What a watch shows meanwhile.
+
+
+class Lines(Observer):
+    """Prints a line for each moment, in time for whoever reads a pipe."""
+
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
+        """Print the line."""
+        say(line())
+
+
+class Page(Observer):
+    """Draws each moment in the place of the last one."""
+
+    def __init__(self) -> None:
+        self._clear = ""
+        """What takes away the page that is drawn."""
+
+    def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
+        """Draw the page."""
+        text = page()
+        say(self._clear + text)
+        self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
+
+    def remove(self) -> None:
+        """Take the page away: the report follows."""
+        say(self._clear, end="")
+
+
+@contextmanager
+def screen(wanted: bool, plain: bool) -> Iterator[Observer]:
+    """Yield who shows the moments: on a terminal a page, unless it is to be plain; nobody if not wanted."""
+    if not wanted:
+        yield Observer()
+    elif plain or sys.stdout is None or not sys.stdout.isatty():
+        yield Lines()
+    else:
+        page = Page()
+        try:
+            yield page
+        finally:
+            page.remove()

@@ -177,7 +177,7 @@ def check(
     Exits 0 if it passes, 1 if it fails. A stored baseline raises false alarms: use sqlstress ab if you can.
     """
     from sqlstress.analysis.baseline import check as checked_against
-    from sqlstress.plan import parsed
+    from sqlstress.plan import all_parsed
     from sqlstress.report import read
     from sqlstress.show.github import check_commands, check_summary
     from sqlstress.show.study_view import check_conclusion
@@ -185,8 +185,7 @@ def check(
 
     written = parse_outputs(outputs, CHECK_FORMATS)
     step = Step.here(beside(written)) if github else None
-    given = typed(given)
-    request = {option.name: parsed(option, given.get(option.name, option.default)) for option in _SHARED}
+    request = all_parsed(_SHARED, typed(given))
     metric, max_drop = request["metric"], request["max-drop"]
     checked = checked_against(read(baseline), read(current), metric, max_drop)
     if not take_stdout(written):

@@ -74,10 +74,6 @@ B_co = TypeVar("B_co", bound=AnyBench, covariant=True)
 class Study(Protocol[B_contra]):
     """Measures step by step. It is carried out once."""
 
-    @property
-    def save_every_s(self) -> float:
-        """How often it is saved at most: 0 after every step, more where steps are many and small."""
-
     def steps(self, bench: B_contra) -> Steps:
         """Measure, and yield after each measurement; tell the bench's observer how far it has come.
 

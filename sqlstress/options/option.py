@@ -105,6 +105,11 @@ def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Nothing:
+    """What the cases of an experiment say beside what all cases say, where that is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """What a case says that belongs to an experiment of another version: kept, and not understood."""
 

@@ -105,7 +105,7 @@ _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is saved after every case."""
+    """What is saved as the report grows."""
 
     created: str
     """When the measurement began: ISO 8601, UTC; empty where it is not known."""

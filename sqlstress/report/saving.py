@@ -34,7 +34,7 @@ def is_stdout(path: Path) -> bool:
 def is_stream(path: Path) -> bool:
     """Say whether text written there stays written: a device, a pipe, an open descriptor. Raises OSError.
 
-    Such an output is to be written once, at the end; a file may be written again after every case.
+    Such an output is to be written once, at the end; a file may be written again as the report grows.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from sqlstress.analysis.finding import Finding
@@ -16,7 +15,6 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import merged
 from sqlstress.show.blocks import (
     DUE_PER_S,
-    NOTHING_LOST,
     VERIFIED,
     Block,
     Column,
@@ -109,10 +107,11 @@ _FROM_DUE = (
     "operations finished within this time of their due time; those still queued at the end count with the "
     "time they had waited"
 )
-_MEANINGS = {
+_RATES = {
     "due per s": "due: operations due per second",
     "TPS total": "TPS: {units} done per second",
-    "p99 ms": "",
+}
+_MEANINGS = {
     "service p99 ms": "service: from the start of the operation, as in a closed loop",
     "late p99 ms": "late: delay added by the harness",
     "queued %": "queued: not done when the window closed, as a percentage of those due",
@@ -122,25 +121,20 @@ _MEANINGS = {
 }
 
 
-NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
-def blocks(group: Group, own: Mapping[str, str] = NOTHING, proved: str = NOTHING_LOST) -> Iterator[Block]:
+def blocks(group: Group, own: Mapping[str, str], proved: str) -> Iterator[Block]:
     """Yield the table, and what it means: `own` are the columns that mean something else here.
 
     `proved` is what was proved where the data is right.
     """
     table = table_of(rows_of(group), (*apart_columns(group), *of_layouts(group, FIGURES)), _LEAVING)
     yield table
-    yield Legend(table, partial(_legend, group, {**_MEANINGS, **own}, proved))
+    yield Legend(table, partial(_legend, group, own, proved))
 
 
-def _legend(group: Group, meanings: Mapping[str, str], proved: str, table: Table) -> Iterator[str]:
-    for name, text in meanings.items():
-        if name == "p99 ms":
-            yield from percentiles(table, _FROM_DUE)
-        elif name in table.headers:
-            yield text.format(units=group.unit)
+def _legend(group: Group, own: Mapping[str, str], proved: str, table: Table) -> Iterator[str]:
+    yield from (text.format(units=group.unit) for text in table.explained(_RATES))
+    yield from percentiles(table, _FROM_DUE)
+    yield from table.explained({**_MEANINGS, **own})
     yield from spread_legend(group)
     yield from verified_legend(group, proved)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -127,6 +127,10 @@ class Table:
     def alignment(self) -> tuple[str, ...]:
         """Each column's alignment."""
         return tuple(column.align for column in self.columns)
+
+    def explained(self, meanings: Mapping[str, str]) -> Iterator[str]:
+        """Yield what those columns mean that it has; `meanings` are by the columns' names."""
+        return (text for name, text in meanings.items() if name in self.headers)
 
     def narrower(self) -> Table:
         """Return the table without the column that leaves first, if it is there."""

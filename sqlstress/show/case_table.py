@@ -156,10 +156,11 @@ FAIRNESS: Figure[Row] = Figure(
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
+FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
 _MEANINGS = {
     "failed %": "failed: percentage of operations given up",
     "TPS total": "TPS: {units} per second",
-    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "fairness": FAIR,
     "longest wait ms": "longest wait: the slowest operation",
 }
 
@@ -176,7 +177,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 def _common_legend(group: Group, table: Table) -> list[str]:
     units = face_of(group.case).units
-    meanings = [text.format(units=units) for name, text in _MEANINGS.items() if name in table.headers]
+    meanings = [text.format(units=units) for text in table.explained(_MEANINGS)]
     return [*meanings, *spread_legend(group), *verified_legend(group)]
 
 
@@ -318,7 +319,7 @@ SCALING = (
     Measure(
         "{letter} fairness",
         ("{letter} fair-", "ness"),
-        "fairness (Jain's index): 1 if all processes got equal shares",
+        FAIR,
         compared_trial(lambda trial: share_cell(trial.fairness)),
     ),
 )

@@ -83,8 +83,8 @@ PHRASES: dict[str, Phrase] = {
         "{enough} or more]."
     ),
     "noise": Phrase(
-        "{passes} passes are too noisy to show a difference of {share:percent}[, and even {too} would be: "
-        "use a quieter machine][: use --repeat {enough}]"
+        "{passes} passes cannot show a difference of {share:percent}[, and even {too} could not: use a "
+        "quieter machine][: use --repeat {enough}]"
     ),
     "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
     # Targets side by side.

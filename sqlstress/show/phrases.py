@@ -182,7 +182,7 @@ SAMPLE: Mapping[str, str] = {
     "reason": "the disk is full", "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds",
     "count": "12", "cases": "12", "passes": "5", "repeat": "5", "planned": "24", "rate": "2,000",
     "unit": "transactions", "ratio": "2.9 to 3.4", "enough": "25",
-    "server": "db.example:5432", "timeout": "5s", "noise": "5 passes are too noisy",
+    "server": "db.example:5432", "timeout": "5s", "noise": "5 passes cannot show a difference of 10%",
     "transaction": "transfer", "table": "account", "first_at": "bank.py:27", "then_at": "bank.py:28",
     "first": "SELECT balance FROM account WHERE id = 5",
     "then": "UPDATE account SET balance = 990 WHERE id = 5",

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import finite, laid_out, place
+from sqlstress.analysis.wording import cut, finite, laid_out, place
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
@@ -70,8 +70,7 @@ def colour(place: int) -> str:
 
 def name(words: str) -> str:
     """Return a text from anywhere as a plot shows it: short, and without a place to be filled in."""
-    shown = clean(words)
-    return (shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…").replace("%{", "% {")
+    return cut(clean(words), _LONGEST).replace("%{", "% {")
 
 
 def level(value: float, shade: str) -> Plain:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 from typing import ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -155,7 +156,7 @@ class Shown:
 class LoadShown(Shown):
     """How an experiment is shown that has both loops: closed, or open at a rate."""
 
-    meanings: ClassVar[Mapping[str, str]] = at_a_rate.NOTHING
+    meanings: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Columns of the table that mean something else here."""
 
     def blocks(self, group: Group) -> Iterator[Block]:

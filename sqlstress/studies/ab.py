@@ -19,7 +19,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
-from sqlstress.plan import AT_A_RATE, cases_of, parsed, seeded
+from sqlstress.plan import AT_A_RATE, all_parsed, cases_of, options_of_load, seeded
 from sqlstress.report import AbTest, Arm, Report, Run
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
@@ -97,7 +97,6 @@ class AbStudy:
     """Seconds since any moment."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
     """By cell and arm."""
-    save_every_s = 0.0
 
     def steps(self, bench: SliceBench) -> Steps:
         """Measure until it is decided, the time is over, or a slice can't be measured."""
@@ -230,11 +229,7 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 def load_options(command: str) -> tuple[Option, ...]:
     """Return those of the experiment, which each arm may have for itself."""
-    return tuple(
-        replace(known, **_OTHERWISE.get(known.name, {}))
-        for known in face(command).options
-        if known.name not in left_out(command)
-    )
+    return options_of_load(command, _OTHERWISE, left_out(command))
 
 
 def left_out(command: str) -> frozenset[str]:
@@ -314,7 +309,7 @@ def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
 
 def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
     """Return the study: `gate` holds unparsed values of what is compared. Raises UsageError."""
-    own = {known.name: parsed(known, gate.get(known.name, known.default)) for known in GATE}
+    own = all_parsed(GATE, gate)
     pairs: int = own["max-pairs"]
     test = AbTest(
         own["metric"],

@@ -17,7 +17,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, face, face_of
 from sqlstress.options.option import Option, chosen, option, options_of
 from sqlstress.options.parsing import duration, switch
-from sqlstress.plan import cases_of, parsed
+from sqlstress.plan import all_parsed, cases_of, options_of_load
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.study_results import PROMISE, LimitSearch, Promise
@@ -65,8 +65,6 @@ def due(promise: Promise) -> int:
 
 class LimitStudy:
     """Looks for the highest rate; a step is a window."""
-
-    save_every_s = 0.0
 
     def __init__(
         self,
@@ -206,20 +204,13 @@ PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
-    experiment = face(command)
-    return (
-        *PROMISED,
-        *(
-            replace(known, **_OTHERWISE.get(known.name, {}))
-            for known in experiment.options
-            if known.name not in (*_NOT_HERE, *experiment.by_itself)
-        ),
-    )
+    left_out = (*_NOT_HERE, *face(command).by_itself)
+    return (*PROMISED, *options_of_load(command, _OTHERWISE, left_out))
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     """Return the search that options ask for: unparsed values by name. Raises UsageError."""
-    own = {known.name: parsed(known, given.get(known.name, known.default)) for known in PROMISED}
+    own = all_parsed(PROMISED, given)
     promise = Promise(own["p50"], own["p99"], own["p999"], own["max"])
     if not promise.bounds:
         raise UsageError("no latency promise. Give --p99 10ms, or --p50, --p999 or --max.")

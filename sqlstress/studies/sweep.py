@@ -207,8 +207,6 @@ def best_so_far(runs: Sequence[Run]) -> str:
 class Sweep:
     """Measures cases; a step is a trial of one of them."""
 
-    save_every_s = 0.0
-
     def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
         """`keep_going`: measure the other cases too when the data of one is wrong."""
         self.cases, self._keep_going = tuple(cases), keep_going
@@ -311,6 +309,11 @@ Save = Callable[[Report], None]
 """Called with the report as it is by then; must not raise."""
 
 
+SAVING = 20
+"""So many times as long as saving took, nothing is saved. Each long step is saved at once; many short ones
+do not wait for the saving, whose cost grows with what there is already."""
+
+
 def nowhere(_: Report) -> None:
     """Save nothing."""
 
@@ -330,14 +333,15 @@ def follow(
     study: Study[B], bench: B, save: Save = nowhere, clock: Callable[[], float] = time.monotonic
 ) -> Report:
     """Do the same with a bench that is open already."""
-    saved, saved_at, interrupted = None, -math.inf, False
+    saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:
             for _ in steps:
-                if clock() - saved_at >= study.save_every_s:
+                if (begun_s := clock()) >= next_s:
                     saved = study.report(bench.report)
                     save(saved)
-                    saved_at = clock()
+                    ended_s = clock()
+                    next_s = ended_s + SAVING * (ended_s - begun_s)
     except Interrupted:
         interrupted = True
     report = replace(study.report(bench.report), interrupted=interrupted)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import SqlstressError
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Look
-from sqlstress.targets.sqlite.lock_sampling import Runs, sampled
+from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Look, Runs, sampled
 from sqlstress.user_work import OTHERS, OURS
 from sqlstress.user_work.checks import Board
 from sqlstress.user_work.messages import kind_of

@@ -14,7 +14,7 @@ from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import duration, either, shown, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.plan import AT_A_RATE, Request, check_locking, check_rate, is_exclusive
+from sqlstress.plan import AT_A_RATE, Request, check_locking, check_window, is_exclusive
 from sqlstress.report.case import (
     ISOLATIONS,
     SETTINGS,
@@ -333,10 +333,7 @@ def settings_of(request: Request[Any, Any], data: Data) -> Settings:
 def check_together(request: Request[Any, Any], data: Data) -> Case:
     """Return the case as far as all of this kind have it. Raises UsageError for contradictions."""
     case = request.case
-    for name in ("duration", "warmup"):
-        if case.ops is not None and name in request.given:
-            raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
-    check_rate(request)
+    check_window(request)
     check_locking(request)
     if data.checks and is_exclusive(request.settings):
         raise UsageError(

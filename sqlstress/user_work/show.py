@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
 from typing import Any, ClassVar, TypeVar
@@ -11,10 +11,12 @@ from typing import Any, ClassVar, TypeVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput, waits
-from sqlstress.analysis.wording import listing, place, places, plural
+from sqlstress.analysis.wording import listing, percent, place, places, plural
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
+from sqlstress.report.lock_holds import Holder, Holds, WriteLock
 from sqlstress.report.results import Sighting, merged
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import RATE, at_a_rate
@@ -26,9 +28,11 @@ from sqlstress.show.blocks import (
     Figure,
     Legend,
     Note,
+    Paragraph,
     Table,
     count_cell,
     ms_cell,
+    percent_cell,
     seconds_cell,
     shortened,
     table_of,
@@ -36,9 +40,9 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.shown import LoadShown, Value
-from sqlstress.statistics.units import format_duration
+from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import product
-from sqlstress.user_work import AFTER, ANOMALY, HISTORY, SUSPICION
+from sqlstress.user_work import AFTER, ANOMALY, HISTORY, OURS, SUSPICION, UNKNOWN
 from sqlstress.user_work.options import Data
 
 K = TypeVar("K")
@@ -51,7 +55,7 @@ _MEANINGS = {
     "BUSY/s": "BUSY: a lock was not available",
     "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: a transaction cannot write because its snapshot is out of date",
     "failed %": "failed: percentage of transactions given up because the database was busy",
-    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "fairness": case_table.FAIR,
     "longest wait ms": "longest wait: the slowest transaction, including one still pending at the end",
 }
 _AT_SERVER = {
@@ -157,7 +161,7 @@ def _legend(group: Group, own: Mapping[str, str], table: Table) -> Iterator[str]
     yield from case_table.spread_legend(group)
     yield from case_table.percentiles(table, "the transactions took at most this long")
     meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
-    yield from (meanings[name] for name in _MEANINGS if name in table.headers)
+    yield from table.explained(meanings)
     yield from checked_legend(group)
 
 
@@ -356,3 +360,107 @@ class UserShown(LoadShown):
             "database": column(lambda data: data.database),
             "checks": column(lambda data: len(data.checks)),
         }
+
+
+# Who held the write lock of the trials' databases: a row for each program, all passes together.
+
+
+MOST_PROGRAMS = 5
+"""Programs of a case that are shown; the JSON report has them all."""
+_PROGRAM_WIDTH = 40
+_UNKNOWN = "(ended, or not visible here)"
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow(case_table.Row):
+    """A program, and how it held the write lock in all passes of a run."""
+
+    holder: Holder
+    share: float
+    """Of all samples."""
+    rate: int
+    """Samples per second."""
+
+
+def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
+    """Yield who held the lock; nothing where nobody asked. `ours` is what sqlstress's own processes do."""
+    rows = [
+        HolderRow(run, trial, holder, share(holder.held.samples, _samples(run)), locks[0].rate)
+        for run, trial in group.measured()
+        if (locks := locks_of(run))
+        for holder in holders_of(run)[:MOST_PROGRAMS]
+    ]
+    if not rows:
+        return
+    yield Paragraph("Who held the write lock, in percent of the time, all passes together:")
+    name = Figure[HolderRow](
+        Column("program", ("", "program"), "left", NAME),
+        lambda row: shortened(_called(row.holder, ours), _PROGRAM_WIDTH),
+    )
+    yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_LOCK_FIGURES))
+    samples = min(_samples(row.run) for row in rows)
+    yield Note(
+        f"Shares may be wrong by up to {percent(share_error(samples))} of the time (95%, "
+        f"{plural(samples, 'sample')} from outside); holds shorter than {format_duration(1 / rows[0].rate)} "
+        "can be missed. longest: seen without a break and without a commit."
+    )
+
+
+def _called(holder: Holder, ours: str) -> str:
+    return {OURS: ours, UNKNOWN: _UNKNOWN}.get(holder.program, holder.program)
+
+
+_LOCK_FIGURES: tuple[Figure[HolderRow], ...] = (
+    Figure(Column("write lock %", ("write", "lock %")), lambda row: percent_cell(row.share)),
+    Figure(Column("longest ms", ("longest", "ms")), lambda row: _longest(row.holder.held, row.rate)),
+)
+
+
+def _longest(held: Holds, rate: int) -> str:
+    finding = length(held, rate)
+    return f"{'<' if finding.code == 'held-below' else ''}{ms_cell(finding.facts['ns'])}"
+
+
+def locks_of(run: Run) -> list[WriteLock]:
+    """Return what was seen in the valid trials of a run."""
+    return [trial.write_lock for trial in run.valid if trial.write_lock]
+
+
+def _samples(run: Run) -> int:
+    return sum(lock.samples for lock in locks_of(run))
+
+
+def holders_of(run: Run) -> list[Holder]:
+    """Return who held the lock in all valid trials of a run, first who was seen most often."""
+    found: dict[str, Holder] = {}
+    for lock in locks_of(run):
+        for one in lock.holders:
+            known = found.get(one.program)
+            found[one.program] = _together(known, one) if known else one
+    return sorted(found.values(), key=lambda one: -one.held.samples)
+
+
+def _together(one: Holder, other: Holder) -> Holder:
+    longer = max(one.held, other.held, key=lambda held: (held.longest_s, held.most_s))
+    held = replace(
+        longer,
+        samples=one.held.samples + other.held.samples,
+        times=one.held.times + other.held.times,
+    )
+    return replace(one, processes=one.processes + other.processes, held=held)
+
+
+def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
+    """Yield who kept others from writing for long, and where nobody was seen, or not to the end."""
+    for run in group.runs:
+        locks, where = locks_of(run), group.place(run.case)
+        if reason := next((lock.error for lock in locks if lock.error), ""):
+            yield Finding("lock-watch-ended", where=where, reason=reason.removesuffix("."))
+        if locks and not any(lock.held.samples for lock in locks):
+            yield Finding("lock-not-seen", where=where, samples=_samples(run))
+    holders = [(one, run) for run in group.runs for one in holders_of(run) if one.program != UNKNOWN]
+    for one, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
+        if one.held.longest_s >= LONG_S:
+            process = Finding("lock-holder", where=group.place(run.case), program=_called(one, ours))
+            longest_ns = one.held.longest_s * NS_PER_S
+            yield Finding("long-write", process=process, longest_ns=longest_ns, lasts=False)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from sqlstress.engine.study import Observer
 from sqlstress.report import Report, from_json
 from sqlstress.report.case import Case

@@ -129,7 +129,7 @@ def test_reports_are_called_by_what_tells_their_files_apart() -> None:
 def test_saved_reports_are_shown_and_compared_without_a_database_driver(saved: Cli) -> None:
     blocked = "import sys; sys.modules.update(dict.fromkeys(('sqlite3', '_sqlite3', 'apsw')))"
     commands = (["compare", str(MACOS), str(WINDOWS)], ["report", "a.json", *["-oout.xml", "-oout.md"]])
-    code = f"{blocked}; from sqlstress.cli.run_command import run; sys.exit(any(map(run, {commands})))"
+    code = f"{blocked}; from sqlstress.cli.commands import run; sys.exit(any(map(run, {commands})))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, encoding="utf-8"
     )

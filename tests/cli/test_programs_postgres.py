@@ -269,7 +269,7 @@ def test_with_nothing_at_hand_a_server_of_ours_is_told_them(
 
 
 WITHOUT = (
-    "import sys; sys.modules['psycopg'] = None; from sqlstress.cli.run_command import run; sys.exit(run({}))"
+    "import sys; sys.modules['psycopg'] = None; from sqlstress.cli.commands import run; sys.exit(run({}))"
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import UsageError
-from sqlstress.experiments.tune.results import Tuning
+from sqlstress.experiments.tune.experiment import Tuning
 from sqlstress.experiments.tune.study import TuneStudy
 from sqlstress.report import Trial
 from sqlstress.report.case import Case

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.cli.run_command import run
-from sqlstress.cli.screen import screen
-from sqlstress.experiments.watch.results import WRITE
+from sqlstress.cli.commands import run
+from sqlstress.cli.measure import screen
+from sqlstress.experiments.watch.experiment import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
 

@@ -38,7 +38,7 @@ def telling(*_: object) -> Iterator[Teller]:
 
 if __name__ == "__main__":
     import sqlstress.cli.measure
-    from sqlstress.cli.run_command import run
+    from sqlstress.cli.commands import run
     from tests.brief import make_brief
 
     make_brief()

@@ -85,14 +85,14 @@ def test_a_kept_folder_stays_without_its_marker(folders_in: Path) -> None:
     assert folder.path.is_dir()
 
 
-@fault("parent", "SIGKILL to a run with `--keep`", "its databases stay")
+@fault("parent", "SIGKILL with `--keep`", "the databases stay")
 def test_a_kept_folder_whose_run_was_killed_stays_too(folders_in: Path) -> None:
     path = abandoned(folders_in, keep=True)
     assert remove_abandoned(folders_in) == []
     assert (path / "kv.db").exists()
 
 
-@fault("resources", "files of somebody else put into our folder", "they stay; ours are removed")
+@fault("resources", "files of somebody else in our folder", "they stay; ours are removed")
 def test_what_lies_in_it_besides_stays(folders_in: Path) -> None:
     with RunFolder(folders_in, keep=False) as folder:
         fill(folder.path, OURS + FOREIGN)
@@ -107,7 +107,7 @@ def test_the_next_start_removes_an_abandoned_folder(folders_in: Path) -> None:
     assert not path.exists()
 
 
-@fault("parent", "files of somebody else in a folder whose run was killed", "they stay")
+@fault("parent", "files of somebody else in a folder of ours", "they stay")
 def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path) -> None:
     path = abandoned(folders_in)
     fill(path, FOREIGN)
@@ -116,7 +116,7 @@ def test_foreign_files_in_an_abandoned_folder_are_never_touched(folders_in: Path
     assert {entry.name for entry in path.iterdir()} == {*FOREIGN, "kv_3.db"}
 
 
-@fault("parent", "the folder of another run that is still alive", "it is left alone")
+@fault("parent", "the folder of a run that is alive", "it is left alone")
 def test_a_folder_with_a_living_owner_is_left_alone(folders_in: Path) -> None:
     with living_owner(folders_in) as path:
         fill(path, OURS)
@@ -190,7 +190,11 @@ def link(path: Path, target: Path) -> None:
         pytest.skip("symbolic links can't be made here")
 
 
-@fault("resources", "a symbolic link with a folder name of ours", "never followed, never removed")
+@fault(
+    "resources",
+    "a symbolic link in place of our folder, marker or database",
+    "not followed; its target stays",
+)
 def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
@@ -200,7 +204,11 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
     assert (path / "kv.db").exists()
 
 
-@fault("resources", "a marker of ours that is a symbolic link", "the folder is left alone")
+@fault(
+    "resources",
+    "a symbolic link in place of our folder, marker or database",
+    "not followed; its target stays",
+)
 def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
@@ -211,8 +219,8 @@ def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -
 
 @fault(
     "resources",
-    "a symbolic link in the place of a database of ours",
-    "the link is removed, what it leads to stays",
+    "a symbolic link in place of our folder, marker or database",
+    "not followed; its target stays",
 )
 def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
     path = abandoned(folders_in)
@@ -250,20 +258,20 @@ def test_a_folder_that_cannot_be_looked_into_is_left_alone(
     assert (path / "kv.db").exists()
 
 
-@fault("resources", "a `--dir` that does not exist", "a message that names it")
+@fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
 def test_a_parent_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot make a folder .* Choose another --dir"):
         RunFolder(tmp_path / "missing", keep=False).__enter__()
 
 
-@fault("resources", "a `--dir` in which nothing can be made", "a message that names it")
+@fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_parent_in_which_nothing_can_be_made_says_what_to_do() -> None:
     with pytest.raises(EnvironmentFailure, match=r"cannot make a folder .* /proc: .* Choose another --dir"):
         RunFolder(Path("/proc"), keep=False).__enter__()
 
 
-@fault("resources", "a `--dir` that may not be written", "a message that names it")
+@fault("resources", "a `--dir` that is missing or can't be written", "a message that names it")
 def test_a_parent_that_cannot_be_written_says_what_to_do(where_rights_count: Path) -> None:
     where_rights_count.chmod(0o500)
     with pytest.raises(EnvironmentFailure, match=r"Permission denied.* Choose another --dir"):
@@ -312,8 +320,8 @@ def test_a_file_system_without_locks_is_told_of(folders_in: Path, monkeypatch: p
 
 @fault(
     "resources",
-    "a database that another program has open when it is to be removed (Windows refuses it)",
-    "the report is kept, the file is named, the next start removes it",
+    "a database still open in another program (Windows)",
+    "the file is named; the next start removes it",
 )
 def test_a_file_that_cannot_be_removed_is_named_and_the_next_start_removes_it(folders_in: Path) -> None:
     with held_open("kv_0.db"):

@@ -331,7 +331,7 @@ def test_real_workers_start_together_work_and_end() -> None:
     assert pool.done_so_far() == 200
 
 
-@fault("workers", "the folder of the databases gone when workers start", "each says what SQLite answered")
+@fault("workers", "the databases' folder gone when workers start", "each says what SQLite answered")
 def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
     case = Case(concurrency=1, ops=10, warmup_s=0.0)
     with started(case, tmp_path, tmp_path / "missing") as pool:

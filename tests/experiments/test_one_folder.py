@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from sqlstress.engine.protocols import Outcome
 from sqlstress.experiment import EXPERIMENTS
 from sqlstress.plan import from_toml

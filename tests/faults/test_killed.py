@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from sqlstress.engine.folder import MARKER
 from tests.engine.processes import Command, gone, sqlstress
 from tests.faults.commands import EVERYWHERE, EXPERIMENTS, HERE_AND_THERE, SHORT, Held, left
@@ -27,8 +27,8 @@ AT_MOST_S = 2.5
 
 @pytest.mark.fault(
     area="parent",
-    injected="SIGKILL to the program while it examines, prepares, starts, measures, verifies, saves or shows",
-    outcome="none of its processes is left; the next start removes what lies about",
+    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
+    outcome="no process is left; the next start removes the folder",
 )
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("measuring",)))
 def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
@@ -56,9 +56,8 @@ def start_anew(place: Path) -> None:
 
 @pytest.mark.fault(
     area="parent",
-    injected="SIGKILL to `methods`, `keys`, `cycles`, `crash` and `ab` while they examine, prepare, start, "
-    "measure, verify, save or show",
-    outcome="none of its processes is left; the next start removes what lies about",
+    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
+    outcome="no process is left; the next start removes the folder",
 )
 @pytest.mark.thorough
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
@@ -75,8 +74,8 @@ def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: 
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="parent",
-    injected="SIGKILL to `ab` of two Pythons while the other Python measures",
-    outcome="the other Python stops, with its processes; the next start removes what lies about",
+    injected="SIGKILL to `ab` while another Python measures",
+    outcome="the other Python stops; the next start removes the folder",
 )
 def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
@@ -92,8 +91,8 @@ def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
 
 @pytest.mark.fault(
     area="parent",
-    injected="SIGKILL to the program at a hundred random moments",
-    outcome="none of its processes is left, in the median within a second; the next start removes one folder",
+    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
+    outcome="no process is left; the next start removes the folder",
 )
 @pytest.mark.long
 def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(

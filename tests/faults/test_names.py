@@ -37,8 +37,8 @@ def odd_folder(parent: Path) -> Path:
 
 @pytest.mark.fault(
     area="resources",
-    injected="--dir and -o with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
-    outcome="exit code 0; the files are there and nowhere else",
+    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    outcome="the files are there and nowhere else",
 )
 @posix
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="`ab` with such a --dir and such reports, stopped in the third slice",
-    outcome="exit code 130; the slices before it are saved there, nothing is anywhere else",
+    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    outcome="the files are there and nowhere else",
 )
 @posix
 def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
 
 @pytest.mark.fault(
     area="resources",
-    injected="`ab` of two Pythons with such a --dir and such a report",
-    outcome="exit code 0; the files are there and nowhere else",
+    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    outcome="the files are there and nowhere else",
 )
 @posix
 @pytest.mark.thorough
@@ -93,8 +93,8 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="a relative --dir that looks like a URI of SQLite",
-    outcome="exit code 0; it is taken for the folder that it is",
+    injected="a relative `--dir` that looks like a URI of SQLite",
+    outcome="exit 0; it is a folder",
 )
 @posix
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
@@ -109,8 +109,8 @@ def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> N
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="a --dir whose name is no text",
-    outcome="exit code 0; with apsw, which can't, exit code 2 and what to do",
+    injected="a `--dir` whose name is no text",
+    outcome="exit 0; with apsw exit 2",
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
 @pytest.mark.parametrize(("driver", "expected"), [("sqlite3", 0), ("apsw", 2)])
@@ -126,8 +126,8 @@ def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, ex
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="symbolic links as --dir and as the report",
-    outcome="exit code 0; they are followed and stay",
+    injected="symbolic links as `--dir` and as the report",
+    outcome="exit 0; they are followed and stay",
 )
 @posix
 def test_symbolic_links_are_followed_and_stay(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ MEASURED = ("kv", "methods", "keys", "cycles", "ab")
 
 @pytest.mark.fault(
     area="resources",
-    injected="a --dir that is read-only",
-    outcome="exit code 4 before anything is measured: which folder, why, what to do",
+    injected="a `--dir` that is read-only",
+    outcome="exit 4 before anything is measured",
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(("kv", *EXPERIMENTS), ("kv", "crash")))
@@ -44,8 +44,8 @@ def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment:
 
 @pytest.mark.fault(
     area="resources",
-    injected="a --dir that is a file, is not there, or has too long a name",
-    outcome="exit code 2 before anything is measured: which name, why",
+    injected="a `--dir` that is a file, is missing, or has too long a name",
+    outcome="exit 2 before anything is measured",
 )
 @pytest.mark.parametrize(
     ("name", "told"),
@@ -72,8 +72,8 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path, name: str, told: str) -> 
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="the folder of the databases removed between two cases",
-    outcome="exit code 4; the case before is kept, the next one says what is gone",
+    injected="the databases' folder removed between two cases",
+    outcome="exit 4; the case before is kept",
 )
 @posix
 def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
 
 @pytest.mark.fault(
     area="resources",
-    injected="the folder of the databases removed when they are about to be verified",
-    outcome="exit code 1: the verdict is failed, and says that they were deleted; the figures don't count",
+    injected="the databases' folder removed before they are verified",
+    outcome="exit 1; no figures",
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ("kv",)))
@@ -106,8 +106,8 @@ def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experi
 
 @pytest.mark.fault(
     area="resources",
-    injected="the folder of the databases removed while they are verified",
-    outcome="exit code 4: the verdict is unknown, and says what is gone; the figures don't count",
+    injected="the databases' folder removed while they are verified",
+    outcome="exit 4: the verdict is unknown; no figures",
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ()))
@@ -134,7 +134,7 @@ def vanished(place: Path, moment: str, experiment: str) -> tuple[int, str, Run]:
 @pytest.mark.fault(
     area="resources",
     injected="a path that is longer than SQLite takes",
-    outcome="exit code 4: SQLite's code, and what it may depend on",
+    outcome="exit 4: SQLite's code",
 )
 @posix
 def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="during the run: the report's folder removed or made read-only, its name taken by a folder",
-    outcome="exit code 4; everything is measured, the report is kept in the temporary folder",
+    injected="the report's place lost during the run",
+    outcome="exit 4; the report is in the temporary folder",
 )
 @posix
 @pytest.mark.parametrize("lost", ["removed", "read-only", "taken"])
@@ -188,7 +188,7 @@ def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
 @pytest.mark.fault(
     area="resources",
     injected="a report that exists, with rights of its own",
-    outcome="it is replaced as a whole after every case, and keeps its rights",
+    outcome="it is replaced as a whole, and keeps its rights",
 )
 @posix
 def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> Non
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="resources",
-    injected="another sqlstress that starts in the report's folder while the report is saved",
-    outcome="exit code 0 of both; both reports are whole, nothing lies beside them",
+    injected="another sqlstress starts in the folder while the report is saved",
+    outcome="both reports are whole",
 )
 def test_two_that_save_in_one_folder_do_each_other_no_harm(tmp_path: Path) -> None:
     with Held(tmp_path, "saving", *DRY, "-o", "report.json") as command:

@@ -36,9 +36,8 @@ FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") 
 
 @pytest.mark.fault(
     area="workers",
-    injected="an exception, a panic of a library, a MemoryError or SIGKILL in a worker: starting, in the "
-    "window, reporting",
-    outcome="exit code 4; its case says who and why, the others' figures are kept, the next case runs",
+    injected="an exception, a panic, a MemoryError or SIGKILL in a worker, at each stage",
+    outcome="exit 4; its case says who and why, the next case runs",
 )
 @pytest.mark.parametrize(("moment", "failure"), mostly_thorough(FAILURES, [("window", "RuntimeError")]))
 def test_a_worker_that_fails_fails_its_case_only_and_says_why(
@@ -69,9 +68,8 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
-    injected="all workers killed at once in the window (SIGKILL)",
-    outcome="exit code 4; the case has no figures and says so, what was acknowledged is verified, the next "
-    "case runs",
+    injected="all workers killed at once in the window",
+    outcome="exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
 )
 def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *ARGUMENTS) as command:
@@ -91,8 +89,8 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
-    injected="all workers of the second case of a plan killed at once (`run PLAN.toml`)",
-    outcome="exit code 4; the first case is kept as it was, the second one says so",
+    injected="all workers killed at once in the window",
+    outcome="exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
 )
 def test_killed_workers_of_a_plans_second_case_leave_the_first_as_it_was(tmp_path: Path) -> None:
     with second_case(tmp_path, "measuring") as command:
@@ -109,8 +107,8 @@ def test_killed_workers_of_a_plans_second_case_leave_the_first_as_it_was(tmp_pat
 
 @pytest.mark.fault(
     area="workers",
-    injected="a worker stopped (SIGSTOP) while starting, and in the window",
-    outcome="exit code 4; ended after the time-out, and named; in the window the others' figures are kept",
+    injected="a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
+    outcome="exit 4; ended after the time-out, and named",
 )
 @posix
 @pytest.mark.long
@@ -134,8 +132,8 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
 
 @pytest.mark.fault(
     area="workers",
-    injected="a worker stopped (SIGSTOP) in the middle of its results, then SIGINT or SIGTERM to the program",
-    outcome="exit code 130 within seconds; nothing is left",
+    injected="a worker stopped in the middle of its results, then SIGINT or SIGTERM to the program",
+    outcome="exit 130 within seconds",
 )
 @posix
 @pytest.mark.parametrize("name", [thorough("SIGINT"), thorough("SIGTERM")])
@@ -158,8 +156,8 @@ def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
 
 @pytest.mark.fault(
     area="workers",
-    injected="a worker stopped (SIGSTOP) in the middle of its results, for good",
-    outcome="exit code 4; ended after the time-out, and named; the others' figures are kept",
+    injected="a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
+    outcome="exit 4; ended after the time-out, and named",
 )
 @posix
 @pytest.mark.long
@@ -179,8 +177,8 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
-    injected="a limit to a worker's memory (RLIMIT_AS) in the window, below what it has",
-    outcome="exit code 4; it says that it is out of memory, the others' figures are kept, the next case runs",
+    injected="a worker out of memory (RLIMIT_AS) in the window",
+    outcome="exit 4; it says so, the next case runs",
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
@@ -199,8 +197,8 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.fault(
     area="workers",
-    injected="a worker killed when the window opens (SIGKILL)",
-    outcome="exit code 4; its case says so, the others' figures are kept and verified, the next case runs",
+    injected="a worker killed when the window opens",
+    outcome="exit 4; the others' figures are kept and verified, the next case runs",
 )
 def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
     # Fair, since SQLite's own handler may starve a worker for the whole window, as a slow disk may.
@@ -225,8 +223,8 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="workers",
-    injected="the process that forks the workers killed when the window opens (SIGKILL)",
-    outcome="exit code 4; the workers end along, their case says so and is verified, the next case runs",
+    injected="the process that forks the workers killed when the window opens",
+    outcome="exit 4; the workers end too, the case is verified, the next case runs",
 )
 @posix
 def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(tmp_path: Path) -> None:
@@ -246,7 +244,7 @@ def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(
 @pytest.mark.fault(
     area="workers",
     injected="the checkpointing process killed when the window opens",
-    outcome="exit code 4; the case says so, the workers' figures are kept and verified",
+    outcome="exit 4; the workers' figures are kept and verified",
 )
 def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
     beside = ("--busy", "fair", "--checkpointer", "restart", "--pinned-reader", "--duration", "500ms")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from tests.cli.conftest import Said
 from tests.drawing import examples
 

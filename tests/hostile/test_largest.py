@@ -65,7 +65,7 @@ LARGE = [
 
 @pytest.mark.fault(
     area="input",
-    injected="the largest sweeps that are read, of each experiment",
+    injected="the largest sweeps that are read",
     outcome="shown in every format within five seconds",
 )
 @pytest.mark.long

@@ -53,8 +53,8 @@ def save(name: str, document: Any) -> None:
 
 @pytest.mark.fault(
     area="input",
-    injected="reports harmed at any place, with hostile names",
-    outcome="shown in every format with every text escaped, or refused in a line",
+    injected="reports harmed at any place or cut off, with hostile names",
+    outcome="shown with every text escaped, or refused",
 )
 @amounts(3, 9000)
 def test_any_report_is_shown_in_any_format_or_refused_in_a_line(
@@ -100,8 +100,8 @@ def torn(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.fault(
     area="input",
-    injected="reports cut off or torn at any byte",
-    outcome="refused in a line",
+    injected="reports harmed at any place or cut off, with hostile names",
+    outcome="shown with every text escaped, or refused",
 )
 @amounts(2, 5000)
 def test_any_bytes_are_a_report_or_refused_in_a_line(judge: Judge, number: int) -> None:

@@ -62,7 +62,7 @@ def test_help_fits_whatever_the_terminal_says_of_its_width(judge: Judge, columns
 @pytest.mark.fault(
     area="input",
     injected="arguments that are not UTF-8",
-    outcome="exit code 2 in a line",
+    outcome="exit 2",
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="arguments are text there")
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sqlstress.experiments.power_loss.experiment import PowerLoss
 from sqlstress.experiments.power_loss.images import Finding
 from sqlstress.experiments.power_loss.study import PowerStudy, Recording
 from sqlstress.experiments.tune import search as tune
-from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, Tuning
+from sqlstress.experiments.tune.experiment import MeasuredPreset, PresetComparison, Tuning
 from sqlstress.experiments.tune.search import Factor, Space
 from sqlstress.experiments.tune.study import PresetStudy, TuneStudy
 from sqlstress.plan import cases_of

@@ -57,7 +57,7 @@ def run(
     slices, saved = Slices(script), list[Report]()
     bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
     study = AbStudy((cells, cells), test, looks(most), clock or Clock())
-    return follow(study, bench, saved.append), slices, saved
+    return follow(study, bench, saved.append, lambda: 0.0), slices, saved
 
 
 def of_ratio(ratio: float, spread: float = 0.03) -> Script:

@@ -12,7 +12,7 @@ import pytest
 from sqlstress.engine.study import Observer, Progress, Steps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import Report
-from sqlstress.studies.sweep import carry_out, follow
+from sqlstress.studies.sweep import SAVING, carry_out, follow
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.studies.made_up import Watching
@@ -31,8 +31,7 @@ class Bench:
 class Counting:
     """Counts its steps as planned cases, a second each."""
 
-    def __init__(self, steps: int, problem: Exception | None = None, save_every_s: float = 0.0) -> None:
-        self.save_every_s = save_every_s
+    def __init__(self, steps: int, problem: Exception | None = None) -> None:
         self._steps, self._problem = steps, problem
         self.done, self.closed = 0, False
 
@@ -71,7 +70,7 @@ class Opening:
 
 def test_a_bench_is_opened_for_it_and_closed_afterwards_whatever_happens() -> None:
     opening, watching = Opening(), Watching()
-    report = carry_out(Counting(2), opening, lambda report: opening.events.append("saved"), watching)
+    report = carry_out(Counting(2), opening, lambda _: opening.events.append("saved"), watching)
     assert opening.events == ["opened", "saved", "saved", "closed"]
     assert report.planned == 2
     assert [progress.done for progress in watching.told] == [1, 2]
@@ -81,10 +80,20 @@ def test_a_bench_is_opened_for_it_and_closed_afterwards_whatever_happens() -> No
     assert broken.events == ["opened", "closed"]
 
 
-def test_it_is_saved_no_more_often_than_it_wants_and_at_the_end() -> None:
-    study, saved = Counting(25, save_every_s=10.0), list[int]()
-    follow(study, Bench(), lambda report: saved.append(report.planned), lambda: float(study.done))
-    assert saved == [1, 11, 21, 25]
+@pytest.mark.parametrize(
+    ("save_s", "saved_after"),
+    [(0.0, [*range(1, 26)]), (0.5 / SAVING, [*range(1, 26)]), (0.5, [1, 11, 21, 25])],
+)
+def test_it_is_saved_after_each_step_that_is_long_beside_the_saving_and_at_the_end(
+    save_s: float, saved_after: list[int]
+) -> None:
+    study, saved = Counting(25), list[int]()
+
+    def save(report: Report) -> None:
+        saved.append(report.planned)
+
+    follow(study, Bench(), save, lambda: study.done + save_s * len(saved))
+    assert saved == saved_after
 
 
 def test_a_caller_that_raises_ends_the_study_at_once() -> None:

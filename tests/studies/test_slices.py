@@ -114,8 +114,8 @@ def test_an_option_that_the_other_sqlstress_has_not_got_is_named(tmp_path: Path)
 @pytest.mark.thorough
 @pytest.mark.fault(
     area="stop",
-    injected="`ab` with two Pythons, stopped in a slice",
-    outcome="the slice's process ends and removes its databases",
+    injected="a slice of another Python in `ab` stopped",
+    outcome="exit 130; its processes and databases are gone too",
 )
 def test_a_slice_that_is_stopped_ends_its_process_and_its_databases(tmp_path: Path) -> None:
     calls = 0

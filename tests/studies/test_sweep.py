@@ -49,7 +49,9 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Measure:
         monkeypatch.setattr(sweep, "harness_ns", harness)
         saved: list[Report] = []
         with StopSignals() as signals:
-            report = follow(Sweep(cases, keep_going), bench(tmp_path, signals=signals), saved.append)
+            report = follow(
+                Sweep(cases, keep_going), bench(tmp_path, signals=signals), saved.append, lambda: 0.0
+            )
         return report, saved
 
     return measure

@@ -72,7 +72,7 @@ def test_after_a_signal_that_was_heeded_the_next_ones_do_nothing(number: signal.
         signal.raise_signal(each)
 
 
-@fault("stop", "SIGTERM where it is ignored from outside (`nohup`)", "it stays ignored")
+@fault("stop", "a signal that is ignored from outside (`nohup`)", "it stays ignored")
 def test_a_signal_that_was_ignored_from_outside_stays_ignored() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with StopSignals() as signals:

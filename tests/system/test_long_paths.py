@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from sqlstress.cli.commands import LONGEST
 from sqlstress.cli.outputs import parse_output
-from sqlstress.cli.run_command import LONGEST
 from sqlstress.engine.folder import MARKER, RunFolder
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.machine.sync_cost import measure

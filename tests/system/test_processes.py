@@ -23,9 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
+from sqlstress.experiments.exec.work import end_marked
 from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.system.marked import end_marked
 from sqlstress.system.processes import Inbox, call_apart, death, held_back, wait_some
 from tests.conftest import own_processes
 from tests.pulses import nothing

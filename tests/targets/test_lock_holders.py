@@ -159,7 +159,7 @@ def test_the_locks_of_a_rollback_journal_are_seen(tmp_path: Path) -> None:
             assert seen(look).get(READ, reader.pid) == reader.pid
 
 
-@fault("database", "a writer of a rollback journal is killed", "the watch names the hot journal")
+@fault("database", "a writer of a rollback journal killed", "the watch names the hot journal")
 def test_a_journal_that_a_dead_writer_left_is_seen(tmp_path: Path) -> None:
     path = made(tmp_path / "hot.db", "delete")
     spill = ["PRAGMA cache_size=1", "PRAGMA cache_spill=1", "BEGIN IMMEDIATE"]
@@ -171,7 +171,7 @@ def test_a_journal_that_a_dead_writer_left_is_seen(tmp_path: Path) -> None:
         assert found.has_journal()
 
 
-@fault("database", "the watched file is deleted, replaced, or gets another journal", "the watch goes on")
+@fault("database", "the watched file deleted, replaced, given another journal", "the watch goes on")
 def test_a_file_that_is_deleted_and_replaced_is_followed(database: Path, tmp_path: Path) -> None:
     other = made(tmp_path / "other.db", "delete")
     with watched(database) as found:
@@ -250,7 +250,7 @@ def test_a_link_is_followed_to_the_locks_of_its_file(database: Path, tmp_path: P
         assert seen(found.look())[WRITE] == writer.pid
 
 
-@fault("database", "a database is watched while a transaction is open", "its locks hold, its bytes stay")
+@fault("database", "a database watched while a transaction is open", "its locks hold, its bytes stay")
 def test_looking_changes_no_byte_and_drops_no_lock(database: Path) -> None:
     with Elsewhere("sqlite3", database) as other:
         other.rows("writer", "BEGIN IMMEDIATE")

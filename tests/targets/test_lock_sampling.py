@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sqlstress.targets.sqlite import lock_sampling
-from sqlstress.targets.sqlite.lock_sampling import sampled
+from sqlstress.targets.sqlite import lock_holders
+from sqlstress.targets.sqlite.lock_holders import sampled
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         clock.now += seconds
 
     fake = SimpleNamespace(perf_counter=lambda: clock.now, sleep=sleep)
-    monkeypatch.setattr(lock_sampling, "time", fake)
+    monkeypatch.setattr(lock_holders, "time", fake)
     yield clock
 
 

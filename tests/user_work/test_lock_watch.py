@@ -13,7 +13,7 @@ from sqlstress.report.lock_holds import Holder, Holds, WriteLock
 from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
 from sqlstress.user_work.lock_watch import MOST, Holders, asker, shortly
-from sqlstress.user_work.show_lock import holders_of
+from sqlstress.user_work.show import holders_of
 from tests.analysis.hand_made import run, trial
 
 FREE = Look(WAL, (Lock(READ, 9),), 1)

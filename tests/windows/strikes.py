@@ -42,7 +42,7 @@ def strike(number: int) -> None:
 
 if __name__ == "__main__":
     import sqlstress.cli.measure
-    from sqlstress.cli.run_command import run
+    from sqlstress.cli.commands import run
 
     @contextmanager
     def striking(*_: object) -> Iterator[Striker]:

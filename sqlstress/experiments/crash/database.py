@@ -18,6 +18,7 @@ from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.busy import waiting_of
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
 from sqlstress.targets.sqlite.integrity import definitions, integrity
+from sqlstress.targets.sqlite.lock_holders import has_hot_journal
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 # The proof after a crash, as pure functions: from what the writers were told to what the files hold.
@@ -168,7 +169,7 @@ class Database:
         paths = self.place.paths
         return Remains(
             sum(walindex.wal_bytes(path) > 0 for path in paths),
-            sum(map(_is_hot, paths)),
+            sum(map(has_hot_journal, paths)),
             sum(walindex.wal_bytes(path) > 0 and walindex.is_mid_checkpoint(path) for path in paths),
         )
 
@@ -260,12 +261,3 @@ def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]
     finally:
         connection.rollback()
     return Contents(log, rows), defined, [] if answers == ["ok"] else answers
-
-
-def _is_hot(database: Path) -> bool:
-    """Return whether a rollback journal waits: one whose header is overwritten or cut off does not."""
-    try:
-        with database.with_name(f"{database.name}-journal").open("rb") as journal:
-            return journal.read(1) not in (b"", b"\0")
-    except OSError:
-        return False

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import (
+    PROVED,
+    UNPROVED,
+    WRONG,
+    Conclusion,
+    Finding,
+    Part,
+    counterexamples,
+    ended_early,
+)
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
@@ -94,7 +103,6 @@ _MEANINGS = {
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
     """Yield what the columns mean, and what was struck."""
-    meanings = [text for name, text in _MEANINGS.items() if name in table.headers]
     told = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
         told.append(
@@ -104,11 +112,9 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
         told.append(f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files")
     if kills.checkpoints:
         told.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
-    yield ". ".join("; ".join(part) for part in (meanings, told) if part)
+    yield ". ".join("; ".join(part) for part in ([*table.explained(_MEANINGS)], told) if part)
 
 
-_SHOWN = 3
-"""Counter-examples of each check."""
 _CODES = {
     ACKNOWLEDGED: "kills-not-acknowledged",
     WHOLE: "kills-not-whole",
@@ -143,11 +149,8 @@ def _wrong(check: Check) -> Finding:
 
 def findings(kills: Kills) -> Iterator[Finding]:
     """Yield what must be known beside the verdict: counter-examples, and why a test ended early."""
-    for check in kills.verdict.checks:
-        if check.status == "failed":
-            yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:_SHOWN])
-    if kills.error:
-        yield Finding("ended-early", rounds=rounds(kills), reason=kills.error.removesuffix("."))
+    yield from counterexamples(kills.verdict)
+    yield from ended_early(kills.error, rounds(kills))
 
 
 def rounds(kills: Kills) -> str:

@@ -257,8 +257,6 @@ def how_far(kills: Kills) -> Progress:
 class KillStudy:
     """Kills the writers of a case, round after round; a step is a round."""
 
-    save_every_s = 1.0
-
     def __init__(self, kills: Kills) -> None:
         """`kills` says what is to be done, and has what was found."""
         self.kills = kills

@@ -307,7 +307,7 @@ def _legend(group: Group, table: Table) -> Iterator[str]:
     yield from (f"{name}: {text}" for name, text in _NAMES.items() if name in parts)
     if any(part.isdecimal() for part in parts):
         yield "a number: WAL frames that trigger a checkpoint"
-    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
+    yield from table.explained(_MEANINGS)
     if "cycle" in parts:
         yield "the time of a cycle includes its BEGIN and COMMIT"
     if any(run.case.concurrency > 1 for run in group.runs):

@@ -34,8 +34,15 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Column, Figure, Legend, Paragraph, Table, table_of
 from sqlstress.show.shown import Value
 from sqlstress.user_work import UNDER
-from sqlstress.user_work.show import CHECKED, UserShown, checked_legend, counted, sightings
-from sqlstress.user_work.show_lock import lock_blocks, lock_findings
+from sqlstress.user_work.show import (
+    CHECKED,
+    UserShown,
+    checked_legend,
+    counted,
+    lock_blocks,
+    lock_findings,
+    sightings,
+)
 
 LOCKED = "database is locked"
 OURS = "sqlstress, for the checks"
@@ -44,12 +51,13 @@ MOST_KINDS = 5
 """Kinds of messages that are told."""
 _LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
 _FAILED = "failed: percentage of commands that did not exit with 0, or took too long"
-_MEANINGS = {
+_RATES = {
     "commands/s": "commands per s: commands that exited with 0, all processes together",
     "operations/s": "operations per s: those of commands that ended well, all processes together",
-    "p99 ms": "",
+}
+_MEANINGS = {
     "failed %": _FAILED,
-    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "fairness": case_table.FAIR,
     "longest wait ms": "longest: the slowest command, including one that failed or still ran at the end",
 }
 _FIGURES: tuple[Figure[case_table.Row], ...] = (
@@ -75,11 +83,9 @@ def _legend(group: Group, table: Table) -> Iterator[str]:
         if group.case.spec.lines
         else "the commands took at most this long, from start to exit"
     )
-    for name, text in _MEANINGS.items():
-        if name == "p99 ms":
-            yield from case_table.percentiles(table, took)
-        elif name in table.headers:
-            yield text
+    yield from table.explained(_RATES)
+    yield from case_table.percentiles(table, took)
+    yield from table.explained(_MEANINGS)
     yield from case_table.spread_legend(group, "rate")
     yield from checked_legend(group)
 

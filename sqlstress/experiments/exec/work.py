@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from sqlstress.experiments.exec import ENDED, ESCAPED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
-from sqlstress.system.marked import end_marked
+from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.user_work.parent import UserWork
 
@@ -56,3 +60,18 @@ class ExecWork(UserWork):
         if self.place.stores and self._began:
             self._escaped += end_marked(TRIAL, self._trial)
             self._began = False
+
+
+def end_marked(name: str, value: str) -> int:
+    """End all processes but this one whose environment has a variable of this value; return their number.
+
+    Whoever started them, and whatever became of that.
+    """
+    ended = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
+            if process.pid != os.getpid() and process.environ().get(name) == value:
+                ended.append(process)
+                process.kill()
+    psutil.wait_procs(ended, GRACE_S)
+    return len(ended)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.ear import Ear
-from sqlstress.experiments.exec.opened import Opened
+from sqlstress.experiments.exec.observed import Ear, Opened
 from sqlstress.experiments.exec.starter import Dialogue, Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.system.child import when_orphaned

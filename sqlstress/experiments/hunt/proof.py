@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlstress.experiments.hunt.spec import ACCOUNTS, EACH
+from sqlstress.experiments.hunt.spec import ACCOUNTS, EACH, filler_of
 
 WRITES, SUMS, STALE, TORN, DAMAGED = (
     "acknowledged writes",
@@ -97,7 +97,7 @@ class Writer(NamedTuple):
     begun: int
     """The last one that it began: the same, or one whose end it was not told."""
     last: Mapping[int, int]
-    """By own row, the last acknowledged transaction that wrote it."""
+    """By own row, the last acknowledged transaction that wrote it; 0: none did."""
 
 
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
@@ -106,23 +106,29 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
     `counts` are its transactions by writer, `parts` the last transaction of each row.
     """
     number, acknowledged, begun, last = writer
-    if not _is_within(counts.get(number), acknowledged, begun):
+    unknown = {begun} - {acknowledged}
+    if counts.get(number) not in {acknowledged} | unknown:
         yield (
             f"{acknowledged:,} transactions of writer {number + 1} were acknowledged, and the database has "
             f"{_shown(counts.get(number))}"
         )
     for row, transaction in last.items():
-        if not _is_within(parts.get(row), transaction, begun):
+        if parts.get(row) not in {transaction} | unknown:
+            told = f"the last acknowledged write is transaction {transaction:,} of writer {number + 1}"
+            untold = f"no write of writer {number + 1} was acknowledged"
             yield (
-                f"row {row}: the last acknowledged write is transaction {transaction:,} of writer "
-                f"{number + 1}, and the row is of transaction {_shown(parts.get(row))}"
+                f"row {row}: {told if transaction else untold}, and the row is of transaction "
+                f"{_shown(parts.get(row))}"
             )
 
 
+def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
+    """Yield which rows (number, transaction, filler) are not as one transaction has written them."""
+    for row, transaction, filler in rows:
+        if filler != (filler_of(transaction, size) if transaction in range(1 << 32) else None):
+            yield f"row {row}: it is of transaction {_shown(transaction)}, and its filler is of another"
+
+
 def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _is_within(value: Any, low: int, high: int) -> bool:
-    """Say whether a value, which may be anything in a damaged database, lies within bounds."""
-    return isinstance(value, int) and low <= value <= high
+    """Return a value, which may be anything in a damaged database."""
+    return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"

@@ -5,10 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import (
+    PROVED,
+    UNPROVED,
+    WRONG,
+    Conclusion,
+    Finding,
+    Part,
+    counterexamples,
+    ended_early,
+)
 from sqlstress.analysis.wording import plural, whole
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
-from sqlstress.experiments.hunt.results import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.spec import (
     CHECKPOINTER,
     HOLDER,
@@ -38,8 +47,6 @@ CODES = {
 """Check → what it has found where it failed; others are the user's."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
-_SHOWN = 3
-"""Counter-examples of each check."""
 
 
 class HuntShown(ResultShown[Hunt]):
@@ -120,16 +127,13 @@ def _wrong(check: str) -> Finding:
 def findings(hunt: Hunt) -> Iterator[Finding]:
     """Yield what must be known beside the verdict: examples, how often it fails, the command, the cause."""
     if hunt.found:
-        for check in hunt.found.verdict.checks:
-            if check.status == "failed":
-                yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:_SHOWN])
+        yield from counterexamples(hunt.found.verdict)
         if hunt.known:
             yield Finding("hunt-wal-reset" if hunt.work == OWN_LOAD else "hunt-wal-reset-too")
         yield from _repeated(hunt, hunt.found)
     elif not hunt.checked:
         yield Finding("hunt-unchecked")
-    if hunt.error:
-        yield Finding("ended-early", rounds=plural(hunt.rounds, "round"), reason=hunt.error.removesuffix("."))
+    yield from ended_early(hunt.error, plural(hunt.rounds, "round"))
 
 
 def _repeated(hunt: Hunt, found: Witness) -> Iterator[Finding]:

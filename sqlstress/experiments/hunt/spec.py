@@ -139,6 +139,10 @@ class Schedule:
     longest_pause_s: float = _longest_pause_s()
 
 
+SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
+"""The settings that are drawn beside it."""
+
+
 class Role(NamedTuple):
     """What a process does in a round."""
 
@@ -193,3 +197,8 @@ STEP = 8
 """Words between two writers' words: a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
 """A writer's words: the transaction that it has begun last, and the last one that was acknowledged."""
+
+
+def filler_of(transaction: int, size: int) -> bytes:
+    """Return what a transaction fills its rows with, so that a mixture of two is seen; 0: none has yet."""
+    return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

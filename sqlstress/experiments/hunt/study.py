@@ -5,149 +5,39 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from random import Random
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from sqlstress.engine.failure import kept_reason
-from sqlstress.engine.pool import Pauses
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
-from sqlstress.experiments.hunt.draw import LEFT_OUT, drawn, scheduled
-from sqlstress.experiments.hunt.experiment import Hunting
-from sqlstress.experiments.hunt.results import OWN_LOAD, WAL_RESET, Hunt, Witness
-from sqlstress.experiments.hunt.smaller import calmer, smaller
-from sqlstress.experiments.hunt.spec import Schedule, pause_rate, role_of
+from sqlstress.experiments.hunt.experiment import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
+from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, Rounds, UserRounds, drawn, pauses_of
+from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import either
-from sqlstress.plan import built, cases_of, options_of_command, parsed, planned, seeded
+from sqlstress.plan import all_parsed, built, cases_of, options_of_command, parsed, planned, seeded
 from sqlstress.report import Report, Run, Trial
-from sqlstress.report.case import KEPT, Case
-from sqlstress.report.case import words as described
-from sqlstress.statistics.units import NS_PER_S, format_duration
-from sqlstress.target import DEFAULT, stores_nothing
-from sqlstress.targets.sqlite import pauses
+from sqlstress.report.case import KEPT
+from sqlstress.target import stores_nothing
 from sqlstress.user_work import HISTORY
 
-SHORTEST_NS = 1000
-"""The shortest pause."""
 AGAIN, MOST_AGAIN = 5, 15
 """So often a round is run again in which something was found, and at most until it fails once more."""
 MOST_TRIES = 8
 """So often a smaller round is tried, at most."""
 ENOUGH = 2
 """So often it must fail to take the place of the round that it was made of."""
-SAVE_EVERY_S = 1.0
 MAY_BE_WAL = ("wal", KEPT)
-
-
-class Drawn(NamedTuple):
-    """A round to be run."""
-
-    case: Case
-    schedule: Schedule | None = None
-    """Where its processes pause; None: the case says it."""
-
-
-class Rounds(Protocol):
-    """Where rounds come from."""
-
-    def draw(self, number: int) -> Drawn:
-        """Return a round; of the same number always the same."""
-
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield rounds that are smaller than one."""
-
-    def command(self, one: Drawn) -> tuple[str, ...]:
-        """Return the words of a command that runs such rounds."""
-
-
-class OwnRounds:
-    """Rounds of the hunt's own load."""
-
-    def __init__(self, base: Case, extra: Hunting) -> None:
-        """What `base` leaves open, which is None there, is drawn."""
-        self._base, self._extra = base, extra
-
-    def draw(self, number: int) -> Drawn:
-        return Drawn(drawn(self._base, number, as_given=bool(self._extra.as_given)))
-
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        return map(Drawn, smaller(one.case))
-
-    def command(self, one: Drawn) -> tuple[str, ...]:
-        words = ["sqlstress", "hunt", "--as-given"]
-        for part in (one.case.spec, one.case.settings):
-            words += _given(part, LEFT_OUT)
-        words += [] if one.case.driver == DEFAULT else ["--driver", one.case.driver]
-        return (*words, *(["--no-pauses"] if self._extra.no_pauses else []))
-
-
-def _given(part: Any, usual: Mapping[str, Any]) -> list[str]:
-    """Return the options of which a part of a case has another value than the usual one, as words."""
-    words = []
-    for field, option in options_of(cast(Any, type(part))).items():
-        value = getattr(part, field)
-        if field in usual and value not in (None, usual[field]):
-            words += [f"--{option.name}", _written(value)]
-    return words
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, float):
-        return format_duration(value)
-    return ",".join(value) if isinstance(value, tuple) else described(value)
-
-
-class UserRounds:
-    """Rounds of the user's own work: its cases in turns, each with a schedule of its own."""
-
-    def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """What `given` leaves open, which is None there, is drawn. `command` are the words of the work."""
-        self._cases, self._given, self._command = cases, given, tuple(command)
-
-    def draw(self, number: int) -> Drawn:
-        base = self._cases[number % len(self._cases)]
-        random = Random(f"{base.seed}:round:{number}")
-        schedule = scheduled(random, self._given)
-        return Drawn(replace(base, seed=random.getrandbits(32)), schedule)
-
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        assert one.schedule
-        return (Drawn(*each) for each in calmer(one.case, one.schedule))
-
-    def command(self, one: Drawn) -> tuple[str, ...]:
-        usual = {**asdict(Schedule()), "pause": -1}
-        return (*self._command, "--concurrency", str(one.case.concurrency), *_given(one.schedule, usual))
-
-
-def pauses_of(one: Drawn) -> Pauses:
-    """Return by which schedule each process of a round pauses."""
-    case, schedule = one
-
-    def words_of(process: int) -> list[int] | None:
-        if schedule:
-            points, rate, longest_s = schedule.pause_at, schedule.pause, schedule.longest_pause_s
-        else:
-            spec = case.spec
-            points, longest_s = spec.pause_at, spec.longest_pause_s
-            rate = pause_rate(spec, role_of(spec, process).name)
-        random = Random(f"{case.seed}:pauses:{process}")
-        longest_ns = max(SHORTEST_NS, round(longest_s * NS_PER_S))
-        return pauses.schedule(random, dict.fromkeys(points, rate), SHORTEST_NS, longest_ns) if rate else None
-
-    return words_of
 
 
 class HuntStudy:
     """Hunts; a step is a round."""
-
-    save_every_s = SAVE_EVERY_S
 
     def __init__(
         self, hunt: Hunt, rounds: Rounds, shrink_time_s: float, clock: Callable[[], float] = time.monotonic
@@ -323,7 +213,7 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
     for name in given:
         if name not in hunting and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    extra = built(Hunting, {name: parsed(one, given.get(name, one.default)) for name, one in hunting.items()})
+    extra = built(Hunting, all_parsed(hunting.values(), given))
     schedule = Schedule(*(parsed(hunting[name], given.get(name)) for name in _OF_PAUSES))
     usual = {name: value for name, value in USUAL.items() if name in options}
     own = {name: value for name, value in given.items() if name in options}

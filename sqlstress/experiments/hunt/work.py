@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import Outcome, Work
-from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, TOTAL, WRITES, Writer, losses
+from sqlstress.experiments.hunt.proof import (
+    DAMAGED,
+    STALE,
+    SUMS,
+    TORN,
+    TOTAL,
+    WRITES,
+    Writer,
+    losses,
+    mixtures,
+)
 from sqlstress.experiments.hunt.spec import ACCOUNTS, ACKNOWLEDGED, BEGUN, EACH, STEP, TABLES, WRITER, role_of
 from sqlstress.report import Verdict
 from sqlstress.report.results import Tally
@@ -66,19 +76,31 @@ class HuntWork(Work):
     ) -> None:
         """Hold what the database has against what its writers were told."""
         counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
-        parts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM part"))
+        rows: Any = connection.rows("SELECT id, n, filler FROM part")
+        parts = {row: transaction for row, transaction, _ in rows}
         for outcome in outcomes:
             role, number = role_of(self.case.spec, outcome.worker)
             if role == WRITER:
                 words = self._words[STEP * number : STEP * (number + 1)]
-                last = outcome.findings.last if outcome.findings else {}
+                last = self._last(number, outcome)
                 writes.checked += 1 + len(last)
                 for text in losses(Writer(number, words[ACKNOWLEDGED], words[BEGUN], last), counts, parts):
                     writes.problem(text)
+        for row in parts.keys() - range(self.case.spec.writers * self.case.spec.keys):
+            writes.problem(f"row {row} is there, and nobody wrote it")
+        for text in mixtures(rows, self.case.spec.filler):
+            writes.problem(text)
         (total,) = connection.rows("SELECT total(amount) FROM account")[0]
         sums.checked += 1
         if total != TOTAL:
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
+
+    def _last(self, number: int, outcome: Outcome) -> dict[int, int]:
+        """Return the last acknowledged transaction of each row of a writer; nothing of one that has died."""
+        if outcome.findings is None:
+            return {}
+        keys = self.case.spec.keys
+        return {row: outcome.findings.last.get(row, 0) for row in range(number * keys, (number + 1) * keys)}
 
     def discard(self) -> None:
         self._place.discard()

@@ -19,6 +19,7 @@ from sqlstress.experiments.hunt.spec import (
     KEPT,
     STEP,
     WRITER,
+    filler_of,
     role_of,
 )
 from sqlstress.targets.sqlite.drivers import explain
@@ -130,12 +131,13 @@ class HuntSource(SelfDriven):
         log = connection.writer("INSERT INTO log VALUES (?, ?, ?)")
         forget = connection.writer("DELETE FROM log WHERE writer = ? AND n <= ?")
         words = self._words[STEP * number : STEP * (number + 1)]
-        last, filler = self.seen.last, bytes(spec.filler)
+        last = self.seen.last
 
         def write() -> None:
             sequence = words[ACKNOWLEDGED] + 1
             keys = {number * spec.keys + random.randrange(spec.keys) for _ in range(spec.batch)}
             source, target = random.sample(range(ACCOUNTS), 2)
+            filler = filler_of(sequence, spec.filler)
             words[BEGUN] = sequence
             begin(())
             for key in keys:

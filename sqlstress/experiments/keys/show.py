@@ -268,7 +268,7 @@ _PAGES = {
 
 def _spaces(table: Table) -> Iterator[str]:
     yield "file: the whole database, including users and items"
-    yield from (text for name, text in _PAGES.items() if name in table.headers)
+    yield from table.explained(_PAGES)
     if "indices" in table.headers:
         yield "shares and fan-outs are from sqlite3_analyzer"
 

@@ -10,7 +10,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
-from sqlstress.plan import AT_A_RATE, Request, at_rates, check_locking, check_rate, is_exclusive
+from sqlstress.plan import AT_A_RATE, Request, at_rates, check_locking, check_window, is_exclusive
 from sqlstress.report.case import (
     BEGINS,
     COMMON,
@@ -260,10 +260,7 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
     for name, count, most, bound in sizes:
         if count * load.value_size > most:
             raise UsageError(f"--{name} times --value-size is more than {bound}. Lower one of them.")
-    check_rate(request)
-    for name in ("duration", "warmup"):
-        if case.ops is not None and name in request.given:
-            raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
+    check_window(request)
     if "begin" in request.given and load.batch == 1 and not load.update_ratio:
         raise UsageError(
             "--begin needs transactions of several statements. Add --batch or --update-ratio, or leave "
@@ -309,7 +306,7 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
     return "python" if lacking else "native"
 
 
-WINDOW_S, PASSES = 0.25, 10
+WINDOW_S, PASSES = 0.2, 10
 """Length and number of the windows of a case, unless something else is asked for."""
 USUAL_S = 5
 """How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""

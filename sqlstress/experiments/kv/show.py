@@ -139,7 +139,7 @@ _LEAVING = (
 )
 _MEANINGS = {
     "failed %": "failed: percentage of operations given up because the database was busy",
-    "fairness": "fairness (Jain's index): 1 if all processes got equal shares",
+    "fairness": case_table.FAIR,
     "longest wait ms": "longest wait: the slowest operation, including one still pending at the end",
 }
 
@@ -154,7 +154,7 @@ def legend(group: Group, table: Table) -> Iterator[str]:
     yield from case_table.percentiles(table, "the operations took at most this long")
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         yield f"{WORST}: in the process where p99 was highest, because shares were uneven"
-    yield from (text for name, text in _MEANINGS.items() if name in table.headers)
+    yield from table.explained(_MEANINGS)
     yield from verified_legend(group)
 
 
@@ -170,7 +170,7 @@ def wal_blocks(group: Group) -> Iterator[Block]:
             ("share of time", "longest ms"),
         )
         yield table
-        yield Note(f"{'; '.join(text for name, text in _WAL_MEANINGS.items() if name in table.headers)}.")
+        yield Note(f"{'; '.join(table.explained(_WAL_MEANINGS))}.")
     if lines := tuple(picture(group)):
         yield Picture(lines)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
-from sqlstress.options.option import chosen, option, options_of
+from sqlstress.options.option import Nothing, chosen, option, options_of
 from sqlstress.options.parsing import choice, switch, whole
 from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import JOURNAL_MODES, SYNCHRONOUS, Case, common, layout, otherwise
@@ -15,11 +15,6 @@ from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN
 
 POWER = "Power cuts"
 MOST_IMAGES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """A configuration says nothing beside what all cases say."""
 
 
 @dataclass(frozen=True, slots=True)

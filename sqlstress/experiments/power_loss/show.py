@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sqlstress.analysis.durability import describe_waits
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import files, plural, rounded, whole
 from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
@@ -123,8 +123,7 @@ def power_findings(loss: PowerLoss) -> Iterator[Finding]:
     for cuts in loss.configurations:
         for text in cuts.counterexamples[-1:] if not loss.matrix or _breaks(loss, cuts) else ():
             yield Finding("counterexamples", name=name(cuts), examples=(text,))
-    if loss.error:
-        yield Finding("ended-early", rounds=None, reason=loss.error.removesuffix("."))
+    yield from ended_early(loss.error)
 
 
 def name(cuts: PowerCuts) -> str:
@@ -194,8 +193,7 @@ MODEL = (
 
 
 def _legend(result: PowerLoss, table: Table) -> Iterator[str]:
-    meanings = (text for name, text in _MEANINGS.items() if name in table.headers)
-    yield f"{'; '.join(meanings)}. {MODEL} It took {rounded(result.seconds)} s"
+    yield f"{'; '.join(table.explained(_MEANINGS))}. {MODEL} It took {rounded(result.seconds)} s"
 
 
 def _what(loss: PowerLoss, cuts: PowerCuts) -> str:

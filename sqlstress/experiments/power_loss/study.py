@@ -71,8 +71,6 @@ def how_far(loss: PowerLoss) -> Progress:
 class PowerStudy:
     """Cuts the power of a control, and then of each case; a step is so many images."""
 
-    save_every_s = 1.0
-
     def __init__(self, cases: Sequence[Case], loss: PowerLoss) -> None:
         """`loss` says what is to be done, and has what was found. Raises UsageError without apsw."""
         load_vfs()

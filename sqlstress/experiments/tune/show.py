@@ -24,8 +24,15 @@ from sqlstress.analysis.wording import (
     times,
 )
 from sqlstress.experiment import face_of
-from sqlstress.experiments.tune.experiment import SQLITE, YOURS, Preset
-from sqlstress.experiments.tune.results import MeasuredPreset, PresetComparison, TunedRow, Tuning
+from sqlstress.experiments.tune.experiment import (
+    SQLITE,
+    YOURS,
+    MeasuredPreset,
+    Preset,
+    PresetComparison,
+    TunedRow,
+    Tuning,
+)
 from sqlstress.report import Report, Run
 from sqlstress.report.power_failure import risk
 from sqlstress.show import heading

@@ -20,16 +20,14 @@ from sqlstress.experiments.tune.experiment import (
     SQLITE,
     YOURS,
     Compared,
+    MeasuredPreset,
     Patience,
     Preset,
-    catalogue,
-)
-from sqlstress.experiments.tune.results import (
-    MeasuredPreset,
     PresetComparison,
     TunedLevel,
     TunedRow,
     Tuning,
+    catalogue,
 )
 from sqlstress.experiments.tune.search import (
     DESIGN,
@@ -45,7 +43,7 @@ from sqlstress.experiments.tune.search import (
 from sqlstress.experiments.tune.show import listed
 from sqlstress.options.option import options_of
 from sqlstress.options.parsing import suggestion
-from sqlstress.plan import cases_of, options_of_command, parsed, seeded
+from sqlstress.plan import all_parsed, cases_of, options_of_command, seeded
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
@@ -60,7 +58,6 @@ K = TypeVar("K", bound=Hashable)
 class SliceStudy(Generic[R, K]):
     """Measures slices in turns: what both searches have in common. A step is a slice."""
 
-    save_every_s = 0.0
     key = ""
     """Under which the result stands in a report."""
 
@@ -118,7 +115,6 @@ class SliceStudy(Generic[R, K]):
 class TuneStudy(SliceStudy[Tuning, tuple[str, Row]]):
     """Searches; the runs are those of a stage and a row of the grid."""
 
-    save_every_s = 1.0  # slices are many: to write all of them after each would take as long as they do
     key = "tune"
 
     def __init__(self, tuning: Tuning, space: Space, clock: Callable[[], float] = time.monotonic) -> None:
@@ -268,7 +264,7 @@ class PresetStudy(SliceStudy[PresetComparison, str]):
 
 def tune_study(given: Mapping[str, Any], _: ReadWords) -> StudyRequest:
     """Return the search that options ask for, as they were typed. Raises UsageError."""
-    own = _parsed(Patience, given)
+    own = all_parsed(options_of(Patience).values(), given)
     load = {name: value for name, value in given.items() if name not in own}
     usual = {name: said["default"] for name, said in OTHERWISE.items() if "default" in said}
     planned = seeded({**usual, **load})
@@ -288,14 +284,9 @@ def tune_study(given: Mapping[str, Any], _: ReadWords) -> StudyRequest:
     return StudyRequest(TuneStudy(tuning, Space(factors, plan)), (base,), bool(own["strict"]))
 
 
-def _parsed(options: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    known = options_of(options).values()
-    return {option.name: parsed(option, given.get(option.name, option.default)) for option in known}
-
-
 def preset_study(given: Mapping[str, Any], read: ReadWords) -> StudyRequest | tuple[Block, ...]:
     """Return the list of the presets, or the study that options ask for. Raises UsageError."""
-    own = _parsed(Compared, given)
+    own = all_parsed(options_of(Compared).values(), given)
     if own["compare"] is None:
         for name in given:
             what = "a load" if name == "load" else f"--{name}"

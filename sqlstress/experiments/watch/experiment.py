@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlstress.experiment import CommandLine, Experiment, StudyOf, Words
-from sqlstress.options.option import ONE, chosen, option, options_of
+from sqlstress.options.option import ONE, Nothing, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole
+from sqlstress.report.lock_holds import Holds
 
 WATCHING = "Watch"
 
@@ -62,11 +63,6 @@ class Shown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
-    """A watch measures no cases."""
-
-
 WATCH = Experiment(
     name="watch",
     spec=Nothing,
@@ -87,9 +83,137 @@ WATCH = Experiment(
     study=StudyOf(
         asks="sqlstress.experiments.watch.study:study_of",
         looks_on=True,
-        result="sqlstress.experiments.watch.results:Watch",
+        result="sqlstress.experiments.watch.experiment:Watch",
         result_key=("watch", "locks"),
         called="a watch",
     ),
     shown="sqlstress.experiments.watch.show:WatchShown",
 )
+
+
+# What a watch adds to a report: who held which lock, what kept the WAL from being reset, and when.
+
+
+WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
+    "write",
+    "exclusive",
+    "pending",
+    "read",
+    "checkpoint",
+    "recovery",
+)
+"""The locks: of a rollback journal, write is RESERVED and read is SHARED."""
+DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
+"""What can happen to a file that is watched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that was seen with a lock."""
+
+    pid: int
+    """Its number; 0: of another container, and -1: of no process of this system."""
+    command: tuple[str, ...] = ()
+    """Its command line; empty: it had ended before it could be asked, or may not be asked."""
+    user: str = ""
+    """Whose process it is; empty where it is not known."""
+    started: str = ""
+    """When it began: ISO 8601, UTC; empty where it is not known."""
+    gone: bool = False
+    """Whether it had ended before the watch did."""
+    locks: dict[str, Holds] = field(default_factory=dict)
+    """By lock. Of several that share a read lock one is seen; only `samples` is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A transaction that read an old state of a WAL: no checkpoint copies what came later."""
+
+    processes: tuple[int, ...]
+    """Who was seen with its read lock, by place in the processes; the last one may be the one that pinned."""
+    frame: int
+    """The last frame that it could see."""
+    since_s: float
+    """When it was first seen so, in seconds of the watch; 0: it may have begun before."""
+    seconds: float
+    """How long it was seen."""
+    grew_frames: int
+    """Frames that were committed behind that one meanwhile, or before."""
+    lasts: bool = False
+    """Whether it was there at the last sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the file."""
+
+    at_s: float
+    """When it was seen, in seconds of the watch."""
+    what: str
+    """deleted, replaced, or journal: it has another journal now."""
+    journal: str = ""
+    """Which journal it has then: wal or rollback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What was seen as time went on, in steps of the same length."""
+
+    step_s: float = 0.1
+    """Length of a step, in seconds."""
+    samples: tuple[int, ...] = ()
+    """Samples of each step."""
+    held: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Samples of each step that saw the write lock held, by place of the process; "others" for the rest."""
+    frames: tuple[int, ...] = ()
+    """Frames in the WAL, the most of each step."""
+    checkpointed: tuple[int, ...] = ()
+    """How many of them were in the database file already, at the end of each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A database that others used, looked at from outside."""
+
+    database: str
+    """Its file, as it was given."""
+    asked: Watching
+    """How it was to be watched."""
+    seconds: float = 0.0
+    """How long it was watched."""
+    samples: int = 0
+    """How often it was looked at."""
+    open_samples: int = 0
+    """In how many of these it could have locks: a rollback journal, or a WAL with its wal-index."""
+    longest_gap_s: float = 0.0
+    """The longest time between two samples."""
+    journal: str = ""
+    """The journal at the end: wal or rollback; empty: the file was never there, or empty."""
+    commits: int | None = None
+    """Transactions that were committed meanwhile, whoever did; None where they could not be counted."""
+    write: Holds = field(default_factory=Holds)
+    """How the write lock was held by anybody: the longest time in which it was never seen free."""
+    processes: tuple[Process, ...] = ()
+    """Who held locks: first the one that was seen most often with the write lock."""
+    others: int = 0
+    """Processes beyond these, which were not kept."""
+    pins: tuple[Pin, ...] = ()
+    """What kept the WAL from being reset, the longest first."""
+    page_bytes: int = 0
+    """Size of a page of the WAL, in bytes; 0: there was no WAL."""
+    frames: int = 0
+    """The most frames that the WAL was seen to hold."""
+    checkpointed: int = 0
+    """How many of its frames were in the database file at the last sample."""
+    wal_bytes: int = 0
+    """The greatest size of the WAL's file."""
+    hot_journal: bool = False
+    """Whether a writer died and left a rollback journal: the next program to open the file rolls it back."""
+    held_too_long: int | None = None
+    """Who held the write lock for longer than asked, by place in the processes; None: nobody."""
+    events: tuple[Event, ...] = ()
+    """What happened to the file, the first of it."""
+    course: Course = Course()
+    """What was seen as time went on."""
+    error: str | None = None
+    """Why it ended early; None when it did not, or was interrupted."""

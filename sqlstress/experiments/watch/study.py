@@ -3,28 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import psutil
 
 from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.watch.experiment import Shown, Watching
-from sqlstress.experiments.watch.live import now_line, now_page
-from sqlstress.experiments.watch.processes import Names
-from sqlstress.experiments.watch.results import Watch
+from sqlstress.experiments.watch.experiment import Process, Shown, Watch, Watching
+from sqlstress.experiments.watch.show import now_line, now_page
 from sqlstress.experiments.watch.tally import Tally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system
 from sqlstress.options.option import options_of
-from sqlstress.plan import built, parsed
+from sqlstress.plan import all_parsed, built
 from sqlstress.report import Environment, Report
 from sqlstress.system.interrupt import StopSignals
-from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database
-from sqlstress.targets.sqlite.lock_sampling import sampled
+from sqlstress.targets.sqlite.lock_holders import ROLLBACK, Database, sampled
+
+# Who a process is: asked once, as soon as it is seen, since it may end soon.
+
+
+MOST = 1000
+"""So many processes are told apart; what others hold is counted for all of them together."""
+OTHERS = -1
+"""The place of those."""
+MOST_WORDS, LONGEST = 50, 300
+"""Words of a command line that are kept, and characters of each."""
+
+
+class _Known(NamedTuple):
+    place: int
+    process: psutil.Process | None
+
+
+class Names:
+    """The processes that were seen, in the order in which they were: a number is used again by the system."""
+
+    def __init__(self) -> None:
+        self.found: list[Process] = []
+        self.others = 0
+        """Sightings of processes beyond MOST."""
+        self._by_pid: dict[int, _Known] = {}
+        self._gone: set[int] = set()
+
+    def place(self, pid: int) -> int:
+        """Return the place of a process; OTHERS for one too many."""
+        known = self._by_pid.get(pid)
+        if known is None:
+            known = self._by_pid[pid] = self._meet(pid)
+        return known.place
+
+    def _meet(self, pid: int) -> _Known:
+        if len(self.found) >= MOST:
+            self.others += 1
+            return _Known(OTHERS, None)
+        process, found = None, Process(pid)
+        if pid > 0:
+            with suppress(psutil.Error):
+                process = psutil.Process(pid)
+                found = described(process)
+        self.found.append(found)
+        return _Known(len(self.found) - 1, process)
+
+    def refresh(self) -> None:
+        """Look which of them have ended."""
+        for pid, (place, process) in list(self._by_pid.items()):
+            if pid > 0 and (process is None or not process.is_running()):
+                self._gone.add(place)
+                del self._by_pid[pid]
+
+    def is_gone(self, place: int) -> bool:
+        """Return whether a process had ended at the last refresh."""
+        return place in self._gone
+
+
+def described(process: psutil.Process) -> Process:
+    """Return what the system tells of a process."""
+    words: tuple[str, ...] = ()
+    user = started = ""
+    with suppress(psutil.Error):
+        words = tuple(process.cmdline()) or (process.name(),)
+    with suppress(psutil.Error, KeyError):
+        user = process.username()
+    with suppress(psutil.Error):
+        started = datetime.fromtimestamp(process.create_time(), UTC).isoformat(timespec="seconds")
+    return Process(process.pid, tuple(word[:LONGEST] for word in words[:MOST_WORDS]), user, started)
+
 
 USUAL_S = 10.0
 """How long is watched where nobody says."""
@@ -65,8 +134,6 @@ class WatchOpening:
 
 class WatchStudy:
     """Watches; a step is a second."""
-
-    save_every_s = STEP_S
 
     def __init__(self, path: Path, asked: Watching) -> None:
         """Raise UsageError and EnvironmentFailure, as `Database` does."""
@@ -132,8 +199,8 @@ class WatchStudy:
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:
     """Return the watch that options ask for, as they were typed. Raises UsageError."""
-    options = {one.name: one for part in (Shown, Watching) for one in options_of(part).values()}
-    values = {name: parsed(one, given.get(name, one.default)) for name, one in options.items()}
+    options = [one for part in (Shown, Watching) for one in options_of(part).values()]
+    values = all_parsed(options, given)
     if values["file"] is None:
         raise UsageError("give the database to watch: sqlstress watch app.db.")
     path = Path(values["file"])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 
-from sqlstress.experiments.watch.results import (
+from sqlstress.experiments.watch.experiment import (
     DELETED,
     JOURNAL,
     READ,
@@ -19,8 +19,7 @@ from sqlstress.experiments.watch.results import (
     Watch,
 )
 from sqlstress.report.lock_holds import Holds
-from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look
-from sqlstress.targets.sqlite.lock_sampling import Runs
+from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0

@@ -17,9 +17,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -176,7 +179,6 @@ class Database:
         check_database(path)
         self._file = _File(resolved)
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
-        self._journal = resolved.with_name(f"{resolved.name}-journal")
 
     def look(self) -> Look:
         """Return who holds which lock now. Raises EnvironmentFailure for what can't be read any more."""
@@ -244,11 +246,7 @@ class Database:
 
     def has_journal(self) -> bool:
         """Return whether a rollback journal is there that has something to roll back."""
-        try:
-            with self._journal.open("rb") as journal:
-                return journal.read(1) not in (b"", b"\0")
-        except OSError:
-            return False
+        return has_hot_journal(self._file.path)
 
     def close(self) -> None:
         """Close the files."""
@@ -267,6 +265,15 @@ def listed(identity: tuple[int, int]) -> Iterable[Lock]:
         if len(words) == 8 and words[1:6:2] == ["POSIX", "READ", file] and words[7] != "EOF":
             first, last = int(words[6]) - _READ_AT, int(words[7]) - _READ_AT
             yield from (Lock(READ, int(words[4]), slot) for slot in range(_READERS) if first <= slot <= last)
+
+
+def has_hot_journal(database: Path) -> bool:
+    """Return whether a rollback journal waits: one whose header is overwritten or cut off does not."""
+    try:
+        with database.with_name(f"{database.name}-journal").open("rb") as journal:
+            return journal.read(1) not in (b"", b"\0")
+    except OSError:
+        return False
 
 
 # What can be watched at all.
@@ -305,3 +312,72 @@ def _refuse_own(path: Path) -> None:
                         f"this process has {path} open itself, and closing what is looked at would drop its "
                         "locks. Watch from another process (sqlstress watch)."
                     )
+
+
+# Samples of a lock: when they are taken, and how long they say that it was held.
+
+
+def sampled(rate: int) -> Iterator[float]:
+    """Sleep until the next sample is due, and yield when it is, in seconds from the beginning; without end.
+
+    At random within its turn, so that no rhythm of the watched programs hides in ours.
+    """
+    interval_s, random, turn = 1 / rate, Random(), 0
+    begun = time.perf_counter()
+    while True:
+        due_s = (turn + random.random()) * interval_s
+        time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
+        at_s = time.perf_counter() - begun
+        turn = max(turn + 1, int(at_s / interval_s))
+        yield at_s
+
+
+@dataclass(slots=True)
+class Runs:
+    """How one lock was held by one process, or by anybody: one hold after the other."""
+
+    samples: int = 0
+    times: int = 0
+    longest_s: float = 0.0
+    most_s: float = 0.0
+    longest_at_s: float = 0.0
+    now_s: float = 0.0
+    is_held: bool = False
+    _begun_s: float = 0.0
+    _last_s: float = 0.0
+    _free_s: float = 0.0
+    _changes: int | None = None
+
+    def seen(self, at_s: float, before_s: float, changes: int | None = None) -> None:
+        """Take a sample in which it was held; `before_s` is when the sample before was taken.
+
+        Where `changes` differ, a commit lies between: this is another hold.
+        """
+        known = changes is not None and self._changes is not None
+        if self.is_held and known and changes != self._changes:
+            self.free(at_s)
+        if not self.is_held:
+            self.is_held, self._begun_s, self._free_s = True, at_s, before_s
+            self.times += 1
+        if changes is not None:
+            self._changes = changes
+        self._last_s = at_s
+        self.samples += 1
+        self.now_s = at_s - self._begun_s
+        self._longest(at_s)
+
+    def free(self, at_s: float) -> None:
+        """Take a sample in which it was not held by this process."""
+        if self.is_held:
+            self._longest(at_s)
+            self.is_held, self._changes, self.now_s = False, None, 0.0
+
+    def _longest(self, end_s: float) -> None:
+        seen_s, most_s = self._last_s - self._begun_s, end_s - self._free_s
+        if (seen_s, most_s) >= (self.longest_s, self.most_s):
+            self.longest_s, self.most_s, self.longest_at_s = seen_s, most_s, self._begun_s
+
+    @property
+    def figures(self) -> tuple[int, int, float, float, float, float]:
+        """What was seen by now, as the fields of the report's Holds."""
+        return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

@@ -106,7 +106,7 @@ class SqlitePlace(Place):
         return SqliteTable(self, key_type, value_size, counters)
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        from sqlstress.targets.sqlite.proving import proving
+        from sqlstress.targets.sqlite.connections import proving
 
         return proving(self.case, self.paths, plan, pulse)
 

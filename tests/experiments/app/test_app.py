@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 import sqlstress
 from sqlstress.api import Report
-from sqlstress.cli.run_command import run
+from sqlstress.cli.commands import run
 from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml

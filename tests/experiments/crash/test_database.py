@@ -91,7 +91,7 @@ def verdict(database: Database, told: Told) -> Verdict:
 @fault(
     "crash",
     "a process dead at any statement of a transaction",
-    "the transaction is undone by the next who opens the file, the others are there",
+    "the next opening undoes it",
 )
 @pytest.mark.parametrize("journal_mode", CRASHING)
 @settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -213,7 +213,7 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
 @fault(
     "crash",
     "a definition changed after a crash, or made unreadable",
-    "the file fails, and says which definition",
+    "it is named",
 )
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
 def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
@@ -231,7 +231,7 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
 @fault(
     "crash",
     "a file cut off, overwritten or gone after a crash",
-    "the file fails, and says what SQLite answered",
+    "it fails with SQLite's answer",
 )
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.hunt.proof import STALE, TORN, TOTAL, Snapshot, Writer, contradictions, losses
+from sqlstress.experiments.hunt.proof import (
+    STALE,
+    TORN,
+    TOTAL,
+    Snapshot,
+    Writer,
+    contradictions,
+    losses,
+    mixtures,
+)
+from sqlstress.experiments.hunt.spec import filler_of
 
 SOUND = Snapshot(
     acknowledged=[4, 9],
@@ -50,38 +60,53 @@ def test_what_can_not_be_is_rejected(wrong: dict[str, Any], check: str, words: s
     assert (check, True) in [(doubt.check, words in doubt.text) for doubt in found], found
 
 
-WRITER = Writer(1, acknowledged=9, begun=10, last={16: 9, 17: 3})
+WRITER = Writer(1, acknowledged=9, begun=10, last={16: 9, 17: 3, 18: 0})
+FOUND = {16: 9, 17: 3, 18: 0}
+"""What it has left in its rows."""
 
 
-@pytest.mark.parametrize("count", [9, 10])
-def test_a_commit_whose_end_nobody_was_told_of_may_be_there_or_not(count: int) -> None:
-    assert [*losses(WRITER, {1: count}, {16: 9, 17: count})] == []
+@pytest.mark.parametrize(("count", "changed"), [(9, {}), (10, {17: 10}), (10, {18: 10})])
+def test_a_commit_whose_end_nobody_was_told_of_may_be_there_or_not(
+    count: int, changed: dict[int, int]
+) -> None:
+    assert [*losses(WRITER, {1: count}, FOUND | changed)] == []
 
 
 @pytest.mark.parametrize(
-    ("counts", "parts", "words"),
+    ("counts", "changed", "words"),
     [
-        (
-            {1: 8},
-            {16: 9, 17: 3},
-            "9 transactions of writer 2 were acknowledged, and the database has 8",
-        ),
-        ({1: 11}, {16: 9, 17: 3}, "the database has 11"),
-        ({}, {16: 9, 17: 3}, "the database has None"),
-        (
-            {1: 9},
-            {16: 8, 17: 3},
-            "transaction 9 of writer 2, and the row is of transaction 8",
-        ),
-        (
-            {1: 9},
-            {16: 9},
-            "row 17: the last acknowledged write is transaction 3 of writer 2",
-        ),
-        ({1: "x"}, {16: 9, 17: b""}, "the database has x"),
+        ({1: 8}, {}, "9 transactions of writer 2 were acknowledged, and the database has 8"),
+        ({1: 11}, {}, "the database has 11"),
+        ({}, {}, "the database has None"),
+        ({1: 9}, {16: 8}, "transaction 9 of writer 2, and the row is of transaction 8"),
+        ({1: 9}, {17: None}, "row 17: the last acknowledged write is transaction 3 of writer 2"),
+        ({1: 9}, {17: 9}, "transaction 3 of writer 2, and the row is of transaction 9"),
+        ({1: 9}, {18: 9}, "row 18: no write of writer 2 was acknowledged, and the row is of transaction 9"),
+        ({1: "x"}, {17: b""}, "the database has 'x'"),
     ],
 )
 def test_what_was_acknowledged_and_is_gone_is_rejected(
-    counts: dict[int, Any], parts: dict[int, Any], words: str
+    counts: dict[int, Any], changed: dict[int, Any], words: str
 ) -> None:
-    assert words in "; ".join(losses(WRITER, counts, parts))
+    assert words in "; ".join(losses(WRITER, counts, FOUND | changed))
+
+
+@pytest.mark.parametrize("size", [0, 3, 100])
+def test_a_row_of_one_transaction_is_accepted(size: int) -> None:
+    made = [(0, 0, bytes(size)), *((row, 300 + row, filler_of(300 + row, size)) for row in (1, 2))]
+    assert [*mixtures(made, size)] == []
+
+
+@pytest.mark.parametrize(
+    ("transaction", "filler"),
+    [
+        (7, filler_of(6, 100)),
+        (7, filler_of(7, 60) + filler_of(6, 40)),
+        (7, filler_of(7, 99)),
+        (7, None),
+        ("7", filler_of(7, 100)),
+        (-1, filler_of(7, 100)),
+    ],
+)
+def test_a_row_of_two_transactions_is_rejected(transaction: Any, filler: bytes | None) -> None:
+    assert [text[:6] for text in mixtures([(5, transaction, filler)], 100)] == ["row 5:"]

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from sqlstress.experiments.hunt.results import OWN_LOAD
+from sqlstress.experiments.hunt.experiment import OWN_LOAD
 from sqlstress.report import from_json, to_json
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS

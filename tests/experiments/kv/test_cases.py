@@ -94,7 +94,7 @@ def refused(given: dict[str, Any]) -> str:
 
 LOOP = "python" if lacks("sqlite3") else "native"
 """What drives a load of which nothing else is said, here."""
-PLANNED_ONE = Case(duration_s=0.25, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
+PLANNED_ONE = Case(duration_s=0.2, warmup_s=0.03, repeat=10, spec=Load(loop=LOOP))
 """What is planned without options, but for processes and seed."""
 
 

@@ -8,10 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from sqlstress.experiments.watch.live import now_line, now_page
-from sqlstress.experiments.watch.results import CHECKPOINT, WRITE, Watch
-from sqlstress.experiments.watch.show import MOST_ROWS
-from sqlstress.experiments.watch.watch_findings import conclusion, findings
+from sqlstress.experiments.watch.experiment import CHECKPOINT, WRITE, Watch
+from sqlstress.experiments.watch.show import MOST_ROWS, conclusion, findings, now_line, now_page
 from sqlstress.report import from_json, to_json
 from sqlstress.report.lock_holds import Holds
 from sqlstress.show.endings import endings, exit_code

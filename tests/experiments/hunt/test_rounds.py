@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import face
-from sqlstress.experiments.hunt.draw import LEFT_OUT, SETTINGS, drawn, scheduled
-from sqlstress.experiments.hunt.smaller import calmer, smaller
-from sqlstress.experiments.hunt.spec import ROLES, Round, Schedule, counts, pause_rate, role_of
+from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, drawn, scheduled, smaller
+from sqlstress.experiments.hunt.spec import ROLES, SETTINGS, Round, Schedule, counts, pause_rate, role_of
 from sqlstress.options.pause_points import POINTS
 from sqlstress.plan import planned
 from sqlstress.report.case import Case

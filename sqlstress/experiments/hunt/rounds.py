@@ -1,0 +1,316 @@
+"""The rounds of a hunt: drawn from the seed, and those that are smaller than one that failed.
+
+Half of the rounds are crowds: several processes run checkpoints while writers go on, and no reader is in
+their way. That finds races of checkpoints. The other half is drawn at large. Pauses are many short ones, or
+few long ones as in PCT (Burckhardt et al., 2010), at all calls or at few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from random import Random
+from typing import Any, NamedTuple, Protocol, cast
+
+from sqlstress.engine.pool import Pauses
+from sqlstress.experiments.hunt.experiment import Hunting
+from sqlstress.experiments.hunt.spec import MODES, SETTINGS, Round, Schedule, counts, pause_rate, role_of
+from sqlstress.options.option import options_of
+from sqlstress.options.pause_points import POINTS
+from sqlstress.report.case import Case
+from sqlstress.report.case import words as described
+from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.target import DEFAULT
+from sqlstress.targets.sqlite import pauses
+
+CROWDS = 0.5
+"""Share of the rounds that are about checkpoints."""
+LONG_S, SHORT_S = 0.05, 0.001
+"""The longest pause where they are few, and where they are many."""
+SHORTEST_NS = 1000
+"""The shortest pause."""
+LEFT_OUT: dict[str, Any] = {
+    **asdict(Round()),
+    **dict.fromkeys(SETTINGS),
+    "journal_mode": "wal",
+    "synchronous": "off",
+}
+"""What a round has where nothing is drawn: no commit waits for a disk, and the rest is SQLite's own."""
+
+
+def drawn(base: Case, number: int, *, as_given: bool = False) -> Case:
+    """Return a round of a hunt: what `base` leaves open, which is None there, is drawn.
+
+    With `as_given` it is left out instead.
+    """
+    random = Random(f"{base.seed}:round:{number}")
+    if as_given:
+        spec, settings = asdict(Round()), {name: LEFT_OUT[name] for name in SETTINGS}
+    else:
+        is_crowd = random.random() < CROWDS
+        spec, settings = (_crowd if is_crowd else _at_large)(random)
+        spec |= _pauses(random, is_crowd)
+    spec |= {name: value for name in spec if (value := getattr(base.spec, name)) is not None}
+    settings |= {name: value for name in settings if (value := getattr(base.settings, name)) is not None}
+    made = Round(**spec)
+    return replace(
+        base,
+        concurrency=sum(counts(made).values()),
+        seed=random.getrandbits(32),
+        spec=made,
+        settings=replace(base.settings, **settings),
+    )
+
+
+def _crowd(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
+    spec = {
+        "writers": random.choice((2, 3, 4, 4)),
+        "readers": random.choice((0, 0, 0, 1)),
+        "holders": 0,
+        "checkpointers": random.choice((1, 2, 3, 3)),
+        "checkpoint": random.choice((MODES[:1], MODES[:1], MODES[:1], MODES)),
+        "batch": random.choice((1, 1, 2)),
+        "keys": random.choice((16, 64, 256)),
+        "filler": random.choice((0, 0, 100)),
+        "churn": random.random() < 0.2,
+        "reopen": 0,
+    }
+    settings = {
+        "journal_mode": "wal",
+        "synchronous": "off",
+        "wal_autocheckpoint": random.choice((4, 4, 10, 100, 1000)),
+        "page_size": random.choice((None, None, 1024)),
+        "cache_size": None,
+        "mmap_size": None,
+    }
+    return spec, settings
+
+
+def _at_large(random: Random) -> tuple[dict[str, Any], dict[str, Any]]:
+    is_wal = random.random() < 0.85
+    spec = {
+        "writers": random.choice((1, 2, 3, 4)),
+        "readers": random.choice((0, 1, 2, 3)),
+        "holders": random.choice((0, 0, 0, 1)),
+        "checkpointers": random.choice((0, 1, 2)) if is_wal else 0,
+        "checkpoint": tuple(random.sample(MODES, random.choice((1, 1, 2, 4)))),
+        "batch": random.choice((1, 2, 8)),
+        "keys": random.choice((4, 16, 64, 256)),
+        "filler": random.choice((0, 100, 1000)),
+        "churn": random.random() < 0.5,
+        "reopen": random.choice((0, 0, 20, 200)),
+    }
+    settings = {
+        "journal_mode": "wal" if is_wal else random.choice(("delete", "truncate", "persist")),
+        "synchronous": random.choice(("off", "off", "off", "normal")),
+        "wal_autocheckpoint": random.choice((2, 4, 10, 100, 1000)),
+        "page_size": random.choice((None, 512, 1024)),
+        "cache_size": random.choice((None, 2, 20)),
+        "mmap_size": random.choice((None, None, 1 << 20)),
+    }
+    return spec, settings
+
+
+def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
+    few = not is_crowd and random.random() < 0.3
+    points = (
+        POINTS
+        if is_crowd or random.random() < 0.6
+        else tuple(random.sample(POINTS, random.choice((1, 2, 4))))
+    )
+    scale = 20 if few else 1
+    # Of few calls each may well pause.
+    rates = (3, 10, 50, 200) if points == POINTS else (1, 2, 5)
+    return {
+        "pause_at": points,
+        "writer_pause": random.choice((50, 200, 200, 1000) if is_crowd else (0, *rates)) * scale,
+        "reader_pause": random.choice((0, *rates)) * scale,
+        "checkpointer_pause": random.choice((3, 5, 10) if is_crowd else (0, *rates)) * scale,
+        "longest_pause_s": LONG_S if few else SHORT_S,
+    }
+
+
+def scheduled(random: Random, given: Schedule) -> Schedule:
+    """Return where the processes of the user's own work pause: what `given` leaves open is drawn.
+
+    In applications most races lie between a read and the write that follows. There a connection asks for the
+    right to write, so some schedules pause at nothing else.
+    """
+    few = random.random() < 0.3
+    points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
+    made = {
+        "pause_at": points,
+        "pause": random.choice((3, 10, 50, 200) if points == POINTS else (1, 2, 5)) * (5 if few else 1),
+        "longest_pause_s": LONG_S if few else random.choice((SHORT_S, 5 * SHORT_S)),
+    }
+    return Schedule(
+        **{**made, **{name: value for name in made if (value := getattr(given, name)) is not None}}
+    )
+
+
+# Rounds that are smaller than a given one: candidates for the smallest that still fails.
+
+
+_ASIDE = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
+"""What a round has beside writers, checkpointers and pauses."""
+_PAUSES = {
+    "writer_pause": ("writers",),
+    "reader_pause": ("readers", "holders"),
+    "checkpointer_pause": ("checkpointers",),
+}
+
+
+def smaller(case: Case) -> Iterator[Case]:
+    """Yield smaller rounds of the hunt's own load, those first that leave out most."""
+    spec: Round = case.spec
+    usual = {name: LEFT_OUT[name] for name in _ASIDE}
+    yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
+    yield _with(case, **usual)
+    for name in ("writers", "checkpointers", "readers", "holders"):
+        yield from (
+            _with(case, **{name: count}) for count in _less(getattr(spec, name), int(name == "writers"))
+        )
+    for mode in spec.checkpoint if len(spec.checkpoint) > 1 else ():
+        yield _with(case, checkpoint=(mode,))
+    yield from (_with(case, **{name: 0}) for name in _PAUSES)
+    yield from (_with(case, pause_at=points) for points in _parts(spec.pause_at))
+    yield from (_with(case, **{name: usual[name]}) for name in _ASIDE)
+    yield from (_set(case, **{name: None}) for name in SETTINGS[2:])
+
+
+def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
+    """Yield smaller rounds of the user's own work: fewer processes, and fewer places to pause."""
+    for count in _less(case.concurrency, 1):
+        yield replace(case, concurrency=count), schedule
+    if schedule.pause:
+        yield case, replace(schedule, pause=0)
+        yield from ((case, replace(schedule, pause_at=points)) for points in _parts(schedule.pause_at))
+
+
+def _less(count: int, least: int) -> Iterator[int]:
+    """Yield smaller counts, the smallest first."""
+    yield from dict.fromkeys(one for one in (least, least + 1, count // 2, count - 1) if least <= one < count)
+
+
+def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield halves of some points, and then what is left without a quarter of them."""
+    if len(points) > 1:
+        middle = len(points) // 2
+        yield points[:middle]
+        yield points[middle:]
+    size = len(points) // 4
+    for begin in range(0, len(points), size) if size else ():
+        yield points[:begin] + points[begin + size :]
+
+
+def _with(case: Case, **changes: Any) -> Case:
+    spec = replace(case.spec, **changes)
+    # Where nobody is of a role, nobody of it pauses.
+    absent = {name: 0 for name, roles in _PAUSES.items() if not any(getattr(spec, role) for role in roles)}
+    spec = replace(spec, **absent)
+    return replace(case, concurrency=sum(counts(spec).values()), spec=spec)
+
+
+def _set(case: Case, **changes: Any) -> Case:
+    return replace(case, settings=replace(case.settings, **changes))
+
+
+# Where the rounds of a hunt come from: a load of its own, or the user's work.
+
+
+class Drawn(NamedTuple):
+    """A round to be run."""
+
+    case: Case
+    schedule: Schedule | None = None
+    """Where its processes pause; None: the case says it."""
+
+
+class Rounds(Protocol):
+    """Where rounds come from."""
+
+    def draw(self, number: int) -> Drawn:
+        """Return a round; of the same number always the same."""
+
+    def smaller(self, one: Drawn) -> Iterator[Drawn]:
+        """Yield rounds that are smaller than one."""
+
+    def command(self, one: Drawn) -> tuple[str, ...]:
+        """Return the words of a command that runs such rounds."""
+
+
+class OwnRounds:
+    """Rounds of the hunt's own load."""
+
+    def __init__(self, base: Case, extra: Hunting) -> None:
+        """What `base` leaves open, which is None there, is drawn."""
+        self._base, self._extra = base, extra
+
+    def draw(self, number: int) -> Drawn:
+        return Drawn(drawn(self._base, number, as_given=bool(self._extra.as_given)))
+
+    def smaller(self, one: Drawn) -> Iterator[Drawn]:
+        return map(Drawn, smaller(one.case))
+
+    def command(self, one: Drawn) -> tuple[str, ...]:
+        words = ["sqlstress", "hunt", "--as-given"]
+        for part in (one.case.spec, one.case.settings):
+            words += _given(part, LEFT_OUT)
+        words += [] if one.case.driver == DEFAULT else ["--driver", one.case.driver]
+        return (*words, *(["--no-pauses"] if self._extra.no_pauses else []))
+
+
+def _given(part: Any, usual: Mapping[str, Any]) -> list[str]:
+    """Return the options of which a part of a case has another value than the usual one, as words."""
+    words = []
+    for field, option in options_of(cast(Any, type(part))).items():
+        value = getattr(part, field)
+        if field in usual and value not in (None, usual[field]):
+            words += [f"--{option.name}", _written(value)]
+    return words
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return format_duration(value)
+    return ",".join(value) if isinstance(value, tuple) else described(value)
+
+
+class UserRounds:
+    """Rounds of the user's own work: its cases in turns, each with a schedule of its own."""
+
+    def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
+        """What `given` leaves open, which is None there, is drawn. `command` are the words of the work."""
+        self._cases, self._given, self._command = cases, given, tuple(command)
+
+    def draw(self, number: int) -> Drawn:
+        base = self._cases[number % len(self._cases)]
+        random = Random(f"{base.seed}:round:{number}")
+        schedule = scheduled(random, self._given)
+        return Drawn(replace(base, seed=random.getrandbits(32)), schedule)
+
+    def smaller(self, one: Drawn) -> Iterator[Drawn]:
+        assert one.schedule
+        return (Drawn(*each) for each in calmer(one.case, one.schedule))
+
+    def command(self, one: Drawn) -> tuple[str, ...]:
+        usual = {**asdict(Schedule()), "pause": -1}
+        return (*self._command, "--concurrency", str(one.case.concurrency), *_given(one.schedule, usual))
+
+
+def pauses_of(one: Drawn) -> Pauses:
+    """Return by which schedule each process of a round pauses."""
+    case, schedule = one
+
+    def words_of(process: int) -> list[int] | None:
+        if schedule:
+            points, rate, longest_s = schedule.pause_at, schedule.pause, schedule.longest_pause_s
+        else:
+            spec = case.spec
+            points, longest_s = spec.pause_at, spec.longest_pause_s
+            rate = pause_rate(spec, role_of(spec, process).name)
+        random = Random(f"{case.seed}:pauses:{process}")
+        longest_ns = max(SHORTEST_NS, round(longest_s * NS_PER_S))
+        return pauses.schedule(random, dict.fromkeys(points, rate), SHORTEST_NS, longest_ns) if rate else None
+
+    return words_of
