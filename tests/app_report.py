@@ -39,10 +39,13 @@ TRAITS = {
     "python": "isolation_level=None",
     "writes_begin": "DEFERRED",
     "upgrades": "yes",
+    "committed": "yes",
 }
 SIGHTINGS = (
     Sighting(CONNECTION, "sqlite3", 4, "", TRAITS),
-    Sighting(CONNECTION, "sqlite3", 2, "", {**TRAITS, "writes_begin": "", "upgrades": "no"}),
+    Sighting(
+        CONNECTION, "sqlite3", 2, "", {**TRAITS, "busy_timeout": "7", "upgrades": "no", "committed": "no"}
+    ),
     Sighting(CONNECTION, "sqlite3", 1, "", {**TRAITS, "database": "/srv/other.db", "synchronous": "off"}),
     Sighting(UNSEEN, "sqlite3", 12),
     Sighting(

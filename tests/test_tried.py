@@ -59,6 +59,11 @@ LIBRARIES = {
     "numbers_django_sequences": "sequences",
     "order_django_ordered_model": "ordered_model",
     "tree_django_treebeard": "treebeard",
+    "lock_monlite": "monlite",
+    "lock_lockmyresource": "lockmyresource",
+    "counter_purr": "purr",
+    "limiter_tbucket": "tbucket",
+    "queue_cairnq": "cairnq",
 }
 
 

@@ -109,8 +109,10 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
         for call in calls:
             found = {one.key: one for one in (*suspicions(call), *stale_copies(call, pairs))}
             for key, one in found.items():
-                first.setdefault((name, *key), one)
+                before = first.setdefault((name, *key), one)
+                first[name, *key] = before._replace(guards=before.guards & one.guards)
                 counts[name, *key] += 1
+    # What is taken in one call only, and given back, may be a row of work; a lock is the same in each call.
     return tuple(
         Sighting(
             SUSPICION,
@@ -128,6 +130,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
             },
         )
         for key, one in first.items()
+        if not one.guards or counts[key] == 1
     )
 
 

@@ -3,7 +3,8 @@
 The rule: a table is read outside of the transaction that writes it, and that transaction does not read it
 again. Another process may have written it in between. What makes such a write safe is recognised: SQLite
 computes the value itself (`SET n = n + 1`), the UPDATE compares and sets (`WHERE id = ? AND n = ?`), a unique
-key refuses the second INSERT, the count of deleted rows is looked at. A suspicion is not a proof.
+key refuses the second INSERT, the count of deleted rows is looked at, the row is the call's own since it made
+or claimed it, all calls hold the same lock meanwhile. A suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+from sqlstress.user_work.touched import Name, Row, conditions
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
@@ -25,8 +28,6 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
-_TELLING = 6
-"""Characters of a key that is not in another row's statement by chance."""
 _MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -45,6 +46,10 @@ class Write(NamedTuple):
     """The columns of the table's primary key, and of each other unique one."""
     counted: bool = False
     """Whether the code looks at how many rows it wrote, as far as that can be seen."""
+    rows: frozenset[Row] = frozenset()
+    """The rows that it changes or removes, or that were not there before; empty: not known."""
+    numbered: bool = False
+    """Whether SQLite gave the new row its number, so that no key could have refused it."""
 
 
 class Statement(NamedTuple):
@@ -68,6 +73,8 @@ class Statement(NamedTuple):
     """Whether a query's rows depend on more rows than they show: count, max, the first one."""
     forked: bool = False
     """Whether its connection was opened in another process, and came here by a fork."""
+    locks: frozenset[tuple[int, int, int]] = frozenset()
+    """The files that the process has locked meanwhile: device, file, and which of its locks it is."""
 
 
 class Suspicion(NamedTuple):
@@ -77,6 +84,8 @@ class Suspicion(NamedTuple):
     table: str
     first: Statement
     then: Statement
+    guards: frozenset[object] = frozenset()
+    """What the call took before the first, and gave back after the other: a lock, if all calls take it."""
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -116,10 +125,12 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             and write.table in query.reads
             and _depends(one, write, query)
         ]
-        if queries and not _is_own(call[:index], one, write.table):
+        if queries and not _is_own(call[:index], write):
             # Of several the one that asked for the same row, as far as their ends say it.
             same = (query for query in queries if query.sql.split()[-1:] == one.sql.split()[-1:])
-            yield Suspicion(STALE, write.table[1], next(same, queries[0]), one)
+            first = next(same, queries[0])
+            guards = _guards(call, call.index(first), index)
+            yield Suspicion(STALE, write.table[1], first, one, guards)
 
 
 def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
@@ -132,13 +143,52 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
     )
 
 
-def _is_own(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
-    """Return whether the call itself has made the row that a statement changes, as far as its key shows."""
-    key = one.sql.split()[-1].strip("();")
-    return len(key) >= _TELLING and any(
-        other.write and other.write.table == table and other.write.kind == INSERT and key in other.sql
-        for other in earlier
-    )
+def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
+    """Return whether the call itself has made, or won, each row that a statement changes."""
+    won = {name for _, name in _won(earlier, _names(write))}
+    return bool(write.rows) and all(won & {(write.table, name) for name in row} for row in write.rows)
+
+
+def _names(write: Write) -> set[tuple[Table, Name]]:
+    return {(write.table, name) for row in write.rows for name in row}
+
+
+def _won(
+    call: Sequence[Statement], wanted: set[tuple[Table, Name]]
+) -> Iterator[tuple[Statement, tuple[Table, Name]]]:
+    """Yield which of some rows a call makes or claims, so that only one process can; by which statement."""
+    for index, one in enumerate(call):
+        names = _names(one.write) & wanted if one.write else set()
+        if one.write and names and _wins(call[:index], one, one.write):
+            yield from ((one, name) for name in names)
+
+
+def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
+    """Return whether a statement makes rows that a key allows once, or takes them from what others search."""
+    if write.kind == INSERT:
+        return True
+    if not _is_safe(write) and not _reads_inside(earlier, one, write.table):
+        return False
+    if write.kind != UPDATE:
+        return write.kind == OVERWRITE
+    queries = [query for query in earlier if query.write is None and write.table in query.reads]
+    searched = frozenset(word for query in queries for word in conditions(query.sql))
+    # A value or a version is read before it is compared: of these the next process finds the new one.
+    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
+    return bool(write.sets.difference(*write.keys) & (searched | compared))
+
+
+def _guards(call: Sequence[Statement], first: int, then: int) -> frozenset[object]:
+    """Return the rows that are won before a query and written again after a statement, and locked files."""
+    later = (one.write for one in call[then + 1 :] if one.write and one.write.kind in (UPDATE, DELETE))
+    given_back = {name for write in later for name in _names(write)}
+    taken = {
+        name
+        for one, name in _won(call[:first], given_back)
+        if one.write and not one.write.numbered and one.transaction != call[first].transaction
+    }
+    files = {lock[:2] for lock in call[first].locks & call[then].locks}
+    return frozenset(taken | files)
 
 
 def _is_safe(write: Write) -> bool:

@@ -30,6 +30,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
+from sqlstress.user_work.touched import Row, Target
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -43,10 +44,10 @@ _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
-_EXPLAINED = re.compile(
-    r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(select|values|with|insert|replace|update|delete)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+"""What may stand before a statement. What a trigger does is traced as a comment to its end."""
+_LEADS = re.compile(LEAD, re.DOTALL)
+_EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """No other statement is explained: of one that changes the schema that has consequences."""
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 _COUNTS = {"rowcount", "changes", "total_changes"}
@@ -132,6 +133,7 @@ class Tracer:
         self._frames: Frames | None = None
         self.numbers = count(1)
         self.forks = Forks()
+        self.files = FileLocks()
 
     def start(self) -> None:
         """Follow connections."""
@@ -148,6 +150,7 @@ class Tracer:
         if event == "sqlite3.connect/handle":
             # It can't be used before `connect` has returned.
             next_moment(lambda: self._follow(args[0]), lambda *_: True)
+        self.files.hear(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = Followed(self, Sqlite3Connection(connection))
@@ -158,8 +161,9 @@ class Tracer:
         followed = Followed(self, ApswConnection(connection))
         connection.authorizer = followed.heard
 
-        def begins(cursor: Any, *_: Any) -> bool:
-            followed.begins(cursor.expanded_sql)
+        def begins(source: Any, sql: str, _: Any) -> bool:
+            # As a context manager it is the connection itself that begins and commits.
+            followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
         connection.exec_trace = begins
@@ -187,6 +191,45 @@ class Forks:
         return [Statement(sql, at, forked=True) for sql, at in map(json.loads, told.splitlines())]
 
 
+class FileLocks:
+    """The files that this process has locked for itself alone, as Python's audit events tell of them."""
+
+    _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
+    _EXCLUSIVE = 2
+    """The bit of LOCK_EX; on Windows all but 0 lock."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[int, int, int]] = {}
+        """By descriptor, the file, and how many locks had been taken with this one."""
+        self._taken = 0
+
+    def hear(self, event: str, args: tuple[Any, ...]) -> None:
+        """Take what is about to happen: nobody else is here who could hold the lock."""
+        if event not in (*self._UNIX, self._WINDOWS):
+            return
+        # A file, too, may be locked: what it is asked for is its descriptor.
+        descriptor = args[0] if isinstance(args[0], int) else args[0].fileno()
+        locks = args[1] != 0 if event == self._WINDOWS else args[1] & self._EXCLUSIVE
+        self._held.pop(descriptor, None)
+        with suppress(OSError):
+            if locks:
+                self._taken += 1
+                self._held[descriptor] = (*self._file(descriptor), self._taken)
+
+    def held(self) -> frozenset[tuple[int, int, int]]:
+        """Return the locks that are held: a file that was closed has none."""
+        found = set()
+        for descriptor, lock in [*self._held.items()]:
+            with suppress(OSError):
+                if self._file(descriptor) == lock[:2]:
+                    found.add(lock)
+        return frozenset(found)
+
+    def _file(self, descriptor: int) -> tuple[int, int]:
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+
+
 class Followed:
     """One connection that is followed."""
 
@@ -199,6 +242,8 @@ class Followed:
         self._transaction = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
+        self._inserted: tuple[Statement, int] | None = None
+        """An INSERT whose row gets its number from SQLite, and the number of the row before."""
         self._pid = os.getpid()
 
     def heard(self, *event: Any) -> int:
@@ -209,7 +254,8 @@ class Followed:
 
     def begins(self, sql: str) -> None:
         """Take a statement that begins to run, before it has done anything."""
-        if self._asks or (sql.startswith("--") and "\n" not in sql):
+        sql = _LEADS.sub("", sql, count=1)
+        if self._asks or sql.startswith("--"):
             return  # or what a trigger does
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.where().at)
@@ -220,7 +266,11 @@ class Followed:
             return
         self._asks = True
         try:
-            self._tracer.call.append(self._statement(sql))
+            self._take_number()
+            statement = self._statement(sql)
+            self._tracer.call.append(statement)
+            if statement.write and statement.write.kind == INSERT and not statement.write.rows:
+                self._inserted = statement, self._last_number()
         except Exception:  # of either library: it can't be explained, then it isn't
             return
         finally:
@@ -230,7 +280,13 @@ class Followed:
         events = self._explained(_RETURNING.sub("", sql)) if _EXPLAINED.match(sql) else []
         spot = self._tracer.where()
         statement = partial(
-            Statement, sql=sql, at=spot.at, spot=spot.number, transaction=self._transaction, who=_who()
+            Statement,
+            sql=sql,
+            at=spot.at,
+            spot=spot.number,
+            transaction=self._transaction,
+            who=_who(),
+            locks=self._tracer.files.held(),
         )
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, *_ in events:
@@ -246,6 +302,24 @@ class Followed:
             found=self._finds(sql),
             summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),
         )
+
+    def _take_number(self) -> None:
+        """Complete the last INSERT, now that it has run."""
+        inserted, self._inserted = self._inserted, None
+        call = self._tracer.call
+        if not inserted or inserted[0] not in call or (number := self._last_number()) == inserted[1]:
+            return
+        statement, write = inserted[0], inserted[0].write
+        if write:
+            rows = self._target(write.table[1]).with_rowid(number)
+            write = write._replace(rows=rows, numbered=True)
+            call[call.index(statement)] = statement._replace(write=write)
+
+    def _last_number(self) -> int:
+        return int(self._connection.rows("SELECT last_insert_rowid()")[0][0])
+
+    def _target(self, table: str) -> Target:
+        return Target(table, self._keys_of(table), self._connection.rows)
 
     def _explained(self, sql: str) -> Events:
         # Asked once for each text: a library that keeps prepared statements prepares it once.
@@ -281,7 +355,16 @@ class Followed:
         if kind == INSERT:
             own -= frozenset(column for key in keys for column in key)  # ON CONFLICT names them
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
-        return Write(table, kind, frozenset(_column(events[n][2]) for n in sets), own, wheres, keys, counted)
+        setting = frozenset(_column(events[n][2]) for n in sets)
+        rows = self._touched(sql, kind, first[1])
+        return Write(table, kind, setting, own, wheres, keys, counted, rows)
+
+    def _touched(self, sql: str, kind: str, table: str) -> frozenset[Row]:
+        target = self._target(table)
+        try:
+            return target.changed(sql) if kind in (UPDATE, DELETE) else target.made(sql)
+        except Exception:  # of either library: the statement was not understood
+            return frozenset()
 
     def _table(self, name: str) -> Table:
         if self._file is None:

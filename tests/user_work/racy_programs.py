@@ -1,4 +1,4 @@
-"""Programs in the style of libraries that use SQLite: what each does once, alone. `wrong` is in wrong names.
+"""Programs in the style of libraries that use SQLite: what each call does, alone. `wrong` is in wrong names.
 
 Each function gets the path of a database with SCHEMA, and makes its own connections.
 """
@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
+import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -28,6 +31,7 @@ CREATE TABLE seat (name TEXT PRIMARY KEY, guest TEXT);
 CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version INTEGER NOT NULL);
 CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
 INSERT INTO job SELECT value, 'new', NULL FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9]');
@@ -35,6 +39,7 @@ INSERT INTO product VALUES (1, 100, 'pen', 1);
 INSERT INTO settings VALUES (1, '{"n": 0}');
 INSERT INTO tag VALUES ('red', 0);
 INSERT INTO person VALUES (1, 'Anna', 0);
+INSERT INTO held VALUES ('free', NULL);
 """
 
 
@@ -57,7 +62,7 @@ def immediate(file: str) -> Iterator[sqlite3.Connection]:
 
 def _increment(connection: sqlite3.Connection) -> None:
     ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
-    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+    connection.execute("-- one more\nREPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
 def dict_wrong(file: str) -> None:
@@ -92,6 +97,13 @@ def pop_wrong(file: str) -> None:
         connection.execute("DELETE FROM job WHERE id = ?", (job,))
 
 
+def pop_in_a_late_transaction_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        ((job,),) = connection.execute(FIRST)
+        with connection:
+            connection.execute("DELETE FROM job WHERE id = ?", (job,))
+
+
 def pop_returning(file: str) -> None:
     with closing(apsw.Connection(file)) as connection:
         list(connection.execute(f"DELETE FROM job WHERE id = ({FIRST}) RETURNING id"))
@@ -124,6 +136,169 @@ def claim_in_transaction_and_finish(file: str) -> None:
         connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
     with opened(file) as connection:
         connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
+
+
+# What a call has won, or made, is its own until it gives it up.
+
+
+def _seen_and_done(connection: sqlite3.Connection, job: int) -> None:
+    connection.execute("SELECT status, worker FROM job WHERE id = ?", (job,)).fetchone()
+    connection.execute("UPDATE job SET status = 'done', worker = NULL WHERE id = ?", (job,))
+
+
+def claimed_read_again_and_finished(file: str) -> None:
+    with immediate(file) as connection:
+        ((job,),) = connection.execute(FIRST)
+        connection.execute("UPDATE job SET status = 'running', worker = 'me' WHERE id = ?", (job,))
+    with opened(file) as connection:
+        _seen_and_done(connection, job)
+
+
+def claimed_by_returning_and_finished(file: str) -> None:
+    with opened(file) as connection:
+        claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
+        ((job,),) = connection.execute(claim).fetchall()
+        _seen_and_done(connection, job)
+
+
+def claimed_one_and_finished_another_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(f"UPDATE job SET status = 'running' WHERE id = ({FIRST})")
+        _seen_and_done(connection, 9)
+
+
+def sold_and_read_again_wrong(file: str) -> None:
+    with immediate(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock + 1,))
+
+
+def compared_once_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        compared = "UPDATE product SET stock = ? WHERE id = 1 AND stock = ?"
+        connection.execute(compared, (stock - 1, stock))
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock + 1,))
+
+
+def made_read_and_changed(file: str) -> None:
+    with opened(file) as connection:
+        made = connection.execute("INSERT INTO person (name, seen) VALUES ('Bea', 0)").lastrowid
+        ((seen,),) = connection.execute("SELECT seen FROM person WHERE id = ?", (made,))
+        connection.execute("UPDATE person SET seen = ? WHERE id = ?", (seen + 1, made))
+
+
+def made_if_missing_and_changed_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT OR IGNORE INTO tag VALUES ('a-longer-name', 0)")
+        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'a-longer-name'")
+        connection.execute("UPDATE tag SET n = ? WHERE name = 'a-longer-name'", (n + 1,))
+
+
+# Locks: a row that all calls take and give back, or a file.
+
+
+def row_lock(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_in_the_same_table(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO item VALUES ('lock', 'me')")
+        _increment(connection)
+        connection.execute("DELETE FROM item WHERE key = 'lock'")
+
+
+def row_lock_by_owner(file: str) -> None:
+    with opened(file) as connection:
+        take = "UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL"
+        assert connection.execute(take).rowcount
+        _increment(connection)
+        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
+def row_lock_overwritten_wrong(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT 1 FROM held WHERE name = 'hits'").fetchone():
+            connection.execute("REPLACE INTO held VALUES ('hits', 'me')")
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_taken_too_late_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_given_back_too_early_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+        ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+
+
+def row_of_each_call_wrong(file: str) -> None:
+    with opened(file) as connection:
+        name = uuid.uuid4().hex
+        connection.execute("INSERT INTO held VALUES (?, 'me')", (name,))
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = ?", (name,))
+
+
+def numbered_row_of_each_call_wrong(file: str) -> None:
+    with opened(file) as connection:
+        number = connection.execute("INSERT INTO job (status) VALUES ('mine')").lastrowid
+        _increment(connection)
+        connection.execute("DELETE FROM job WHERE id = ?", (number,))
+
+
+def job_of_each_call_wrong(file: str) -> None:
+    with opened(file) as connection:
+        claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
+        ((job,),) = connection.execute(claim).fetchall()
+        _increment(connection)
+        connection.execute("UPDATE job SET status = 'done' WHERE id = ?", (job,))
+
+
+@contextmanager
+def _locked(file: str) -> Iterator[None]:
+    descriptor = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT)
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def file_lock(file: str) -> None:
+    with _locked(file), opened(file) as connection:
+        _increment(connection)
+
+
+def file_lock_for_reading_only_wrong(file: str) -> None:
+    with opened(file) as connection:
+        with _locked(file):
+            ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+        with _locked(file):
+            connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
 # Counted, numbered, booked: an INSERT that depends on what is there.
@@ -192,7 +367,7 @@ def migrates_and_fills(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT value FROM item").fetchall()
         connection.execute("REPLACE INTO item VALUES ('version', '2')")
-        connection.execute("CREATE UNIQUE INDEX one_value ON item (value)")
+        connection.execute("CREATE UNIQUE INDEX IF NOT EXISTS one_value ON item (value)")
 
 
 # Object mappers.

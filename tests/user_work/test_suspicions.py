@@ -32,19 +32,22 @@ from tests.pages import ROOT
 from tests.user_work.racy_programs import PROGRAMS, SCHEMA
 
 TRACED = """
-import json, sys
+import json
+from functools import partial
 from pathlib import Path
-from sqlstress.user_work.suspicions import STALE, suspicions
+from sqlstress.user_work import rehearsal
+from sqlstress.user_work.suspicions import STALE
 from sqlstress.user_work.tracing import Tracer
+rehearsal.ROUNDS = 2
 tracer = Tracer()
 tracer.start()
 tracer.tells_lines_of(Path("ROOT/tests"))
 from tests.user_work.racy_programs import PROGRAMS
-found = {}
-for name, program in PROGRAMS.items():
-    tracer.call.clear()
-    program(f"{name}.db")
-    found[name] = [(one.table, one.first.at) for one in suspicions(tracer.call) if one.code == STALE]
+calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
+found = {name: [] for name in calls}
+for one in rehearsal.sightings(rehearsal.traced(calls, tracer)):
+    if one.what == STALE:
+        found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """
 

@@ -64,11 +64,23 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 # What the connections to files ran with, and what is unwise about it.
 
 
+def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
+    """Return the connections that committed something, or all if none did.
+
+    Of the others the settings were read before their library had to set them all, and what they are does
+    not matter for any commit.
+    """
+    # Older reports don't have it.
+    return [
+        one for one in kinds if one[0].get("committed", one[0].get("writes_begin")) not in ("no", "")
+    ] or kinds
+
+
 def _to_files(group: Group) -> Iterator[str]:
     # Two that differ in what was seen of their transactions only are told as one.
     counts: dict[tuple[str, ...], int] = {}
     begins: dict[tuple[str, ...], dict[str, None]] = {}
-    for traits, count in _kinds(group, CONNECTION):
+    for traits, count in _committers(_kinds(group, CONNECTION)):
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         counts[settings] = counts.get(settings, 0) + count
         begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [traits.get("writes_begin")])))
@@ -118,10 +130,12 @@ def _time(text: str) -> str:
 def unwise(group: Group) -> Iterator[Finding]:
     """Yield what is unwise about the connections to files, each thing once."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
-    here = [traits for traits in kinds if belongs(traits.get("database", ""))]
+    ours = [one for one in _kinds(group, CONNECTION) if belongs(one[0].get("database", ""))]
+    here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
     traced = any(one.what == DEFERRED for one in sighted(group).values())
-    if not traced and any(one.get("upgrades") == "yes" for one in here):
+    # One that fails for it may commit nothing.
+    if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding("deferred-upgrade")
     modes = {one.get("journal_mode") for one in here}
     if modes & {"off", "memory"}:

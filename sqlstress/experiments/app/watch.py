@@ -25,7 +25,7 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import ALONE, CONNECTION, DECLARED, HERE, INSIDE, UNSEEN, belongs
 from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.tracing import next_moment
+from sqlstress.user_work.tracing import LEAD, next_moment
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
@@ -39,12 +39,14 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 # How transactions begin: read from the statements of a connection, in their order.
 
 
-_WORDS = re.compile(r"\s*(?:/\*.*?\*/\s*)*([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _WRITES_WITHIN = re.compile(rf"\b({'|'.join(_WRITES)})\b", re.IGNORECASE)
 DEFERRED = "DEFERRED"
 _HOW = (DEFERRED, "IMMEDIATE", "EXCLUSIVE")
-_SETTING = re.compile(r"\s*(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE)
+_SETTING = re.compile(
+    rf"{LEAD}(--|pragma\b|begin\b|savepoint\b|commit\b|rollback\b|attach\b)", re.IGNORECASE | re.DOTALL
+)
 
 
 class Begins:
@@ -55,6 +57,8 @@ class Begins:
         """How they begin, in the order in which it was first seen."""
         self.upgrades = 0
         """Those that began DEFERRED, read, and then wrote."""
+        self.committed = False
+        """Whether any of them was committed."""
         self.is_known = False
         """Whether no PRAGMA has run since the settings were asked last."""
         self._how = ""
@@ -127,6 +131,7 @@ class Seen:
             "python": self.isolation,
             "writes_begin": ", ".join(self.begins.ways),
             "upgrades": "yes" if self.begins.upgrades else "no",
+            "committed": "yes" if self.begins.committed else "no",
         }
 
 
@@ -166,8 +171,8 @@ class FileWatch:
         """Return the settings of the connections to the file; where they differ, all answers."""
         traits_of = [traits for traits in self._traits() if belongs(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # A commit is a writer's: what those run with that only read says nothing of it.
-        here = [traits for traits in here if traits["writes_begin"]] or here
+        # What a commit was made with is not told by those that made none.
+        here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
 
@@ -187,6 +192,7 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
         nonlocal count
         count += 1
         commits = begins.add(sql)
+        begins.committed |= commits
         # Before something is committed a setting may still come: some libraries query first.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits

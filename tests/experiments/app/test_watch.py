@@ -68,6 +68,7 @@ app()
         "python": "isolation_level=''",
         "writes_begin": "DEFERRED",
         "upgrades": "no",
+        "committed": "yes",
     }
 
 
@@ -85,6 +86,16 @@ with late:
     ((_, _, _, _, traits),) = seen(code, tmp_path)
     assert (traits["synchronous"], traits["busy_timeout"]) == ("normal", "7")
     assert traits["writes_begin"] == "each statement alone, IMMEDIATE"
+
+
+def test_what_is_rolled_back_is_no_commit(tmp_path: Path) -> None:
+    code = """
+own = sqlite3.connect("app.db")
+own.execute("INSERT INTO t VALUES (NULL)")
+own.rollback()
+"""
+    ((_, _, _, _, traits),) = seen(code, tmp_path)
+    assert (traits["writes_begin"], traits["committed"]) == ("DEFERRED", "no")
 
 
 def test_other_databases_other_threads_and_subclasses_are_seen(tmp_path: Path) -> None:
@@ -204,6 +215,7 @@ def begun(*statements: str) -> tuple[list[str], int]:
         (["BEGIN", "SELECT 1", "ROLLBACK TO a", "UPDATE t SET x = 1"], ["DEFERRED"], 1),
         (["SAVEPOINT a", "SELECT 1", "UPDATE t SET x = 1", "RELEASE a"], ["DEFERRED"], 1),
         (["/* django */ BEGIN EXCLUSIVE", "REPLACE INTO t VALUES (1)"], ["EXCLUSIVE"], 0),
+        (["-- why\n\n-- and how\nINSERT INTO t VALUES (1)", "-- DELETE FROM t"], [ALONE], 0),
         (
             ["BEGIN", "WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) DELETE FROM t"],
             ["DEFERRED"],

@@ -1,0 +1,150 @@
+"""Which rows a statement is about to write, by their keys: its own condition is asked as a query first.
+
+`UPDATE job SET done = 1 WHERE id = 7` touches what `SELECT id FROM job WHERE id = 7` finds. Of a statement
+that is not understood, such as UPDATE ... FROM, no rows are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from sqlstress.options.sql_text import SQLITE, Token
+
+Name = tuple[tuple[str, ...], tuple[Any, ...]]
+"""The columns of a unique key, and a row's values in them."""
+Row = frozenset[Name]
+"""A row, by the names that are known of it."""
+Rows = Callable[[str], list[tuple[Any, ...]]]
+"""Runs a query."""
+
+_MOST = 20
+"""Of a statement that touches more rows none are known: it is about no row of its own."""
+_ENDS = ("returning", "order", "limit")
+
+
+class Target:
+    """A table that is written: what it is called, and its unique keys."""
+
+    def __init__(self, name: str, keys: Sequence[frozenset[str]], query: Rows) -> None:
+        self._name, self._query = name, query
+        known = [tuple(sorted(key)) for key in keys if key]
+        self._keys = known or [("rowid",)]
+
+    def changed(self, sql: str) -> frozenset[Row]:
+        """Return the rows that an UPDATE or a DELETE is about to write."""
+        source = _changed(sql)
+        return self._found(*source) if source else frozenset()
+
+    def made(self, sql: str) -> frozenset[Row]:
+        """Return the rows that an INSERT is about to make and gives a key; not those that are there."""
+        given = _inserted(sql)
+        if not given:
+            return frozenset()
+        columns, source = given
+        if not columns:
+            columns = [
+                name for (name,) in self._query(f"SELECT name FROM pragma_table_info({_literal(self._name)})")
+            ]
+        names = [name.lower() for name in columns]
+        values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
+        rows = [self._named(one) for one in values] if len(values) <= _MOST else []
+        return frozenset(row for row in rows if row and not any(map(self._exists, row)))
+
+    def with_rowid(self, number: int) -> frozenset[Row]:
+        """Return the row that has a number."""
+        return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
+
+    def _found(self, before: str, table: str, condition: str) -> frozenset[Row]:
+        columns = [column for key in self._keys for column in key]
+        listed = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
+        found = self._query(f"{before} SELECT {listed} FROM {table} {condition} LIMIT {_MOST + 1}")
+        if len(found) > _MOST:
+            return frozenset()
+        return frozenset(self._named(dict(zip(columns, row, strict=True))) for row in found)
+
+    def _named(self, values: dict[str, Any]) -> Row:
+        names = ((key, tuple(map(values.get, key))) for key in self._keys)
+        return frozenset(name for name in names if None not in name[1])
+
+    def _exists(self, name: Name) -> bool:
+        are = " AND ".join(
+            f"{_quoted(column)} = {_literal(value)}" for column, value in zip(*name, strict=True)
+        )
+        return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
+
+
+@lru_cache
+def conditions(sql: str) -> frozenset[str]:
+    """Return the words of a query's conditions, among which are the columns that it searches by."""
+    words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
+    return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
+
+
+def _changed(sql: str) -> tuple[str, str, str] | None:
+    """Return what stands before an UPDATE or a DELETE, what it calls its table, and its condition."""
+    outer = _outer(sql)
+    verb = _first(outer, "update", "delete")
+    after = outer[outer.index(verb) :] if verb else []
+    name = _first(after, "from") if verb and _plain(verb) == "delete" else verb
+    if not verb or not name:
+        return None
+    where, end = _first(after, "where"), _first(after, *_ENDS)
+    stop = end.start if end else len(sql.rstrip().rstrip(";"))
+    upto = where.start if where else stop
+    if _plain(verb) == "update":
+        sets = _first(after, "set")
+        if not sets or _first(after[after.index(sets) :], "from"):
+            return None
+        # UPDATE OR IGNORE t
+        name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
+        upto = sets.start
+    return (
+        sql[: verb.start],
+        sql[name.start + len(name.text) : upto],
+        sql[where.start : stop] if where else "",
+    )
+
+
+def _inserted(sql: str) -> tuple[list[str], str] | None:
+    """Return the columns that an INSERT names, if it does, and its rows as a query."""
+    outer = _outer(sql)
+    into, query = _first(outer, "into"), _first(outer, "values", "select", "default")
+    if not into or not query or into.start > query.start or _plain(query) == "default":
+        return None
+    listed = [token for token in SQLITE.tokens(sql, into.start, query.start) if token.kind != "space"]
+    opens = next((number for number, token in enumerate(listed) if token.text == "("), len(listed))
+    columns = [_plain(token) for token in listed[opens:] if token.kind in ("word", "quoted")]
+    ends = [one.start for one, then in pairwise(outer) if (_plain(one), _plain(then)) == ("on", "conflict")]
+    ends += [token.start for token in outer if _plain(token) == "returning"]
+    return columns, sql[query.start : min(ends, default=len(sql))]
+
+
+def _outer(sql: str) -> list[Token]:
+    """Return the words and names of a statement that stand in no parentheses."""
+    depth, found = 0, []
+    for token in SQLITE.tokens(sql):
+        depth += (token.text == "(") - (token.text == ")")
+        if not depth and token.kind in ("word", "quoted"):
+            found.append(token)
+    return found
+
+
+def _first(tokens: Sequence[Token], *words: str) -> Token | None:
+    return next((one for one in tokens if one.kind == "word" and one.text.lower() in words), None)
+
+
+def _plain(token: Token) -> str:
+    return token.text.strip("\"`[]'").lower()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

@@ -1,0 +1,84 @@
+"""Which rows a statement is about to write, asked of SQLite before it runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from sqlstress.user_work.touched import Row, Target, conditions
+
+SCHEMA = """
+CREATE TABLE "a job" (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT);
+INSERT INTO "a job" VALUES (1, 'x', 'new'), (2, 'y', 'new'), (3, 'it''s', 'old');
+"""
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        yield connection
+
+
+@pytest.fixture
+def job(connection: sqlite3.Connection) -> Target:
+    keys = [frozenset({"id"}), frozenset({"name"})]
+    return Target("a job", keys, lambda sql: connection.execute(sql).fetchall())
+
+
+def ids(rows: frozenset[Row]) -> set[int]:
+    return {value for row in rows for columns, (value, *_) in row if columns == ("id",)}
+
+
+@pytest.mark.parametrize(
+    ("sql", "touched"),
+    [
+        ("UPDATE \"a job\" SET state = 'set where id = 3' WHERE id = 1", {1}),
+        ("update or ignore [a job] as j set id = 7 where j.id in (1, 3);", {1, 3}),
+        ("UPDATE `a job` SET state = (SELECT 1 WHERE 1)", {1, 2, 3}),
+        ("WITH o AS (SELECT 3 AS n) UPDATE \"a job\" SET state = '' WHERE id IN (SELECT n FROM o)", {3}),
+        ("UPDATE \"a job\" SET state = '' WHERE id = (SELECT 2 LIMIT 1) RETURNING id", {2}),
+        ("DELETE FROM \"a job\" WHERE name = 'it''s'", {3}),
+        ('DELETE FROM "a job" -- all', {1, 2, 3}),
+        ('DELETE FROM "a job" WHERE id = 9', set()),
+        ('UPDATE "a job" SET state = o.n FROM (SELECT 1 AS n) AS o WHERE id = 1', set()),
+    ],
+)
+def test_an_update_touches_the_rows_that_its_condition_finds(
+    job: Target, sql: str, touched: set[int]
+) -> None:
+    assert ids(job.changed(sql)) == touched
+
+
+@pytest.mark.parametrize(
+    ("sql", "made"),
+    [
+        ("INSERT INTO \"a job\" VALUES (4, 'z', '')", {(("id",), (4,)), (("name",), ("z",))}),
+        ("INSERT OR IGNORE INTO \"a job\" (state, Name) VALUES ('(', 'z')", {(("name",), ("z",))}),
+        (
+            "INSERT INTO [a job] (name) SELECT 'z' WHERE 1 ON CONFLICT (name) DO NOTHING",
+            {(("name",), ("z",))},
+        ),
+        ("REPLACE INTO \"a job\" (name) VALUES ('x') RETURNING id", set()),
+        ("INSERT INTO \"a job\" (name) VALUES ('it''s')", set()),
+        ('INSERT INTO "a job" DEFAULT VALUES', set()),
+    ],
+)
+def test_an_insert_makes_the_rows_whose_keys_it_gives_and_that_are_not_there(
+    job: Target, sql: str, made: set[object]
+) -> None:
+    assert {name for row in job.made(sql) for name in row} == made
+
+
+def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target) -> None:
+    connection.executemany('INSERT INTO "a job" (name) VALUES (?)', [(n,) for n in range(30)])
+    assert not job.changed("UPDATE \"a job\" SET state = ''")
+    assert ids(job.with_rowid(20)) == {20}
+
+
+def test_conditions_are_what_follows_where() -> None:
+    assert {"state", "id"} <= conditions('SELECT name FROM j WHERE "State" = 1 AND id IN (SELECT id FROM o)')
+    assert not conditions("SELECT state FROM j")
