@@ -56,7 +56,7 @@ PLAN = """
 workload = "kv"
 repeat = 1
 key-space = 500
-warmup = "50ms"
+warmup = "200ms"
 concurrency = 2
 [[case]]
 duration = "100ms"

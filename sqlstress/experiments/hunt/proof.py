@@ -125,7 +125,8 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
     """Yield which rows (number, transaction, filler) are not as one transaction has written them."""
     for row, transaction, filler in rows:
-        if filler != (filler_of(transaction, size) if transaction in range(1 << 32) else None):
+        is_one = isinstance(transaction, int) and 0 <= transaction < 1 << 32
+        if not is_one or filler != filler_of(transaction, size):
             yield f"row {row}: it is of transaction {_shown(transaction)}, and its filler is of another"
 
 

@@ -107,6 +107,7 @@ def test_a_row_of_one_transaction_is_accepted(size: int) -> None:
         ("7", filler_of(7, 100)),
         (-1, filler_of(7, 100)),
     ],
+    ids=("older", "half of it", "shorter", "none", "text", "negative"),
 )
 def test_a_row_of_two_transactions_is_rejected(transaction: Any, filler: bytes | None) -> None:
     assert [text[:6] for text in mixtures([(5, transaction, filler)], 100)] == ["row 5:"]

@@ -21,6 +21,11 @@ def test_a_code_is_told_apart_from_what_it_does_not_say(code: int | None) -> Non
     assert code is None or (codes.advice(code) is not None) is (code in LACK)
 
 
+@pytest.mark.parametrize("code", [codes.IOERR_NOMEM, codes.IOERR_SHMMAP])
+def test_what_lacks_memory_has_the_remedy_for_that_and_not_that_of_a_disk(code: int) -> None:
+    assert codes.advice(code) == codes.advice(codes.NOMEM) != codes.advice(codes.IOERR)
+
+
 @pytest.mark.parametrize(
     ("code", "name"),
     [

@@ -21,6 +21,8 @@ NOTADB = 26
 IOERR_READ = 266
 BUSY_SNAPSHOT = 517
 IOERR_SHORT_READ = 522
+IOERR_NOMEM = 3082
+IOERR_SHMMAP = 5386
 IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
@@ -50,6 +52,7 @@ _ADVICE = {
     FULL: "free some disk space, or choose another --dir",
     CANTOPEN: "check that the folder exists, its path is under 500 bytes, and ulimit -n is high enough",
 }
+_OF_MEMORY = (IOERR_NOMEM, IOERR_SHMMAP)
 _OF_DATA = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 
 
@@ -70,7 +73,7 @@ def is_lack(code: int | None) -> bool:
 
 def advice(code: int) -> str | None:
     """Return what can be done about a result code; None where that depends."""
-    return _ADVICE[code & 0xFF] if is_lack(code) else None
+    return _ADVICE[NOMEM if code in _OF_MEMORY else code & 0xFF] if is_lack(code) else None
 
 
 def explained(code: int, text: str) -> str:
