@@ -55,11 +55,11 @@ class Target:
 
     def with_rowid(self, number: int) -> frozenset[Row]:
         """Return the row that has a number."""
-        return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
+        return self._found("", quoted(self._name), f"WHERE rowid = {number}")
 
     def _found(self, before: str, table: str, condition: str) -> frozenset[Row]:
         columns = [column for key in self._keys for column in key]
-        listed = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
+        listed = ", ".join(map(quoted, columns)) if columns != ["rowid"] else "rowid"
         found = self._query(f"{before} SELECT {listed} FROM {table} {condition} LIMIT {_MOST + 1}")
         if len(found) > _MOST:
             return frozenset()
@@ -71,9 +71,9 @@ class Target:
 
     def _exists(self, name: Name) -> bool:
         are = " AND ".join(
-            f"{_quoted(column)} = {_literal(value)}" for column, value in zip(*name, strict=True)
+            f"{quoted(column)} = {_literal(value)}" for column, value in zip(*name, strict=True)
         )
-        return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
+        return bool(self._query(f"SELECT 1 FROM {quoted(self._name)} WHERE {are} LIMIT 1"))
 
 
 @lru_cache
@@ -140,7 +140,8 @@ def _plain(token: Token) -> str:
     return token.text.strip("\"`[]'").lower()
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -30,7 +30,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Row, Target
+from sqlstress.user_work.touched import Row, Target, quoted
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -207,8 +207,7 @@ class FileLocks:
         """Take what is about to happen: nobody else is here who could hold the lock."""
         if event not in (*self._UNIX, self._WINDOWS):
             return
-        # A file, too, may be locked: what it is asked for is its descriptor.
-        descriptor = args[0] if isinstance(args[0], int) else args[0].fileno()
+        descriptor = args[0]  # also where a file was given
         locks = args[1] != 0 if event == self._WINDOWS else args[1] & self._EXCLUSIVE
         self._held.pop(descriptor, None)
         with suppress(OSError):
@@ -374,12 +373,12 @@ class Followed:
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
         """Return the primary key of a table, which may be empty, and its other unique keys."""
         if table not in self._keys:
-            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({_quoted(table)}) WHERE pk")
+            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({quoted(table)}) WHERE pk")
             indexes = self._connection.rows(
-                f"SELECT name FROM pragma_index_list({_quoted(table)}) WHERE [unique] AND NOT partial"
+                f"SELECT name FROM pragma_index_list({quoted(table)}) WHERE [unique] AND NOT partial"
             )
             unique = [
-                self._connection.rows(f"SELECT name FROM pragma_index_info({_quoted(name)})")
+                self._connection.rows(f"SELECT name FROM pragma_index_info({quoted(name)})")
                 for (name,) in indexes
             ]
             self._keys[table] = tuple(
@@ -391,10 +390,6 @@ class Followed:
 def _column(name: str | None) -> str:
     lower = (name or "").lower()
     return "rowid" if lower in _ROWID else lower
-
-
-def _quoted(name: str) -> str:
-    return "'" + name.replace("'", "''") + "'"
 
 
 def _who() -> int:
