@@ -46,7 +46,7 @@ class Target:
         columns, source = given
         if not columns:
             columns = [
-                name for (name,) in self._query(f"SELECT name FROM pragma_table_info({_literal(self._name)})")
+                name for (name,) in self._query(f"SELECT name FROM pragma_table_info({literal(self._name)})")
             ]
         names = [name.lower() for name in columns]
         values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
@@ -55,11 +55,11 @@ class Target:
 
     def with_rowid(self, number: int) -> frozenset[Row]:
         """Return the row that has a number."""
-        return self._found("", quoted(self._name), f"WHERE rowid = {number}")
+        return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _found(self, before: str, table: str, condition: str) -> frozenset[Row]:
         columns = [column for key in self._keys for column in key]
-        listed = ", ".join(map(quoted, columns)) if columns != ["rowid"] else "rowid"
+        listed = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
         found = self._query(f"{before} SELECT {listed} FROM {table} {condition} LIMIT {_MOST + 1}")
         if len(found) > _MOST:
             return frozenset()
@@ -71,9 +71,9 @@ class Target:
 
     def _exists(self, name: Name) -> bool:
         are = " AND ".join(
-            f"{quoted(column)} = {_literal(value)}" for column, value in zip(*name, strict=True)
+            f"{_quoted(column)} = {literal(value)}" for column, value in zip(*name, strict=True)
         )
-        return bool(self._query(f"SELECT 1 FROM {quoted(self._name)} WHERE {are} LIMIT 1"))
+        return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
 
 
 @lru_cache
@@ -140,12 +140,12 @@ def _plain(token: Token) -> str:
     return token.text.strip("\"`[]'").lower()
 
 
-def quoted(name: str) -> str:
-    """Return a name as SQL writes it."""
+def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """Return a value as SQL writes it."""
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

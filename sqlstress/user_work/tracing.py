@@ -30,7 +30,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Row, Target, quoted
+from sqlstress.user_work.touched import Row, Target, literal
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -373,12 +373,12 @@ class Followed:
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
         """Return the primary key of a table, which may be empty, and its other unique keys."""
         if table not in self._keys:
-            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({quoted(table)}) WHERE pk")
+            columns = self._connection.rows(f"SELECT name FROM pragma_table_info({literal(table)}) WHERE pk")
             indexes = self._connection.rows(
-                f"SELECT name FROM pragma_index_list({quoted(table)}) WHERE [unique] AND NOT partial"
+                f"SELECT name FROM pragma_index_list({literal(table)}) WHERE [unique] AND NOT partial"
             )
             unique = [
-                self._connection.rows(f"SELECT name FROM pragma_index_info({quoted(name)})")
+                self._connection.rows(f"SELECT name FROM pragma_index_info({literal(name)})")
                 for (name,) in indexes
             ]
             self._keys[table] = tuple(
