@@ -115,12 +115,13 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
 )
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
-    # So many keys that the others don't overwrite all of them before the window closes.
-    # Fair waits, so that each worker gets to write at all.
+    # Killed so late, and with so many keys, that the others don't overwrite all that it wrote before the
+    # window closes. Fair waits, so that each worker gets to write at all.
     case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=1.0)
     case = replace(case, settings=replace(FAST, busy="fair"))
 
     def kill(pool: Pool) -> None:
+        time.sleep(0.6)
         # A slow disk may keep it waiting for its first write.
         while not wrote(tmp_path, 2) and pool._processes[1].is_alive():
             time.sleep(0.02)
