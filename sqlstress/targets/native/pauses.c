@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "where_shim.h"
+#include "where.h"
 
 enum { SEED, LENGTHS, RATES, FIRST_LENGTH = RATES + PAUSE_POINTS * PAUSE_SIDES };
 

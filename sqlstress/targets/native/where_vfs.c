@@ -1,6 +1,6 @@
 /* The VFS shim: every call goes on to the VFS that was the default one, some are timed, and any may pause. */
 #include "pauses.h"
-#include "where_shim.h"
+#include "where.h"
 
 #include <string.h>
 
