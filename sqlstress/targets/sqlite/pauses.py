@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.options.pause_points import POINTS
 from sqlstress.targets.native import NotToBeHad, extension
 from sqlstress.targets.sqlite.connections import reached_once
 
@@ -17,8 +16,8 @@ LENGTHS = 256
 """Lengths of pauses that a schedule has to draw from."""
 
 
-def schedule(random: Random, rates: Mapping[str, int], shortest_ns: int, longest_ns: int) -> list[int]:
-    """Return a schedule as words: `rates` are, by point, one in how many calls pauses.
+def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
+    """Return a schedule as words. `rates`: at each point of native/pauses.h, one in how many calls pauses.
 
     Lengths are spread evenly over the orders of magnitude between the shortest and the longest.
     """
@@ -27,7 +26,7 @@ def schedule(random: Random, rates: Mapping[str, int], shortest_ns: int, longest
     return [
         random.getrandbits(62),
         LENGTHS,
-        *(rates.get(point, 0) for point in POINTS for _ in range(SIDES)),
+        *(rate for rate in rates for _ in range(SIDES)),
         *lengths,
     ]
 
