@@ -10,7 +10,6 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
-from sqlstress.engine.crew import TICK_S
 from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
@@ -27,7 +26,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Tally, added
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import SPAWNING, Starter, wait_some
+from sqlstress.system.processes import SPAWNING, TICK_S, Starter, wait_some
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
