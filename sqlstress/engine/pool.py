@@ -18,7 +18,6 @@ from types import SimpleNamespace
 from typing import Any, Self, TypeVar, cast
 
 from sqlstress.engine import worker
-from sqlstress.engine.failure import HUNG, clause
 from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Observed
 from sqlstress.errors import EnvironmentFailure
@@ -40,6 +39,10 @@ Pauses = Callable[[int], Sequence[int] | None]
 """Worker → the schedule by which it pauses inside the store; None: it does not."""
 
 
+HUNG = "hung"
+"""How the reason of a worker begins that got nothing done for too long."""
+
+
 class WorkerFailure(EnvironmentFailure):
     """A worker process could not begin its work."""
 
@@ -54,6 +57,12 @@ class Ended:
     """Why there are no results; None when there are."""
     over_ns: int = field(default=0, compare=False)
     """When one without results had certainly ended, on the shared clock; 0: not known."""
+
+
+def clause(reason: str | None) -> str:
+    """Return why a process failed, to stand behind its name."""
+    known = ("was ", "did ", HUNG, "ended", "closed", "its ")
+    return reason if reason and reason.startswith(known) else f"failed: {reason}"
 
 
 class Pool:
