@@ -14,9 +14,8 @@ from sqlstress.experiments.app.errors import Errors
 from sqlstress.user_work.source import UserSource
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.app.server_watch import ServerWatch
     from sqlstress.experiments.app.unraised import Unraised
-    from sqlstress.experiments.app.watch import FileWatch
+    from sqlstress.experiments.app.watch import FileWatch, ServerWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
@@ -46,10 +45,9 @@ class AppSource(UserSource):
     def _loaded(self, directions: Directions, where: Path, seed: str) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
-        from sqlstress.experiments.app.server_watch import ServerWatch
         from sqlstress.experiments.app.unraised import Unraised
         from sqlstress.experiments.app.user_file import called, declared, prepare
-        from sqlstress.experiments.app.watch import FileWatch
+        from sqlstress.experiments.app.watch import FileWatch, ServerWatch
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
