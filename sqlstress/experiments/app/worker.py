@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, plainly
 from sqlstress.experiments.app import THREAD
-from sqlstress.experiments.app.errors import Errors
+from sqlstress.experiments.app.errors import Errors, Unraised
 from sqlstress.user_work.source import UserSource
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.app.unraised import Unraised
     from sqlstress.experiments.app.watch import FileWatch, ServerWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
@@ -45,7 +44,6 @@ class AppSource(UserSource):
     def _loaded(self, directions: Directions, where: Path, seed: str) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
-        from sqlstress.experiments.app.unraised import Unraised
         from sqlstress.experiments.app.user_file import called, declared, prepare
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
         from sqlstress.user_work.notes import take
