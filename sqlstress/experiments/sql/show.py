@@ -17,8 +17,8 @@ from sqlstress.experiments.sql.anomalies import (
     LOST_WRITE,
     PREVENTED,
     STALE_READ,
+    TRIED,
 )
-from sqlstress.experiments.sql.history_proof import TRIED
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
