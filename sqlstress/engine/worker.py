@@ -11,13 +11,13 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sqlstress.engine.loop import Totals, Window, timed_loop, work_through
 from sqlstress.engine.protocols import Companion, Findings, SelfDriven, Source
 from sqlstress.errors import plainly
 from sqlstress.system.child import Pipe, begin_child, send
-from sqlstress.system.importing import named
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _do(job: Job, pipe: Pipe) -> None:
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
         place.pause(job.pauses)
-    source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
+    source: Source | SelfDriven = resolve_name(job.half)(job.case, place, job.number, job.salt, job.shared)
     seal = place.seal()
     window = await_window(pipe)
     if watch:
@@ -140,7 +140,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
         pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
-        companion: Companion = named(job.half)(job.case, place, job.shared)
+        companion: Companion = resolve_name(job.half)(job.case, place, job.shared)
         window = await_window(pipe)
         if watch:
             watch.window(window.opens_ns, window.closes_ns)

@@ -17,14 +17,15 @@ Format history (the major number changes when a reader of the old one would be m
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -41,7 +42,6 @@ from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import lock, read_text, reason, told, too_long, tried_again
-from sqlstress.system.importing import no_search
 
 # Plain data as the JSON text of a report: a line for each value, and one for each list of numbers.
 #
@@ -166,6 +166,18 @@ class Report:
     def holds_something(self) -> bool:
         """Whether anything was measured."""
         return bool(self.runs or self.results)
+
+
+@contextmanager
+def no_search() -> Iterator[None]:
+    """Search for no garbage meanwhile: among the millions of lists of a report it takes most of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def to_json(report: Report, **more: Any) -> str:
