@@ -16,8 +16,7 @@ from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throu
 from sqlstress.analysis.wording import listing, percent, place, places, plural
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
-from sqlstress.report.lock_holds import Holder, Holds, WriteLock
-from sqlstress.report.results import Sighting, merged
+from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import RATE, at_a_rate
 from sqlstress.show.blocks import (
