@@ -1,4 +1,4 @@
-"""Pauses inside SQLite: at the calls that it makes of its VFS, as a schedule says. In C: native/pauses.c."""
+"""Pauses inside SQLite: at the calls that it makes of its VFS, as a schedule says. In C: native/shim.c."""
 
 from __future__ import annotations
 
