@@ -29,7 +29,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.case import words as described
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import DEFAULT
-from sqlstress.targets.sqlite import pauses
+from sqlstress.targets.sqlite import shim
 
 CROWDS = 0.5
 """Share of the rounds that are about checkpoints."""
@@ -320,6 +320,6 @@ def pauses_of(one: Drawn) -> Pauses:
         random = Random(f"{case.seed}:pauses:{process}")
         longest_ns = max(SHORTEST_NS, round(longest_s * NS_PER_S))
         rates = [rate * (point in points) for point in POINTS]
-        return pauses.schedule(random, rates, SHORTEST_NS, longest_ns) if rate else None
+        return shim.schedule(random, rates, SHORTEST_NS, longest_ns) if rate else None
 
     return words_of

@@ -1,7 +1,7 @@
 /* Where the time goes: what a VFS between SQLite and the system's own sees of locks, writes, syncs and sleeps.
  *
  * A process writes into an area of shared 64-bit words of its own, which its parent reads: sums over the window,
- * and a ring of the newest spans of time. targets/sqlite/where_recording.py reads the same layout.
+ * and a ring of the newest spans of time. targets/sqlite/shim.py reads the same layout.
  */
 #ifndef SQLSTRESS_WHERE_H
 #define SQLSTRESS_WHERE_H

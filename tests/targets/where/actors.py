@@ -21,7 +21,7 @@ from sqlstress.system.processes import start
 from sqlstress.targets import open_place
 from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.where_recording import Watch
+from sqlstress.targets.sqlite.shim import Watch
 from tests.halves import open_work
 
 Stamps = dict[str, int]
