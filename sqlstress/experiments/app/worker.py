@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Directions
     from sqlstress.user_work.notes import Notebook
+    from sqlstress.user_work.rehearsal import Calls
+    from sqlstress.user_work.tracing import Tracer
 
 
 class AppSource(UserSource):
@@ -112,3 +114,18 @@ def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
             leave_if_forked()
 
     return guarded
+
+
+# A rehearsal: the transactions are called on a copy, and their statements are traced.
+
+
+def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
+    """Import the user's file and connect; return what calls each transaction."""
+    from sqlstress.experiments.app.user_file import called, declared, prepare
+
+    spec, directions = case.spec, place.directions()
+    tracer.tells_lines_of(Path(spec.file).parent)
+    prepare(directions, spec.data.database, f"{case.seed}:rehearsal")
+    found = declared(spec.file)
+    given = called(found.connect, directions.address)() if found.connect else directions.address
+    return {name: called(function, given) for name, function in found.transactions.items()}
