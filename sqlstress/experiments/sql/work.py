@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class SqlWork(UserWork):
     """One trial."""
 
-    opening = "sqlstress.experiments.sql.rehearsed:open_calls"
+    opening = "sqlstress.experiments.sql.worker:open_calls"
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
