@@ -136,7 +136,7 @@ class SqlitePlace(Place):
 
     def _beside(self) -> list[Path]:
         """Return the other databases of a trial whose folder is its own."""
-        from sqlstress.targets.sqlite.own_folder import databases_in
+        from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
@@ -153,7 +153,7 @@ class SqlitePlace(Place):
 
     def discard(self) -> None:
         if self.where.name == TRIAL_FOLDER:
-            from sqlstress.targets.sqlite.own_folder import empty
+            from sqlstress.system.files import empty
 
             empty(self.where)
         elif not self.stays:
