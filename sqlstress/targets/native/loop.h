@@ -1,5 +1,5 @@
 /* The parts of the timed loop. What each of them is to do is said by its counterpart in Python, which must
- * agree with it: random.Random, kv/keys.py, kv/partition.py, kv/worker.py, engine/values.py, kv/acks.py and
+ * agree with it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and
  * engine/loop.py. All times are nanoseconds of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
