@@ -16,12 +16,11 @@ from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import SCHEMA
+from sqlstress.targets.sqlite.pages import MAGIC, SCHEMA
 from sqlstress.targets.sqlite.space import trees_of
 
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
-_MAGIC = b"SQLite format 3\0"
 _AT_ONCE = 4 << 20
 """Bytes of a file that is looked at in a few hundredths of a second."""
 _HEADING = "*** in database main ***"
@@ -139,6 +138,6 @@ def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
 def _is_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
