@@ -72,8 +72,9 @@ def test_a_file_is_found_by_its_name() -> None:
 def imported(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that imports among nodes take from modules of ours."""
     found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    modules = {f"{node.module}" for node in found}
-    return modules | {f"{node.module}.{one.name}" for node in found for one in node.names}
+    return {f"{node.module}" for node in found} | {
+        f"{node.module}.{one.name}" for node in found for one in node.names
+    }
 
 
 def test_a_small_module_is_no_part_of_the_only_one_that_imports_it() -> None:
