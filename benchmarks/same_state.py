@@ -19,8 +19,7 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from benchmarks.document import CHECKOUT
-from sqlstress.engine.crew import Crew
-from sqlstress.engine.pool import modules
+from sqlstress.engine.pool import Crew, modules
 from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of

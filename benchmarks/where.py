@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +30,6 @@ from sqlstress.engine.loop import FOREVER_NS, Window, work_through
 from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.experiment import LOOPS, Load
 from sqlstress.report.case import Case, Settings
-from sqlstress.system.importing import named
 from sqlstress.targets import open_place
 
 TITLE = "what telling where the time goes costs"
@@ -94,7 +94,7 @@ def _open(case: Case, folder: Path) -> None:
     work = experiment.open_work(case, place, 1, {})
     work.prepare(lambda: None)
     watch = place.watch(work.trace, 1) if work.trace else None
-    _sources[:] = [named(experiment.worker)(case, place, 1, 1, work.shared), watch]
+    _sources[:] = [resolve_name(experiment.worker)(case, place, 1, 1, work.shared), watch]
     work.ended()
     if watch:
         watch.window(time.perf_counter_ns(), FOREVER_NS)

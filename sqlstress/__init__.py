@@ -16,9 +16,8 @@ _PLACES = {
     "sqlstress.errors": ("SqlstressError", "UsageError"),
     "sqlstress.report.case": ("Case",),
     "sqlstress.report.results": ("Run", "Trial"),
-    "sqlstress.user_work.invariants": ("conserved", "counter", "exactly_once"),
     "sqlstress.user_work.loading": ("check", "connect", "finish", "setup", "transaction"),
-    "sqlstress.user_work.notes": ("Notes", "note"),
+    "sqlstress.user_work.notes": ("Notes", "conserved", "counter", "exactly_once", "note"),
 }
 """Module → the names that it has."""
 
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from sqlstress.errors import SqlstressError, UsageError
     from sqlstress.report.case import Case
     from sqlstress.report.results import Run, Trial
-    from sqlstress.user_work.invariants import conserved, counter, exactly_once
     from sqlstress.user_work.loading import check, connect, finish, setup, transaction
-    from sqlstress.user_work.notes import Notes, note
+    from sqlstress.user_work.notes import Notes, conserved, counter, exactly_once, note
 
 __all__ = [
     "Case", "Figure", "Finding", "Notes", "Progress", "Report", "Run", "SqlstressError", "Trial",

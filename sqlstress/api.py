@@ -301,13 +301,14 @@ def hunt(
     report is not `ok`, and `results["races"]` has the round. The others are those of `measure`, and so is
     what it raises.
     """
+    from pkgutil import resolve_name
+
     from sqlstress.engine.session import Session
-    from sqlstress.system.importing import named
 
     study = commands()["hunt"].study
     assert study
     load = {"load": (what,)} if what else {}
-    request = named(study.asks)({**_given(options), **load}, None)
+    request = resolve_name(study.asks)({**_given(options), **load}, None)
     session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
     return _carried_out(request.study, session, save, progress)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.options.option import Option, Unknown
-from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Work
@@ -170,11 +170,11 @@ class StudyOf:
 
     def open(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
         """Make the study that the experiment's options ask for."""
-        return cast("Study[Bench]", named(self.opens)(cases, extra))
+        return cast("Study[Bench]", resolve_name(self.opens)(cases, extra))
 
     def result_type(self) -> type:
         """Return the dataclass of what it finds."""
-        return cast(type, named(self.result))
+        return cast(type, resolve_name(self.result))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,26 +250,26 @@ class Experiment:
 
     def open_work(self, *given: Any) -> Work:
         """Make the parent's half of one trial."""
-        return cast("Work", named(self.work)(*given))
+        return cast("Work", resolve_name(self.work)(*given))
 
     def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return why a case need not be measured after these runs; None when it must."""
         own = [run for run in runs if run.case.workload == self.name]
-        return cast("str | None", named(self.needless)(case, own)) if self.needless else None
+        return cast("str | None", resolve_name(self.needless)(case, own)) if self.needless else None
 
 
 @cache
 def _made(target: str) -> Any:
-    return named(target)()
+    return resolve_name(target)()
 
 
 def face(name: str) -> Experiment:
     """Return the experiment of a name; of one that is not known, a face that shows what all have."""
     if name not in EXPERIMENTS:
         shown = "sqlstress.show.shown:ShownUnknown"
-        layout = named("sqlstress.report.case:layout")
+        layout = resolve_name("sqlstress.report.case:layout")
         return Experiment(name, words=Words(work_of=layout), behaviour=Behaviour(sweeps=True), shown=shown)
-    return cast(Experiment, named(EXPERIMENTS[name]))
+    return cast(Experiment, resolve_name(EXPERIMENTS[name]))
 
 
 def face_of(case: Case) -> Experiment:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, cast
 
 from sqlstress.engine.protocols import Source, Work
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.system.importing import named
 from sqlstress.targets import open_place
 
 
@@ -19,4 +19,6 @@ def open_work(case: Case, folder: Path, salt: int, carry: dict[Any, Any]) -> Wor
 
 def open_source(case: Case, folder: Path, worker: int, salt: int, shared: tuple[Any, ...]) -> Source:
     """Open a worker's half."""
-    return cast(Source, named(face_of(case).worker)(case, open_place(case, folder), worker, salt, shared))
+    return cast(
+        Source, resolve_name(face_of(case).worker)(case, open_place(case, folder), worker, salt, shared)
+    )

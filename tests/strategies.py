@@ -14,8 +14,8 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from sqlstress.experiment import Experiment, face, faces, studies
+from sqlstress.experiments import cycles
 from sqlstress.experiments.crash.experiment import Kills
-from sqlstress.experiments.cycles import moves
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.experiment import Hunt
 from sqlstress.experiments.watch.experiment import Watch
@@ -134,7 +134,7 @@ cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
 known_series = st.sampled_from(
     [
         value
-        for module in (series, moves)
+        for module in (series, cycles)
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, str)
     ]

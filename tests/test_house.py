@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,19 +20,28 @@ from tests.example_report import GOLDEN
 PACKAGE = Path(sqlstress.__file__).parent
 LONGEST_FUNCTION = 60
 """Lines."""
-SAME_NAMES = 24
+SAME_NAMES = 18
 """Modules that share their name with another one, as those of targets do, which are read alike."""
 ALIKE = {"experiment.py", "phrases.py", "show.py", "work.py", "worker.py", "spec.py", "study.py"}
 """Names that mean the same in every experiment."""
+SMALL = 150
+"""Lines of a module below which it has to be more than a part of another one."""
+NAMED_IN_A_TABLE = {"markdown.py", "apsw_driver.py"}
+"""A format and a driver, which are found by their names."""
 
 
 def modules() -> list[Path]:
     return [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the name of each function of a module, and its lines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -57,6 +67,28 @@ def test_a_file_is_found_by_its_name() -> None:
     assert sum(count for name, count in shared.items() if name not in ALIKE) <= SAME_NAMES
     rooms = [path.name for path in modules() if not {"experiments", "targets"} & set(path.parts)]
     assert [name for name, count in Counter(rooms).items() if count > 2] == []
+
+
+def imported(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that imports among nodes take from modules of ours."""
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {f"{node.module}" for node in found} | {
+        f"{node.module}.{one.name}" for node in found for one in node.names
+    }
+
+
+def test_a_small_module_is_no_part_of_the_only_one_that_imports_it() -> None:
+    """It may be imported when it is needed, by another room, or be looked for by its name."""
+    paths = PACKAGE.rglob("*.py")
+    anywhere = [(name, path) for path in paths for name in imported(ast.walk(tree(path)))]
+    parts = []
+    for path in modules():
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        importers = [one for known, one in anywhere if known == name]
+        is_small = len(path.read_text(encoding="utf-8").splitlines()) < SMALL
+        if is_small and len(importers) == 1 and importers[0].parent == path.parent:
+            parts += [path.name] * (name in imported(tree(importers[0]).body))
+    assert {*parts} - ALIKE - NAMED_IN_A_TABLE == set()
 
 
 def test_every_file_of_sentences_is_compared_by_a_test() -> None:

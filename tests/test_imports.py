@@ -21,9 +21,9 @@ from tests.halves import open_work
 from tests.rows import thorough
 
 ROOT = Path(__file__).parents[1]
-LEAST = 32
+LEAST = 30
 """Modules of ours, packages included, that the worker loads which is started most often."""
-MOST = 36
+MOST = 34
 """Modules of ours that any worker loads."""
 
 WORKER = """

@@ -21,7 +21,7 @@ from sqlstress.experiments.watch.experiment import (
     Watching,
 )
 from sqlstress.report import Report
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 from tests.example_report import example_report
 
 IMPORT = Process(

@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from benchmarks.document import revision
 from benchmarks.hunt.mutants import MUTANTS, mutated
-from sqlstress.report.saving import write_atomically
+from sqlstress.report.document import write_atomically
 
 FLAGS = ("-O1", "-fPIC", "-shared", "-w", "-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_COLUMN_METADATA")
 HEADERS = ("hunted", "found", "median s", "longest s", "hunted s", "commits", "note")

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.mutations.trial import Change, Mutation, NothingToChange, Trial, changed
 from sqlstress.engine.values import Values
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
-from sqlstress.experiments.cycles import moves
+from sqlstress.experiments.cycles.worker import table
 from sqlstress.experiments.keys.work import shown
 from sqlstress.experiments.keys.worker import ITEMS, MAKERS, USERS, picked_by
 from sqlstress.experiments.kv import acks
@@ -424,7 +424,7 @@ def pick_words(trial: Trial, table: str, row: Cells) -> list[str]:
 
 def cycles(trial: Trial, random: Random) -> list[Row]:
     """Return the rows of a process, which the last insertions left."""
-    name = moves.table(random.randint(1, trial.case.concurrency))
+    name = table(random.randint(1, trial.case.concurrency))
     return Table(trial, name, "id", "value").rows(lambda _, value: repr(value))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
 LONG_S = 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -30,7 +31,6 @@ from sqlstress.options.option import REST, Option
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Planned, from_toml, options_of_command, planned
 from sqlstress.show.blocks import shortened
-from sqlstress.system.importing import named
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in OTHERS:
-            return cast(click.Command, named(OTHERS[cmd_name][0]))
+            return cast(click.Command, resolve_name(OTHERS[cmd_name][0]))
         if cmd_name not in commands():
             return None
         return _measuring(cmd_name)
@@ -188,7 +188,7 @@ def _run_study(asks: str, running: Running, given: dict[str, Any]) -> int:
     # Imported when there is something to measure: what is wrong is told at once.
     from sqlstress.engine.study import LookingOn, StudyRequest
 
-    found = named(asks)(typed(given), given_in)
+    found = resolve_name(asks)(typed(given), given_in)
     if isinstance(found, LookingOn):
         return running.look_on(found)
     if isinstance(found, StudyRequest):

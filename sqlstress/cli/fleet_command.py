@@ -14,9 +14,9 @@ from sqlstress.cli.common_options import GroupedCommand, details_option, output_
 from sqlstress.cli.outputs import complain, parse_outputs, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
+from sqlstress.report.document import no_search
 from sqlstress.show.blocks import shortened
 from sqlstress.show.formats import FLEET_FORMATS
-from sqlstress.system.importing import no_search
 
 _PEM = click.Path(dir_okay=False, path_type=Path)
 

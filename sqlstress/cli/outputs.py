@@ -16,8 +16,7 @@ import click
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
-from sqlstress.report.document import LARGEST
-from sqlstress.report.saving import STDOUT, check_length, is_stdout, is_stream, remove_unfinished
+from sqlstress.report.document import LARGEST, STDOUT, check_length, is_stdout, is_stream, remove_unfinished
 from sqlstress.show.formats import BESIDE, FORMATS, NAMED
 from sqlstress.system.files import reason, told, too_long
 

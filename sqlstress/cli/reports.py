@@ -12,8 +12,8 @@ from sqlstress.cli.common_options import details_option, github_option, output_o
 from sqlstress.cli.outputs import Step, beside, parse_outputs, say, say_page, take_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
+from sqlstress.report.document import no_search
 from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
-from sqlstress.system.importing import no_search
 
 
 @click.command(epilog="Example: sqlstress report reports/linux-20-files.json -o report.html")

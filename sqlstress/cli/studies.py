@@ -27,6 +27,7 @@ from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
 from sqlstress.options.parsing import sentence
 from sqlstress.report import Arm
+from sqlstress.report.document import no_search
 from sqlstress.show.endings import BAD, FINE, UNSURE
 from sqlstress.show.formats import CHECK_FORMATS
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
@@ -43,7 +44,6 @@ from sqlstress.studies.ab import (
 )
 from sqlstress.studies.limit import limit_options, search_for
 from sqlstress.studies.slices import OtherPythons, Python
-from sqlstress.system.importing import no_search
 
 if TYPE_CHECKING:
     from sqlstress.engine.study import Opening

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
+from pkgutil import resolve_name
 from statistics import median
 from typing import Any
 
@@ -16,7 +17,6 @@ from sqlstress.engine.protocols import SelfDriven, Source
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
-from sqlstress.system.importing import named
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.place import Place
@@ -38,7 +38,7 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
     nowhere = DryPlace(alone, Path())
     work = experiment.open_work(alone, nowhere, 1, carry)
     work.prepare(pulse)
-    source = named(experiment.worker)(alone, nowhere, 1, 1, work.shared)
+    source = resolve_name(experiment.worker)(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))
     return next((cost for cost in costs if cost is not None), None)
 

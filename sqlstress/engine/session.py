@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlstress.engine import pool
-from sqlstress.engine.crew import Crew
 from sqlstress.engine.folder import RunFolder
+from sqlstress.engine.pool import Crew
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError
 from sqlstress.options.option import Option
 from sqlstress.report import Report
 from sqlstress.report.case import Case
+from sqlstress.targets import target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +126,29 @@ class LookingOn(NamedTuple):
     """Where it is carried out, by a command of these words."""
     plain: bool
     """Whether each moment is shown as a line also where a page could be drawn."""
+
+
+# What a study keeps of an exception that ends a measurement.
+
+
+def as_failure(problem: Exception, driver: str) -> SqlstressError:
+    """Return any exception that came while a driver was in use, as one of ours that says what happened."""
+    if isinstance(problem, SqlstressError):
+        return problem
+    target = target_of(driver)
+    known = isinstance(problem, OSError | MemoryError) or target.foresees(problem)
+    hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
+    return EnvironmentFailure(f"{target.explain(driver, problem)}{hint}")
+
+
+def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
+    """Return what a study keeps in its report of a problem that ends a measurement.
+
+    Raises it where nothing has been measured yet that it could be kept with, and Interrupted always.
+    """
+    if isinstance(problem, Interrupted):
+        raise problem
+    failure = as_failure(problem, driver)
+    if nothing_yet:
+        raise failure from problem
+    return str(failure)

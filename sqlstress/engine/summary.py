@@ -7,9 +7,8 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from sqlstress.engine.failure import clause
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended
+from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES, Findings, Outcome
 from sqlstress.engine.worker import Done
 from sqlstress.experiment import face_of

@@ -11,13 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.engine.crew import Crew
-from sqlstress.engine.failure import as_failure
 from sqlstress.engine.folder import further, trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.engine.pool import Ended, Pauses, Pool, WorkerFailure, ours, starts_silently
+from sqlstress.engine.pool import Crew, Ended, Pauses, Pool, WorkerFailure, ours, starts_silently
 from sqlstress.engine.protocols import Work
-from sqlstress.engine.study import Observer
+from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of, has_window

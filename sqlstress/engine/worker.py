@@ -10,6 +10,7 @@ import gc
 import sys
 import time
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -17,7 +18,6 @@ from sqlstress.engine.loop import Totals, Window, timed_loop, work_through
 from sqlstress.engine.protocols import Companion, Findings, SelfDriven, Source
 from sqlstress.errors import plainly
 from sqlstress.system.child import Pipe, begin_child, send
-from sqlstress.system.importing import named
 from sqlstress.targets import open_place, target_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ def main(job: Job, pipe: Pipe) -> None:
             _do(job, pipe)
 
 
+def _half(job: Job) -> Any:
+    """Return what a job names, without `pkgutil`: that is a millisecond of a worker's start."""
+    module, name = job.half.split(":")
+    return getattr(import_module(module), name)
+
+
 def _do(job: Job, pipe: Pipe) -> None:
     """Work through one trial, and leave nothing connected."""
     pipe.recv()  # the first call: until then the parent makes what is connected to
@@ -115,7 +121,7 @@ def _do(job: Job, pipe: Pipe) -> None:
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
         place.pause(job.pauses)
-    source: Source | SelfDriven = named(job.half)(job.case, place, job.number, job.salt, job.shared)
+    source: Source | SelfDriven = _half(job)(job.case, place, job.number, job.salt, job.shared)
     seal = place.seal()
     window = await_window(pipe)
     if watch:
@@ -140,7 +146,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
         pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
-        companion: Companion = named(job.half)(job.case, place, job.shared)
+        companion: Companion = _half(job)(job.case, place, job.shared)
         window = await_window(pipe)
         if watch:
             watch.window(window.opens_ns, window.closes_ns)

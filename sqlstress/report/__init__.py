@@ -7,11 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json
+    from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json, write_atomically
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
     from sqlstress.report.file_space import Space, TreeSpace
     from sqlstress.report.results import LEFT_OUT, Arrived, Check, Latency, Run, Trial, Verdict, WorkerResult
-    from sqlstress.report.saving import write_atomically
     from sqlstress.report.study_results import AbTest, Arm, LimitSearch, Look, Promise
 
 __all__ = [
@@ -23,7 +22,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for module in ("environment", "saving", "file_space", "results", "study_results", "document"):
+    for module in ("environment", "file_space", "results", "study_results", "document"):
         if name in __all__ and name in vars(found := import_module(f"{__name__}.{module}")):
             return vars(found)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,9 +22,8 @@ from sqlstress.experiment import DEFAULT, Experiment, faces, studies
 from sqlstress.options.option import has_default, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
-from sqlstress.report.document import FORMAT_VERSION, Report
+from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
 from sqlstress.report.results import CHECK_STATUSES
-from sqlstress.report.saving import write_atomically
 from sqlstress.report.study_results import ARMS, ORDERS
 from sqlstress.statistics.sequential import METRICS, VERDICTS
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from sqlstress.analysis.ab import Pairs, figure, look
 from sqlstress.analysis.wording import plural, signed
-from sqlstress.engine.failure import kept_reason
-from sqlstress.engine.study import Progress, Steps
+from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import REST, Option, chosen, option, options_of

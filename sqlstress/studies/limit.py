@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlstress.analysis.highest_rate import answered, enough, margin, unjudged
-from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Progress, Steps
+from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, face, face_of

@@ -16,11 +16,10 @@ from typing import NamedTuple
 from sqlstress.analysis.answers import leaders
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import places
-from sqlstress.engine.failure import HUNG, kept_reason
 from sqlstress.engine.harness_cost import harness_ns
-from sqlstress.engine.pool import WorkerFailure
+from sqlstress.engine.pool import HUNG, WorkerFailure
 from sqlstress.engine.session import Bench, Session
-from sqlstress.engine.study import NOBODY, B, Observer, Opening, Progress, Steps, Study
+from sqlstress.engine.study import NOBODY, B, Observer, Opening, Progress, Steps, Study, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -37,6 +38,15 @@ def tried_again(call: Callable[[], Result]) -> Result:
 def remove(path: Path) -> None:
     """Remove a file, if it is there, in the same way. Raises OSError."""
     tried_again(lambda: path.unlink(missing_ok=True))
+
+
+def empty(folder: Path) -> None:
+    """Remove all that is in a folder. Raises OSError for what can't be."""
+    for entry in list(folder.iterdir()):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            remove(entry)
 
 
 def lock(stream: IO[Any]) -> None:

@@ -14,7 +14,16 @@ from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import duration, either, shown, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.plan import AT_A_RATE, Request, check_locking, check_window, is_exclusive
+from sqlstress.plan import (
+    AT_A_RATE,
+    Request,
+    check_locking,
+    check_options,
+    check_servers,
+    check_window,
+    drivers_of,
+    is_exclusive,
+)
 from sqlstress.report.case import (
     ISOLATIONS,
     SETTINGS,
@@ -27,7 +36,7 @@ from sqlstress.report.case import (
 )
 from sqlstress.system.files import read_text
 from sqlstress.target import AS_SET, Known, for_programs, target_names
-from sqlstress.targets import target_of, target_options
+from sqlstress.targets import target_of
 from sqlstress.user_work import MOST_WEIGHT
 from sqlstress.user_work.statements import split
 
@@ -251,10 +260,10 @@ def drivers(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
 ) -> tuple[str, ...]:
     """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    found = target_options.drivers(request, targets, known)
-    target_options.check_options(request, found, SETTINGS, any)
-    target_options.check_options(request, found, ("database",), all)
-    target_options.check_servers(request, found, known)
+    found = drivers_of(request, targets, known)
+    check_options(request, found, SETTINGS, any)
+    check_options(request, found, ("database",), all)
+    check_servers(request, found, known)
     return found
 
 

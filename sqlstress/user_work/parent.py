@@ -13,7 +13,7 @@ from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.errors import SqlstressError
 from sqlstress.experiment import face_of
 from sqlstress.report import Check
-from sqlstress.report.lock_holds import Holder, Holds, WriteLock
+from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.statistics.units import format_duration
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place, run_watched

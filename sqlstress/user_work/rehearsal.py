@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import plain
 from sqlstress.errors import Interrupted, SqlstressError, plainly
 from sqlstress.report.results import Sighting
-from sqlstress.system.importing import named
 from sqlstress.system.processes import call_apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
@@ -79,7 +79,7 @@ def rehearse(case: Case, where: Path, folder: Path, opening: str) -> tuple[Sight
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()
     tracer.start()
-    calls = named(opening)(case, open_place(case, copy), tracer)
+    calls = resolve_name(opening)(case, open_place(case, copy), tracer)
     return sightings(traced(calls, tracer))
 
 

@@ -16,8 +16,7 @@ from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throu
 from sqlstress.analysis.wording import listing, percent, place, places, plural
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
-from sqlstress.report.lock_holds import Holder, Holds, WriteLock
-from sqlstress.report.results import Sighting, merged
+from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import RATE, at_a_rate
 from sqlstress.show.blocks import (
@@ -42,8 +41,9 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import product
-from sqlstress.user_work import AFTER, ANOMALY, HISTORY, OURS, SUSPICION, UNKNOWN
+from sqlstress.user_work import AFTER, ANOMALY, HISTORY, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
 from sqlstress.user_work.options import Data
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, MIXED, STALE, STALE_COPY
 
 K = TypeVar("K")
 
@@ -464,3 +464,43 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
             process = Finding("lock-holder", where=group.place(run.case), program=_called(one, ours))
             longest_ns = one.held.longest_s * NS_PER_S
             yield Finding("long-write", process=process, longest_ns=longest_ns, lasts=False)
+
+
+# What is said of suspicions: as the cause beside wrong data, as what was found where no check was given.
+
+
+CODES = (STALE, STALE_COPY, MIXED, FORKED, DEFERRED)
+_TOLD = ("transaction", "table", "first", "first_at", "then", "then_at")
+_LONGEST_WORD = 120
+MOST_SUSPICIONS = 3
+"""Suspicions that are told; the JSON report has them all."""
+
+
+def suspected(group: Group) -> Iterator[Finding]:
+    """Yield the suspicions of a group, each once; or why none were looked for."""
+    every = (one for run in group.runs for trial in run.trials for one in trial.sightings)
+    if without := next((one for one in every if one.topic == UNREHEARSED), None):
+        yield Finding("not-rehearsed", why=without.what)
+    found = [one for one in sighted(group).values() if one.what in CODES]
+    checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
+    failed = any(check.status == "failed" for check in checks)
+    for one in found[:MOST_SUSPICIONS]:
+        traits = one.traits
+        yield Finding(
+            one.what,
+            failed=failed,
+            held=bool(checks) and not failed,
+            **{name: shortened(traits.get(name, ""), _LONGEST_WORD) for name in _TOLD},
+        )
+    if len(found) > MOST_SUSPICIONS:
+        yield Finding("suspicions-more", count=len(found) - MOST_SUSPICIONS)
+
+
+def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:
+    """Return the first suspicion of each kind about each table: the trials have those of one rehearsal."""
+    every = (one for run in group.runs for trial in run.trials for one in trial.sightings)
+    found: dict[tuple[str, ...], Sighting] = {}
+    for one in every:
+        if one.topic == SUSPICION:
+            found.setdefault((one.what, one.traits.get("transaction", ""), one.traits.get("table", "")), one)
+    return found

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlstress.analysis import wording
 from sqlstress.analysis.group import rate_of
 from sqlstress.experiment import face_of
+from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Check, Run, Verdict

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.experiment import setting_of
-from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.statistics.series import WAL_FRAMES
 from tests.cli.conftest import Cli, Said, saved
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.worker import peak_memory_bytes
 from sqlstress.system.child import Pipe, begin_child
-from sqlstress.system.importing import named
 from sqlstress.targets import open_place
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def begin(source: str, case: Case, where: Path, shared: tuple[Any, ...], pipe: P
     before = set(sys.modules)
     begin_child()
     place = open_place(case, where)
-    half = named(source)(case, place, 1, 1, shared)
+    half = resolve_name(source)(case, place, 1, 1, shared)
     seal = place.seal()
     peak_memory_bytes()
     half.findings()

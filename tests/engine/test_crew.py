@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.engine.crew import Crew
+from sqlstress.engine.pool import Crew
 from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.kv.experiment import Checkpointing, Load

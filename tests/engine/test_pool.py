@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from sqlstress.engine import pool as pools
-from sqlstress.engine.failure import as_failure
 from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.pool import Ended, Pool, WorkerFailure, ours, starts_silently
 from sqlstress.engine.protocols import Findings
+from sqlstress.engine.study import as_failure
 from sqlstress.engine.trial import plan_window
 from sqlstress.engine.worker import DISMISSED, SLOT_WORDS, Done, Failed, Observed, Ready
 from sqlstress.errors import Interrupted, UsageError

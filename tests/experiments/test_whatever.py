@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, Method
 from sqlstress.report import Check, Run, Verdict

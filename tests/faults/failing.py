@@ -44,11 +44,12 @@ def fail(failure: str) -> None:
 
 def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
     """Open a worker's half; the victim's fails."""
+    from pkgutil import resolve_name
+
     from sqlstress.engine import worker
     from sqlstress.experiment import face_of
-    from sqlstress.system.importing import named
 
-    source = named(face_of(case).worker)(case, place, number, *others)
+    source = resolve_name(face_of(case).worker)(case, place, number, *others)
     if number != VICTIM:
         return source
     moment, failure = os.environ[VARIABLE].split()

@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import write_atomically
-from sqlstress.report.saving import is_stream, remove_unfinished
+from sqlstress.report.document import is_stream, remove_unfinished
 from sqlstress.system.files import lock
 
 LONGEST_ON_WINDOWS = 260

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.advice import missing
-from sqlstress.engine.failure import HUNG
-from sqlstress.engine.pool import WorkerFailure
+from sqlstress.engine.pool import HUNG, WorkerFailure
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.plan import cases_of as cases_asked_for

@@ -20,7 +20,7 @@ from sqlstress.cli.outputs import parse_output
 from sqlstress.engine.folder import MARKER, RunFolder
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.machine.sync_cost import measure
-from sqlstress.report.saving import write_atomically
+from sqlstress.report.document import write_atomically
 from sqlstress.system import files
 
 Limit = Callable[[int], None]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.partition import bucket_of
+from sqlstress.experiments.kv.keys import bucket_of
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.connections import SqliteStore

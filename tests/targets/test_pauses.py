@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from sqlstress.options.pause_points import POINTS
+from sqlstress.experiments.hunt.spec import POINTS
 from sqlstress.system.processes import call_apart
 from sqlstress.targets import native
-from sqlstress.targets.sqlite import pauses
+from sqlstress.targets.sqlite import shim
 from sqlstress.targets.sqlite.connections import lacks
 from sqlstress.targets.sqlite.drivers import load_driver
 from tests.pulses import nothing
@@ -22,6 +22,11 @@ NATIVE = Path(str(native.__file__)).parent
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no C extension here")
 
 
+def at(point: str, one_in: int) -> list[int]:
+    """Return the rates of a schedule that pauses at one point only."""
+    return [one_in * (point == each) for each in POINTS]
+
+
 def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
     """Return by point how often an INSERT paused, how long it took in seconds, and the same of a SELECT.
 
@@ -29,12 +34,12 @@ def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
     """
 
     def follow(point: str) -> None:
-        pauses.begin(driver, pauses.schedule(Random(1), {point: 1}, 2_000_000, 2_000_001))
+        shim.begin_pauses(driver, shim.schedule(Random(1), at(point, 1), 2_000_000, 2_000_001))
 
     def pauses_of(sql: str) -> tuple[int, float]:
-        before, began = pauses.made(), time.perf_counter()
+        before, began = shim.pauses_made(), time.perf_counter()
         connection.rows(sql)
-        return pauses.made() - before, time.perf_counter() - began
+        return shim.pauses_made() - before, time.perf_counter() - began
 
     follow("none")
     connection = load_driver(driver).connect(file, 1000, None)
@@ -92,9 +97,9 @@ def test_a_process_pauses_at_the_calls_that_are_named_and_nowhere_else(
 
 
 def test_lengths_are_spread_between_the_shortest_and_the_longest() -> None:
-    words = pauses.schedule(Random(1), {"read": 5}, 1000, 1_000_000)
+    words = shim.schedule(Random(1), at("read", 5), 1000, 1_000_000)
     assert words[2 : 2 + 2 * len(POINTS)] == [5 * (point == "read") for point in POINTS for _ in range(2)]
     lengths = sorted(words[2 + 2 * len(POINTS) :])
-    assert len(lengths) == words[1] == pauses.LENGTHS
+    assert len(lengths) == words[1] == shim.LENGTHS
     assert lengths[0] >= 1000 and lengths[-1] <= 1_000_000
     assert 10_000 < lengths[len(lengths) // 2] < 100_000

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sqlstress.report.lock_holds import Holder, Holds, WriteLock
+from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
 from sqlstress.user_work.lock_watch import MOST, Holders, asker, shortly

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.user_work import notes
-from sqlstress.user_work.invariants import conserved, counter, exactly_once
-from sqlstress.user_work.notes import Notes, NotTaken, note
+from sqlstress.user_work.notes import Notes, NotTaken, conserved, counter, exactly_once, note
 
 
 @pytest.fixture

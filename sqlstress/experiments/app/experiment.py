@@ -9,10 +9,9 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
-from sqlstress.plan import Request, at_rates
+from sqlstress.plan import Request, at_rates, traits_there
 from sqlstress.report.case import KEPT, Case, common, otherwise
 from sqlstress.target import for_programs
-from sqlstress.targets.target_options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Invariant, Where
 from sqlstress.user_work.statements import dialect_of

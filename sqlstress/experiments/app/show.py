@@ -31,8 +31,16 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
 from sqlstress.statistics.units import format_duration
-from sqlstress.user_work.show import UserShown, counted, lock_blocks, lock_findings, sightings, too_weak
-from sqlstress.user_work.suspected import sighted, suspected
+from sqlstress.user_work.show import (
+    UserShown,
+    counted,
+    lock_blocks,
+    lock_findings,
+    sighted,
+    sightings,
+    suspected,
+    too_weak,
+)
 from sqlstress.user_work.suspicions import DEFERRED
 
 SHORT_MS = 1000

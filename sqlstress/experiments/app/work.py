@@ -22,7 +22,7 @@ NAME = "database that was used"
 class AppWork(UserWork):
     """One trial of an application."""
 
-    opening = "sqlstress.experiments.app.rehearsed:open_calls"
+    opening = "sqlstress.experiments.app.worker:open_calls"
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)

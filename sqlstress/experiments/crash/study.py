@@ -10,13 +10,11 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.wording import size
-from sqlstress.engine.crew import TICK_S
-from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Progress, Steps
+from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.crash.database import Database, Remains, Told
@@ -27,7 +25,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Tally, added
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import SPAWNING, Starter, wait_some
+from sqlstress.system.processes import SPAWNING, TICK_S, Starter, wait_some
 from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 

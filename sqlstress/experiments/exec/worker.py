@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.observed import Ear, Opened
-from sqlstress.experiments.exec.starter import Dialogue, Ended, Starter
+from sqlstress.experiments.exec.programs import Dialogue, Ear, Ended, Opened, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.system.child import when_orphaned
 from sqlstress.user_work.loading import environment

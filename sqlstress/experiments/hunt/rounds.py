@@ -14,14 +14,22 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from sqlstress.engine.pool import Pauses
 from sqlstress.experiments.hunt.experiment import Hunting
-from sqlstress.experiments.hunt.spec import MODES, SETTINGS, Round, Schedule, counts, pause_rate, role_of
+from sqlstress.experiments.hunt.spec import (
+    MODES,
+    POINTS,
+    SETTINGS,
+    Round,
+    Schedule,
+    counts,
+    pause_rate,
+    role_of,
+)
 from sqlstress.options.option import options_of
-from sqlstress.options.pause_points import POINTS
 from sqlstress.report.case import Case
 from sqlstress.report.case import words as described
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import DEFAULT
-from sqlstress.targets.sqlite import pauses
+from sqlstress.targets.sqlite import shim
 
 CROWDS = 0.5
 """Share of the rounds that are about checkpoints."""
@@ -311,6 +319,7 @@ def pauses_of(one: Drawn) -> Pauses:
             rate = pause_rate(spec, role_of(spec, process).name)
         random = Random(f"{case.seed}:pauses:{process}")
         longest_ns = max(SHORTEST_NS, round(longest_s * NS_PER_S))
-        return pauses.schedule(random, dict.fromkeys(points, rate), SHORTEST_NS, longest_ns) if rate else None
+        rates = [rate * (point in points) for point in POINTS]
+        return shim.schedule(random, rates, SHORTEST_NS, longest_ns) if rate else None
 
     return words_of

@@ -7,12 +7,30 @@ from typing import Any, NamedTuple
 
 from sqlstress.options.option import option
 from sqlstress.options.parsing import Parse, choices, duration_with_unit, switch, whole
-from sqlstress.options.pause_points import POINTS
 
 ROUND, PAUSES = "Round (drawn at random unless given)", "Pauses (drawn at random unless given)"
 MOST_OF_A_ROLE = 32
 MODES = ("passive", "full", "restart", "truncate")
 WRITER, READER, HOLDER, CHECKPOINTER = ROLES = ("writer", "reader", "holder", "checkpointer")
+POINTS = (
+    "open",
+    "read",
+    "write",
+    "truncate",
+    "sync",
+    "size",
+    "lock",
+    "unlock",
+    "control",
+    "shm-map",
+    "shm-lock",
+    "shm-unlock",
+    "barrier",
+    "fetch",
+    "delete",
+    "write-lock",
+)
+"""The calls of SQLite's VFS around which a process may pause, in the order of native/pauses.h."""
 
 
 def some_of(names: tuple[str, ...]) -> Parse:

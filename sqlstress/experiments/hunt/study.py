@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
+from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands

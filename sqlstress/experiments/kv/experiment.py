@@ -10,7 +10,19 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
-from sqlstress.plan import AT_A_RATE, Request, at_rates, check_locking, check_window, is_exclusive
+from sqlstress.plan import (
+    AT_A_RATE,
+    OF_SERVERS,
+    Request,
+    at_rates,
+    check_locking,
+    check_options,
+    check_servers,
+    check_window,
+    drivers_of,
+    is_exclusive,
+    traits_there,
+)
 from sqlstress.report.case import (
     BEGINS,
     COMMON,
@@ -27,8 +39,7 @@ from sqlstress.report.case import (
 )
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_keyvalue, stores_nothing, target_names, told
-from sqlstress.targets import target_of, target_options
-from sqlstress.targets.target_options import OF_SERVERS, traits_there
+from sqlstress.targets import target_of
 
 # What a key-value case says beside what all cases say.
 
@@ -193,11 +204,11 @@ def cases(request: LoadRequest) -> Iterator[Case]:
     extra = request.extra
     if "checkpoint-interval" in request.given and not _companion(request):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them.")
-    drivers = target_options.drivers(request, extra.target, for_keyvalue())
+    drivers = drivers_of(request, extra.target, for_keyvalue())
     first = _published(request) if extra.preset == "classic" else _checked(request, drivers)
-    target_options.check_options(request, drivers, _OF_ANY, any)
-    target_options.check_options(request, drivers, _OF_ALL, all)
-    target_options.check_servers(request, drivers, for_keyvalue())
+    check_options(request, drivers, _OF_ANY, any)
+    check_options(request, drivers, _OF_ALL, all)
+    check_servers(request, drivers, for_keyvalue())
     for driver in drivers:
         if request.spec.where and (problem := target_of(driver).untold(driver)):
             raise UsageError(f"--where is not available: {problem}. Leave it out.")

@@ -15,8 +15,7 @@ from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import Findings, SelfDriven
 from sqlstress.engine.values import HEADER, Values
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.keys import Zipf, encoder, zipf
-from sqlstress.experiments.kv.partition import Placement
+from sqlstress.experiments.kv.keys import Placement, Zipf, encoder, zipf
 from sqlstress.experiments.kv.worker import KINDS, PATIENCE_S, RESOLUTION, foreign_read, stale_read, torn_pair
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 

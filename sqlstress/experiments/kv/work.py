@@ -14,9 +14,9 @@ from sqlstress.engine.harness_cost import bare_call_ns
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import HEADER, Stamp, Values
-from sqlstress.experiments.kv import acks, partition
+from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.experiment import companions_of
-from sqlstress.experiments.kv.keys import encoder, number_of
+from sqlstress.experiments.kv.keys import Placement, buckets_of, encoder, number_of
 from sqlstress.experiments.kv.worker import drawn_keys
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
@@ -56,7 +56,7 @@ def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any,
     for start in range(0, load.key_space, _BLOCK):
         pulse()
         block = range(start, min(start + _BLOCK, load.key_space))
-        buckets = partition.table(map(encode, block), case.buckets)
+        buckets = buckets_of(map(encode, block), case.buckets)
         words[start : block.stop] = buckets
         for number, bucket in zip(block, buckets, strict=True):
             groups[bucket].append(number)
@@ -86,7 +86,7 @@ class KeyValueWork(ProvenWork):
         if self.shared:
             return
         bucket_table, order = self.partition(pulse)
-        self.placement = partition.Placement(self.case, bucket_table, order)
+        self.placement = Placement(self.case, bucket_table, order)
         self.placement.check_room()
         self.words = self._zeros(acks.shape_of(self.case).words * self.case.concurrency)
         self.shared = (self.words, bucket_table, order)

@@ -18,8 +18,7 @@ from sqlstress.engine.values import HEADER, SALT_SHIFT, Stamp, Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.keys import drawer, encoder
-from sqlstress.experiments.kv.partition import Placement
+from sqlstress.experiments.kv.keys import Placement, drawer, encoder
 
 if TYPE_CHECKING:
     from sqlstress.experiments.kv.native_loop import NativeSource

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Progress, Steps
+from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.power_loss.experiment import Extra, PowerCuts, PowerLoss
 from sqlstress.experiments.power_loss.images import (

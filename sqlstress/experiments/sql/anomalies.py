@@ -41,6 +41,8 @@ PREVENTED = {
     "serializable": KINDS,
 }
 """What each isolation level does not let happen; repeatable read is PostgreSQL's, a snapshot."""
+TRIED = "tried"
+"""The sighting of how much was looked at, beside those of anomalies."""
 
 _BETWEEN_PULSES = 1000
 

@@ -15,12 +15,11 @@ from sqlstress.experiments.sql.history import check_marks
 from sqlstress.experiments.sql.script import Command, If, Script, Sql, read, statements
 from sqlstress.options.option import LOAD, MANY, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, suggestion, switch, whole
-from sqlstress.plan import Request, at_rates
+from sqlstress.plan import Request, at_rates, traits_there
 from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import for_scripts, stores_nothing, target_name, told
 from sqlstress.targets import target_of
-from sqlstress.targets.target_options import traits_there
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of

@@ -17,15 +17,14 @@ from sqlstress.experiments.sql.anomalies import (
     LOST_WRITE,
     PREVENTED,
     STALE_READ,
+    TRIED,
 )
-from sqlstress.experiments.sql.history_proof import TRIED
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.shown import Value
 from sqlstress.user_work import ANOMALY
-from sqlstress.user_work.show import UserShown
-from sqlstress.user_work.suspected import suspected
+from sqlstress.user_work.show import UserShown, suspected
 
 _ALONE = {LOST_WRITE: "anomaly-twice", STALE_READ: "anomaly-stale", ABORTED_READ: "anomaly-undone"}
 """Of what is no cycle, how its only edge is said."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Session
+    from sqlstress.user_work.rehearsal import Calls
+    from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
 """A table of ours: a row in each transaction proves that what was acknowledged is there, and that once."""
@@ -299,3 +302,39 @@ def called(sql: Sql) -> str:
     """Return what a statement is called: its line, and how it begins."""
     text, place = " ".join(sql.statement.text.split()), sql.statement.place
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
+
+
+# A rehearsal: scripts are run on a copy, and their statements are traced.
+
+
+class Rehearsed(SqlSource):
+    """Runs scripts, and tells a tracer of each statement before it is run."""
+
+    def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
+        self._tracer = tracer
+        acknowledged = bytearray(8 * case.concurrency)
+        super().__init__(case, place, 1, 0, (None, acknowledged))
+
+    def sleep(self, seconds: float) -> None:
+        """Go on at once."""
+
+    def _around(self, sql: Sql, run: Step) -> Step:
+        run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place
+        at = f"{place.file}:{place.line}"
+
+        def told(variables: Variables) -> Any:
+            tracer.place = at
+            return run(variables)
+
+        return told
+
+
+def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
+    """Connect, and return what runs each script."""
+    source = Rehearsed(case, place, tracer)
+
+    def run(number: int) -> None:
+        (variables,) = source.prepared([number])
+        source.calls[number](variables)
+
+    return {name: partial(run, number) for number, name in enumerate(source.kinds)}

@@ -8,9 +8,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Generic, TypeVar
 
-from sqlstress.engine.failure import kept_reason
 from sqlstress.engine.session import Bench
-from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest
+from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as MAIN
 from sqlstress.experiment import commands

@@ -9,7 +9,7 @@ from typing import Any
 from sqlstress.experiment import CommandLine, Experiment, StudyOf, Words
 from sqlstress.options.option import ONE, Nothing, chosen, option, options_of
 from sqlstress.options.parsing import duration, shown, switch, whole
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 
 WATCHING = "Watch"
 

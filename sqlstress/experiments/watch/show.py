@@ -23,7 +23,7 @@ from sqlstress.experiments.watch.experiment import (
     Watch,
 )
 from sqlstress.report import Report
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 from sqlstress.show.blocks import (
     DETAIL,
     NAME,

@@ -18,7 +18,7 @@ from sqlstress.experiments.watch.experiment import (
     Process,
     Watch,
 )
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs
 from sqlstress.targets.sqlite.walindex import WalIndex
 

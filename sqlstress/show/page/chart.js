@@ -1,3 +1,286 @@
+// Where a value stands along an axis, at which values ticks stand, and how numbers are written.
+
+const formats = new Map();
+const grouped = (value, options) => {
+  const key = JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.NumberFormat("en", options));
+  return formats.get(key).format(value);
+};
+
+// A number with so many digits that count, whatever its size: 12,500; 2.5M; 0.001; 1e-9.
+const brief = (value, digits = 6) => {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-5 || size >= 1e12)) {
+    return value.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e");
+  }
+  const [unit, sign] = size >= 1e6 ? [1e6, "M"] : [1, ""];
+  return grouped(value / unit, { maximumSignificantDigits: digits }) + sign;
+};
+
+// ".3g": so many digits that count; ".2f": so many decimals. Thousands are always grouped.
+const written = (value, form) => {
+  if (typeof value !== "number") return String(value ?? "").replace("\u0000", ", ");
+  const [, digits, kind] = /^,?\.(\d+)([fg])$/.exec(form || "") || [];
+  if (kind === "f") return grouped(value, { minimumFractionDigits: +digits, maximumFractionDigits: +digits });
+  return brief(value, kind ? +digits : 6);
+};
+
+const filled = (template, point) =>
+  template.replace(/%\{(x|y|text)(?::([^}]*))?\}/g, (_, key, form) => written(point[key], form));
+
+// Every step-th power of ten that lies within.
+const decades = (low, high, step = 1) => {
+  const found = [];
+  const last = Math.floor(Math.log10(high) + 1e-9);
+  for (let ten = Math.ceil(Math.log10(low) - 1e-9); ten <= last; ten += step) found.push(Number(`1e${ten}`));
+  return found;
+};
+
+// Round values, about so many, and so far apart at least.
+const rounds = (low, high, about, least) => {
+  const rough = Math.max(least, (high - low) / Math.max(1, about));
+  const ten = 10 ** Math.floor(Math.log10(rough));
+  const step = ten * ([1, 2, 5, 10].find((times) => times * ten >= rough * 0.999) || 10);
+  const found = [];
+  if (!Number.isFinite(step) || step <= 0) return [low];
+  for (let count = Math.ceil(low / step - 1e-9); count * step <= high + step * 1e-9; count += 1) {
+    if (found.length > 50) break;
+    found.push(Number((count * step).toPrecision(12)));
+  }
+  return found;
+};
+
+// What a numeric axis spans: what there is to show, and a little more.
+const spanned = (spec, values) => {
+  const known = values.filter((value) => typeof value === "number" && (spec.type !== "log" || value > 0));
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of known) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return spec.type === "log" ? [0.1, 10] : [0, 1];
+  if (spec.type === "log") {
+    // Of a scale with fewer than two ticks nobody can tell that it is one.
+    if (!spec.tickvals && decades(low, high).length < 2) {
+      low = 10 ** Math.floor(Math.log10(low) + 1e-9);
+      high = Math.max(10 ** Math.ceil(Math.log10(high) - 1e-9), low * 10);
+    }
+    const more = (high / low) ** 0.03;
+    return [low / Math.max(more, 1.02), high * Math.max(more, 1.02)];
+  }
+  const zero = spec.rangemode === "tozero";
+  if (zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
+  const room = (high - low || Math.abs(high) || 1) * 0.05;
+  return [zero && low === 0 ? 0 : low - room, zero && high === 0 ? 0 : high + room];
+};
+
+// An axis: `at` says where a value stands, 0 being its begin and 1 its end.
+const axisOf = (spec, values, zoomed) => {
+  if (spec.type === "category" || values.some((value) => typeof value === "string")) {
+    const names = [...new Set(values.filter((value) => value !== null))];
+    const places = new Map(names.map((name, place) => [name, place]));
+    return { spec, names, at: (name) => (places.get(name) + 0.5) / names.length, band: 1 / names.length };
+  }
+  const [low, high] = zoomed || spec.range || spanned(spec, values);
+  const turned = spec.type === "log" ? Math.log10 : (value) => value;
+  const begin = turned(low);
+  const length = turned(high) - begin || 1;
+  const back = (share) => (spec.type === "log" ? 10 ** (begin + share * length) : begin + share * length);
+  return { spec, low, high, zoomed: Boolean(zoomed), back, at: (value) => (turned(value) - begin) / length };
+};
+
+const spread = (values, room, size) => {
+  for (let step = 1; step < values.length; step += 1) {
+    const kept = values.filter((_, place) => place % step === 0);
+    const wide = kept.every((value, place) => place === 0 || room(kept[place - 1], value) >= size(value));
+    if (wide) return kept;
+  }
+  return values.slice(0, 1);
+};
+
+// The values that get a tick on an axis so many pixels long; `size` says what a label needs of them, and round
+// values stand `apart` as far as that.
+const ticksOf = (axis, pixels, size, apart = 45) => {
+  if (axis.names) return axis.names;
+  const { spec, low, high } = axis;
+  const room = (one, other) => Math.abs(axis.at(other) - axis.at(one)) * pixels;
+  let values = (spec.tickvals || []).filter((value) => value >= low && value <= high);
+  if (values.length < 2 && spec.type === "log") values = decades(low, high);
+  if (values.length < 2) {
+    const fitting = (about) => rounds(low, high, about, spec.whole ? 1 : 0);
+    let about = Math.max(2, Math.floor(pixels / apart));
+    const wide = (found) => found.every((one, place) => !place || room(found[place - 1], one) >= size(one));
+    while (about > 2 && !wide(fitting(about))) about -= 1;
+    values = fitting(about);
+  }
+  return spread(values, room, size);
+};
+
+// Traces as marks of an SVG: lines, points, bars, fields. Colours stay names of the page's style, so that
+// they follow it. A mark that is drawn is kept in `hits`, for the pointer.
+
+const node = (parent, name, attributes = {}, style = {}) => {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    made.setAttribute(key, typeof value === "number" ? Number(value.toFixed(2)) : value);
+  }
+  for (const [key, value] of Object.entries(style)) made.style[key] = value;
+  parent.append(made);
+  return made;
+};
+
+const paint = (name) => (name && name.startsWith("--") ? `var(${name})` : name || "currentColor");
+const DASHES = { dash: "7 5", dot: "2 4", dashdot: "7 4 2 4" };
+
+const pen = document.createElement("canvas").getContext("2d");
+const widthOf = (words, bold = false) => {
+  pen.font = `${bold ? "600 " : ""}12px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(words).width;
+};
+
+// As much of a text as there is room for.
+const cut = (words, room) => {
+  if (widthOf(words) <= room) return words;
+  let kept = words.length;
+  while (kept > 1 && widthOf(`${words.slice(0, kept)}…`) > room) kept -= 1;
+  return `${words.slice(0, kept)}…`;
+};
+
+// A text in lines that fit, broken after spaces and hyphens.
+const wrapped = (words, room) => {
+  const lines = [""];
+  for (const part of words.match(/[^ -]*[ -]?/g).filter(Boolean)) {
+    if (lines.at(-1) && widthOf(lines.at(-1) + part.trimEnd()) > room) lines.push("");
+    lines[lines.length - 1] += part;
+  }
+  return lines.map((line) => cut(line.trim(), room));
+};
+
+const label = (parent, words, x, y, anchor = "middle", style = {}) => {
+  const made = node(parent, "text", { x, y, "text-anchor": anchor }, { fill: "var(--ink)", ...style });
+  made.textContent = words;
+  return made;
+};
+
+const isNumber = (value) => typeof value === "number";
+
+// The path of a line. Where a value is missing, it is broken off.
+const pathOf = (points, shape, floor) => {
+  let path = "";
+  let before = null;
+  const close = () => {
+    if (before && floor !== null) path += `V${floor}`;
+    before = null;
+  };
+  for (const point of points) {
+    if (!point) {
+      close();
+      continue;
+    }
+    const [x, y] = point.map((value) => Number(value.toFixed(2)));
+    if (!before) path += floor === null ? `M${x} ${y}` : `M${x} ${floor}V${y}`;
+    else if (shape === "hv") path += `H${x}V${y}`;
+    else if (shape === "hvh") path += `H${(before[0] + x) / 2}V${y}H${x}`;
+    else path += `L${x} ${y}`;
+    before = [x, y];
+  }
+  close();
+  return path;
+};
+
+const marker = (parent, trace, x, y) => {
+  const { color, size = 7, symbol, opacity = 1 } = trace.marker || {};
+  const style = { fill: paint(color), fillOpacity: opacity };
+  if (symbol !== "diamond") return node(parent, "circle", { cx: x, cy: y, r: size / 2, class: "mark" }, style);
+  const far = size * 0.7;
+  const points = `${x},${y - far} ${x + far},${y} ${x},${y + far} ${x - far},${y}`;
+  return node(parent, "polygon", { points, class: "mark" }, style);
+};
+
+const errorBars = (parent, trace, frame) => {
+  const { array, arrayminus, color } = trace.error_y;
+  trace.points.forEach((point, place) => {
+    const at = frame.place(point);
+    const [above, below] = [point.y + array[place], point.y - arrayminus[place]];
+    if (!at || !(above > below)) return;
+    const x = at[0];
+    const [top, end] = [above, below].map((value) => frame.y(value));
+    const bottom = Number.isFinite(end) ? end : frame.floor;
+    const d = `M${x - 4} ${top}H${x + 4}M${x} ${top}V${bottom}M${x - 4} ${bottom}H${x + 4}`;
+    node(parent, "path", { d }, { stroke: paint(color), strokeWidth: 1.2, fill: "none" });
+  });
+};
+
+const scatter = (parent, trace, frame, hits) => {
+  const { line = {}, mode = "lines" } = trace;
+  const points = trace.points.map((point) => frame.place(point));
+  if (mode.includes("lines")) {
+    const style = {
+      fill: "none", stroke: paint(line.color), strokeWidth: line.width || 2, opacity: trace.opacity ?? 1,
+      strokeDasharray: DASHES[line.dash] || "none", strokeLinejoin: "round",
+    };
+    if (trace.fill) {
+      node(parent, "path", { d: pathOf(points, line.shape, frame.floor) }, { fill: paint(trace.fillcolor) });
+    }
+    node(parent, "path", { d: pathOf(points, line.shape, null), class: "line" }, style);
+  }
+  if (trace.error_y) errorBars(parent, trace, frame);
+  points.forEach((at, place) => {
+    if (!at) return;
+    if (mode.includes("markers")) marker(parent, trace, ...at);
+    if (trace.hoverinfo !== "skip") hits.push({ x: at[0], y: at[1], trace, point: trace.points[place] });
+  });
+};
+
+const WIDEST_BAR = 72;
+
+// Bars beside each other or upon each other; they begin at zero, by the logarithm at the axis's begin.
+const bars = (parent, traces, frame, stacked, hits) => {
+  const reached = new Map();
+  traces.forEach((trace, number) => {
+    const lying = trace.orientation === "h";
+    for (const point of trace.points) {
+      const [name, value] = lying ? [point.y, point.x] : [point.x, point.y];
+      const [along, across] = lying ? [frame.x, frame.y] : [frame.y, frame.x];
+      if (!isNumber(value)) continue;
+      const band = Math.min(frame.band * 0.8, (stacked ? 1 : traces.length) * WIDEST_BAR);
+      const width = stacked ? band : band / traces.length;
+      const begin = stacked ? reached.get(name) || 0 : 0;
+      reached.set(name, begin + value);
+      const from = frame.logarithmic ? frame.begin : along(begin);
+      const to = along(begin + value);
+      if (!Number.isFinite(to)) continue;
+      const side = across(name) - band / 2 + (stacked ? 0 : number * width);
+      const [low, length] = [Math.min(from, to), Math.abs(to - from)];
+      const [x, y, w, h] = lying ? [low, side, length, width] : [side, low, width, length];
+      const style = { fill: paint(trace.marker.color) };
+      node(parent, "rect", { x, y, width: w, height: Math.max(h, 0.5), class: "bar" }, style);
+      hits.push({ x: x + w / 2, y: y + h / 2, half: [w / 2, h / 2], trace, point });
+    }
+  });
+};
+
+// A field of cells, the more of the hot colour the higher its figure. What has no room is told by the pointer.
+const fields = (parent, trace, frame, hits) => {
+  const known = trace.z.flat().filter(isNumber);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const [width, height] = [frame.bandX - 2, frame.band - 2];
+  trace.y.forEach((row, line) => trace.x.forEach((column, place) => {
+    const [figure, text] = [trace.z[line][place], trace.text[line][place]];
+    const [x, y] = [frame.x(column), frame.y(row)];
+    if (isNumber(figure)) {
+      const box = { x: x - width / 2, y: y - height / 2, width, height, class: "field" };
+      const heat = high > low ? (figure - low) / (high - low) : 0.5;
+      node(parent, "rect", box, { fill: "var(--cold-color)" });
+      node(parent, "rect", box, { fill: "var(--hot-color)", fillOpacity: heat.toFixed(3) });
+    }
+    if (!text) return;
+    if (widthOf(text) <= width) label(parent, text, x, y + 4);
+    hits.push({ x, y, half: [width / 2, height / 2], trace, point: { x: column, y: row, text } });
+  }));
+};
+
 // The names below a chart, each beside a sample of what it names.
 
 const legendOf = (traces, layout) => {

@@ -137,8 +137,8 @@ def _head(title: str) -> Iterator[str]:
     yield element("style", _asset("page.css")) + "\n"
 
 
-SCRIPTS = ("marks.js", "chart.js", "page.js")
-"""Each uses those before it."""
+SCRIPTS = ("chart.js", "page.js")
+"""The second uses the first."""
 
 
 @cache

@@ -1,13 +1,12 @@
 /* The parts of the timed loop. What each of them is to do is said by its counterpart in Python, which must
- * agree with it: random.Random, kv/keys.py, kv/worker.py, kv/transactions.py, engine/values.py, kv/acks.py,
- * engine/loop.py and engine/loop.py. All times are nanoseconds of the shared clock. */
+ * agree with it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and
+ * engine/loop.py. All times are nanoseconds of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postgres.h"
 #include "sqlite.h"
 #include "waiting.h"
 
@@ -31,7 +30,7 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define PUBLISHED() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 
-/* random.c: Python's generator, so that both loops draw the same. */
+/* workload.c: Python's generator, so that both loops draw the same. */
 
 #define RANDOM_WORDS 624
 
@@ -45,7 +44,7 @@ double random_unit(Random *random);
 void random_bytes(Random *random, uint8_t *to, size_t count);
 int64_t random_below(Random *random, int64_t limit);
 
-/* keys.c: which keys are drawn, in which bucket they lie, and how they look in the database. */
+/* workload.c: which keys are drawn, in which bucket they lie, and how they look in the database. */
 
 typedef enum { UNIFORM, ZIPFIAN, SEQUENTIAL } Distribution;
 typedef enum { KEY_INT, KEY_TEXT, KEY_BLOB } KeyType;
@@ -74,7 +73,7 @@ int64_t placement_member(const Placement *placement, int bucket, int64_t positio
 int64_t placement_pair(const Placement *placement, int bucket, int64_t number);
 int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]); /* the bytes of a text or a blob; how many */
 
-/* values.c: values that say who wrote them. */
+/* workload.c: values that say who wrote them. */
 
 typedef struct {
     int64_t base;  /* a worker's sequence numbers are added to it */
@@ -109,7 +108,7 @@ int64_t big_endian(const uint8_t bytes[VALUE_HEADER]);
 int64_t header_worker(int64_t header);
 int64_t header_sequence(int64_t header);
 
-/* chunk.c: a stretch of operations, drawn outside the times that are measured. */
+/* workload.c: a stretch of operations, drawn outside the times that are measured. */
 
 typedef struct {
     int simple, only_reads, batch, width; /* width: rows of an operation */
@@ -138,7 +137,7 @@ typedef struct {
 
 void chunk_draw(Draws *draws, Chunk *chunk, int count);
 
-/* reads.c: what was found wrong in what was read. */
+/* record.c: what was found wrong in what was read. */
 
 #define EXAMPLES 3
 
@@ -163,7 +162,56 @@ typedef struct {
 void reads_bad(Reads *reads, const BadRead *bad);
 void reads_pair(Reads *reads, const PairRead *pair, int batch);
 
-/* store.c, postgres.c and dry.c: the operations, each a transaction. They return an (extended) code of SQLite. */
+/* What is used of libpq, by the addresses of the driver's own functions: none is linked or bundled.
+ * Source: PostgreSQL's documentation, chapter "libpq - C Library", and appendix A, "PostgreSQL Error Codes". */
+
+typedef struct pg_conn PGconn;
+typedef struct pg_result PGresult;
+
+enum { PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2 };
+enum { PQTRANS_IDLE = 0 };
+enum { PG_DIAG_SQLSTATE = 'C', PG_DIAG_MESSAGE_PRIMARY = 'M' };
+#define SERIALIZATION_FAILURE "40001"
+#define DEADLOCK_DETECTED "40P01"
+#define LOCK_NOT_AVAILABLE "55P03"
+
+/* result, name, parameters */
+#define LIBPQ_ROUTINES(ROUTINE)                                                                               \
+    ROUTINE(PGresult *, PQexec, (PGconn *, const char *))                                                     \
+    ROUTINE(PGresult *, PQexecPrepared,                                                                       \
+            (PGconn *, const char *, int, const char *const *, const int *, const int *, int))                \
+    ROUTINE(int, PQresultStatus, (const PGresult *))                                                          \
+    ROUTINE(char *, PQresultErrorField, (const PGresult *, int))                                              \
+    ROUTINE(char *, PQerrorMessage, (const PGconn *))                                                         \
+    ROUTINE(int, PQtransactionStatus, (const PGconn *))                                                       \
+    ROUTINE(int, PQntuples, (const PGresult *))                                                               \
+    ROUTINE(int, PQgetisnull, (const PGresult *, int, int))                                                   \
+    ROUTINE(int, PQgetlength, (const PGresult *, int, int))                                                   \
+    ROUTINE(char *, PQgetvalue, (const PGresult *, int, int))                                                 \
+    ROUTINE(void, PQclear, (PGresult *))
+
+#define LIBPQ_FIELD(result, name, parameters) result(*name) parameters;
+typedef struct {
+    LIBPQ_ROUTINES(LIBPQ_FIELD)
+} Libpq;
+#undef LIBPQ_FIELD
+
+typedef enum { PREPARED_GET, PREPARED_PAIR, PREPARED_PUT, PREPARED_COUNT, PREPARED_SET_COUNT, PREPARED } Prepared;
+
+typedef struct {
+    int64_t number, sequence;
+} Placed;
+
+typedef struct {
+    Libpq libpq;
+    PGconn *connection; /* NULL: there is no server */
+    const char **names; /* of the prepared statements, PREPARED for each bucket */
+    int in_order;       /* whether batches take their locks in an order that all have in common */
+    Placed *rows;       /* room for a batch */
+} Server;
+
+/* sqlite.c, postgres.c and loop.c (which has those of no store): the operations, each a transaction. They return an
+ * (extended) code of SQLite. */
 
 typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, SQL_COUNT, SQL_SET_COUNT, SQLS } Sql;
 
@@ -199,7 +247,7 @@ void store_over_nothing(Store *store);
 void store_open(Store *store);
 void store_close(Store *store);
 
-/* acks.c: acknowledgements in shared memory. */
+/* record.c: acknowledgements in shared memory. */
 
 #define UNTRACKED (-1)
 #define COUNTERS 16
@@ -219,7 +267,7 @@ void acks_announce(const Acks *acks, const Chunk *chunk, int width);
 void acks_give_up(const Acks *acks, int operation, int width);
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads);
 
-/* tally.c: only what completes inside the window. */
+/* record.c: only what completes inside the window. */
 
 #define MOST_BINS 600
 #define LATENCY_BUCKETS (0x7f7f + 1)

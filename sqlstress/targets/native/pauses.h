@@ -1,6 +1,6 @@
 /* Pauses at the calls that SQLite makes of its VFS: where two processes meet, one of them stays a moment.
  *
- * A schedule is an array of 64-bit words, which targets/sqlite/pauses.py makes: the seed, how many lengths follow, for
+ * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed, how many lengths follow, for
  * each point and each of its sides one in how many calls pauses (0: none does), and the lengths in ns. It is copied,
  * and stays: connections may be closed when all else of the process is gone.
  */

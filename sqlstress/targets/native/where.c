@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "where.h"
-#include "where_shim.h"
 
 #ifdef __linux__
 #define _GNU_SOURCE

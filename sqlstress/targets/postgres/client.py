@@ -314,9 +314,9 @@ NAMES = (
     "PQgetvalue",
     "PQclear",
 )
-"""What the loop in C calls, as postgres.h has it."""
+"""What the loop in C calls, as loop.h has it."""
 KINDS = ("get", "pair", "put", "count", "set")
-"""The statements of a bucket, in the order of Prepared in postgres.h."""
+"""The statements of a bucket, in the order of Prepared in loop.h."""
 _STATE = 5
 """Characters of an SQLSTATE."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.sqlite.where_recording import Watch
+    from sqlstress.targets.sqlite.shim import Watch
     from sqlstress.targets.views import Operation
 
 

@@ -16,7 +16,7 @@ from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import SCHEMA
+from sqlstress.targets.sqlite.pages import MAGIC, SCHEMA
 from sqlstress.targets.sqlite.space import trees_of
 
 MALFORMED = "database disk image is malformed"
@@ -124,3 +124,20 @@ def definitions(connection: Connection) -> list[Definition]:
         (f"definition {number}, the {kind} {name} of {table}", sql)
         for number, kind, name, table, sql in texts
     ]
+
+
+# The folder that programs of the user's have to themselves in a trial: all that lies in it belongs to it.
+
+
+def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
+    """Return the databases in a folder and below, as far as their first bytes say that they are."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return [path for path in found if path not in without and _is_database(path)]
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False

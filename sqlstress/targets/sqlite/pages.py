@@ -91,7 +91,7 @@ def tree_space(tree: Tree, pages: Iterable[Page]) -> TreeSpace:
 
 HEADER = 100
 """Bytes of the file's header, on page 1 before that page's own."""
-_MAGIC = b"SQLite format 3\0"
+MAGIC = b"SQLite format 3\0"
 _LOCK_BYTE = 1 << 30
 _LEAST_USABLE = 480
 _POINTER = 5
@@ -107,7 +107,7 @@ class PageFile:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         header = file.read(HEADER)
-        if len(header) < HEADER or not header.startswith(_MAGIC):
+        if len(header) < HEADER or not header.startswith(MAGIC):
             raise DamagedFile("it has no SQLite header")
         size, reserved = struct.unpack_from(">H2xB", header, 16)
         self.page_size = 1 << 16 if size == 1 else size

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress.targets.sqlite.drivers import Row
-    from sqlstress.targets.sqlite.where_recording import Watch
+    from sqlstress.targets.sqlite.shim import Watch
     from sqlstress.targets.views import Answer, Directions, T
 
 
@@ -50,20 +50,20 @@ class SqlitePlace(Place):
     # Where the time goes.
 
     def watch(self, trace: Any, process: int) -> Watch:
-        from sqlstress.targets.sqlite.where_recording import Watch
+        from sqlstress.targets.sqlite.shim import Watch
 
         words, processes = trace
         self._watch = Watch(self.case.driver, words, process, processes)
         return self._watch
 
     def pause(self, schedule: Sequence[int]) -> None:
-        from sqlstress.targets.sqlite import pauses
+        from sqlstress.targets.sqlite import shim
 
-        pauses.begin(self.case.driver, schedule)
+        shim.begin_pauses(self.case.driver, schedule)
 
     def trace(self, processes: int) -> tuple[Any, int]:
         from sqlstress.system.sharing import shared_array
-        from sqlstress.targets.sqlite.where_recording import size
+        from sqlstress.targets.sqlite.shim import size
 
         return shared_array("q", size(processes)), processes
 
@@ -136,7 +136,7 @@ class SqlitePlace(Place):
 
     def _beside(self) -> list[Path]:
         """Return the other databases of a trial whose folder is its own."""
-        from sqlstress.targets.sqlite.own_folder import databases_in
+        from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
@@ -153,7 +153,7 @@ class SqlitePlace(Place):
 
     def discard(self) -> None:
         if self.where.name == TRIAL_FOLDER:
-            from sqlstress.targets.sqlite.own_folder import empty
+            from sqlstress.system.files import empty
 
             empty(self.where)
         elif not self.stays:

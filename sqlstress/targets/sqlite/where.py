@@ -29,8 +29,8 @@ from sqlstress.report.results import (
     WorkerResult,
 )
 from sqlstress.statistics.units import NS_PER_S
-from sqlstress.targets.sqlite import where_recording as recording
-from sqlstress.targets.sqlite.where_recording import Area, Span
+from sqlstress.targets.sqlite import shim as recording
+from sqlstress.targets.sqlite.shim import Area, Span
 
 # Who held a lock while somebody waited for it: waits of one process laid over the holds of the others.
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
+from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case

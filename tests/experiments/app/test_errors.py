@@ -12,7 +12,7 @@ import peewee
 import pytest
 import sqlalchemy
 
-from sqlstress.experiments.app.errors import Errors, code_of, name_of
+from sqlstress.experiments.app.worker import Errors, code_of, name_of
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
 from sqlstress.user_work.source import MOST_KINDS
 

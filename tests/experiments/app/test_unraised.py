@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sqlstress.experiments.app.unraised import Unraised
+from sqlstress.experiments.app.worker import Unraised
 
 
 @pytest.fixture

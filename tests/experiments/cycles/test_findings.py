@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.cycles.cycle_findings import checkpoints_in, rates, times_of
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (

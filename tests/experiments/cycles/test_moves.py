@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import (
+from sqlstress.experiments.cycles.worker import (
     BEGIN,
     COMMIT,
     DELETE,

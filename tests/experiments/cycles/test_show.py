@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.cycles.moves import STATEMENTS
 from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
 from sqlstress.show.markdown import report_markdown

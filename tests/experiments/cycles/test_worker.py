@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.cycles.moves import (
+from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.cycles.worker import (
     BEGIN,
-    BEGIN_AND_COMMIT,
     CHECKPOINT,
     COMMIT,
     INSERT,
-    STATEMENTS,
+    PATIENCE_S,
+    CyclesSource,
+    calls_of,
     definition,
 )
-from sqlstress.experiments.cycles.worker import PATIENCE_S, CyclesSource, calls_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 from sqlstress.statistics.units import NS_PER_S

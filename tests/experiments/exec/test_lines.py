@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from sqlstress.experiments.exec.starter import LONGEST_ANSWER, Dialogue, Ended
+from sqlstress.experiments.exec.programs import LONGEST_ANSWER, Dialogue, Ended
 from tests.experiments.exec.test_worker import PYTHON, has_ended
 
 ECHO = "import sys\nfor line in sys.stdin: print('ok', line.strip(), flush=True)"
@@ -88,7 +88,7 @@ def test_in_the_last_moment_the_program_is_ended() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the files of a process")
 def test_what_a_program_and_its_children_have_open_is_seen(tmp_path: object) -> None:
-    from sqlstress.experiments.exec.observed import family, has_open
+    from sqlstress.experiments.exec.programs import family, has_open
 
     path = f"{tmp_path}/kv.db"
     code = f"import subprocess, sys; subprocess.run([{PYTHON[0]!r}, '-c', {_HOLDS.format(path)!r}])"

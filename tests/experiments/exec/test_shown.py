@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sqlstress.report import read
-from sqlstress.report.lock_holds import Holder, Holds, WriteLock
+from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.user_work import OURS, UNKNOWN

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.observed import KEPT, Ear
-from sqlstress.experiments.exec.starter import Ended, Starter
+from sqlstress.experiments.exec.programs import KEPT, Ear, Ended, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
@@ -130,7 +129,7 @@ def test_of_a_flood_the_beginning_and_the_end_are_kept() -> None:
 
 
 def test_a_mark_that_comes_in_pieces_is_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sqlstress.experiments.exec.observed._PIECE", 1)
+    monkeypatch.setattr("sqlstress.experiments.exec.programs._PIECE", 1)
     assert heard([[b"ab"], [], [b"c"]]) == ["ab", "", "c"]
 
 

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 
 from sqlstress.experiment import face
 from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, drawn, scheduled, smaller
-from sqlstress.experiments.hunt.spec import ROLES, SETTINGS, Round, Schedule, counts, pause_rate, role_of
-from sqlstress.options.pause_points import POINTS
+from sqlstress.experiments.hunt.spec import (
+    POINTS,
+    ROLES,
+    SETTINGS,
+    Round,
+    Schedule,
+    counts,
+    pause_rate,
+    role_of,
+)
 from sqlstress.plan import planned
 from sqlstress.report.case import Case
 

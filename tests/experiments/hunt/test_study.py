@@ -232,14 +232,14 @@ def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sqlstress.targets.native import NotToBeHad
-    from sqlstress.targets.sqlite import pauses
+    from sqlstress.targets.sqlite import shim
 
     def refuse(driver: str) -> None:
         raise NotToBeHad("its SQLite is hidden")
 
-    monkeypatch.setattr(pauses, "reached_once", refuse)
+    monkeypatch.setattr(shim, "reached_once", refuse)
     with pytest.raises(EnvironmentFailure, match="not available with sqlite3: its SQLite is hidden"):
-        pauses.begin("sqlite3", [])
+        shim.begin_pauses("sqlite3", [])
 
 
 @needs_extension

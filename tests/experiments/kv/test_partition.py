@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 import sqlstress
 from sqlstress.errors import Interrupted, UsageError
 from sqlstress.experiments.kv.experiment import KEY_TYPES, Load
-from sqlstress.experiments.kv.keys import Key, encoder
-from sqlstress.experiments.kv.partition import Placement, bucket_of, key_bytes, scatter, table
+from sqlstress.experiments.kv.keys import Key, Placement, bucket_of, buckets_of, encoder, key_bytes, scatter
 from sqlstress.experiments.kv.work import shared_arrays
 from sqlstress.report.case import MAX_BUCKETS, Case
 from tests.drawing import examples
@@ -48,7 +47,7 @@ GOLDEN: dict[Key, tuple[int, ...]] = {
 
 TELL_BUCKETS = f"""
 import json
-from sqlstress.experiments.kv.partition import bucket_of
+from sqlstress.experiments.kv.keys import bucket_of
 keys = {list(GOLDEN)!r}
 print(json.dumps([[bucket_of(key, buckets) for buckets in {BUCKETS!r}] for key in keys]))
 """
@@ -137,15 +136,15 @@ def test_a_bad_partition_is_told_from_an_even_one(
 @settings(max_examples=examples(0.2))
 @given(buckets=st.integers(1, MAX_BUCKETS), keys=st.lists(st.integers(0, LARGEST), max_size=50))
 def test_a_table_holds_the_bucket_of_every_key_in_two_bytes(buckets: int, keys: list[int]) -> None:
-    buckets_of_keys = table(keys, buckets)
+    buckets_of_keys = buckets_of(keys, buckets)
     assert list(buckets_of_keys) == [bucket_of(key, buckets) for key in keys]
     assert buckets_of_keys.itemsize == 2
 
 
 def test_a_table_holds_as_many_buckets_as_two_bytes_can_name() -> None:
     keys = range(200)
-    assert list(table(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
-    assert max(table(keys, 1 << 16)) >= 1 << 15
+    assert list(buckets_of(keys, 1 << 16)) == [bucket_of(key, 1 << 16) for key in keys]
+    assert max(buckets_of(keys, 1 << 16)) >= 1 << 15
 
 
 # The keys of each bucket, as the parent shares them.

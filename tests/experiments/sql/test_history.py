@@ -10,6 +10,7 @@ import pytest
 
 from sqlstress.engine.protocols import Outcome
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.experiments.sql.anomalies import TRIED
 from sqlstress.experiments.sql.expressions import Variables
 from sqlstress.experiments.sql.history import (
     READ,
@@ -19,9 +20,8 @@ from sqlstress.experiments.sql.history import (
     Recorded,
     is_one_transaction,
 )
-from sqlstress.experiments.sql.history_proof import TRIED, examine
 from sqlstress.experiments.sql.script import Sql, read, statements
-from sqlstress.experiments.sql.work import SqlWork
+from sqlstress.experiments.sql.work import SqlWork, examine
 from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from sqlstress.experiments.watch.experiment import CHECKPOINT, WRITE, Watch
 from sqlstress.experiments.watch.show import MOST_ROWS, conclusion, findings, now_line, now_page
 from sqlstress.report import from_json, to_json
-from sqlstress.report.lock_holds import Holds
+from sqlstress.report.results import Holds
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.junit import report_junit

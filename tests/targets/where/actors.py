@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import apsw
@@ -16,12 +17,11 @@ import apsw
 from sqlstress.engine.loop import Window, work_through
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
-from sqlstress.system.importing import named
 from sqlstress.system.processes import start
 from sqlstress.targets import open_place
 from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from sqlstress.targets.sqlite.where_recording import Watch
+from sqlstress.targets.sqlite.shim import Watch
 from tests.halves import open_work
 
 Stamps = dict[str, int]
@@ -225,7 +225,7 @@ def _work(
     place = open_place(case, folder)
     watch = place.watch((words, 2), process)
     assert watch
-    source = named(face_of(case).worker)(case, place, 1, SALT, shared)
+    source = resolve_name(face_of(case).worker)(case, place, 1, SALT, shared)
     pipe.send("ready")
     heard(pipe)
     SlowFile.took_ns = 0

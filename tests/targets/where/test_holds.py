@@ -22,7 +22,7 @@ from sqlstress.report.results import (
     SYNC,
     WorkerResult,
 )
-from sqlstress.targets.sqlite import where_recording as rec
+from sqlstress.targets.sqlite import shim as rec
 from sqlstress.targets.sqlite.where import FEWEST, WAIT, Seen, account, held_share, split
 
 CLOSES = 100_000

@@ -14,11 +14,11 @@ from sqlstress.experiments.kv.experiment import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite import where_recording
+from sqlstress.targets.sqlite import shim
 from sqlstress.targets.sqlite.connections import lacks
 from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.shim import Area, Span, areas, size
 from sqlstress.targets.sqlite.where import Blocked, Seen
-from sqlstress.targets.sqlite.where_recording import Area, Span, areas, size
 from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import (
     acting,
@@ -162,7 +162,7 @@ def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
             holder.send("go")
             heard(holder)
             assert (heard(waiter), heard(waiter)) == ("read", "ready")
-            assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
+            assert Area(words, WAITER, 2)[shim.PENDING] == 0
             with acting(holds, words, HOLDER, driver, path) as second:
                 assert heard(second) == "held"
                 waiter.send("go")
@@ -182,7 +182,7 @@ def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any
         waiter.send("go")
         heard(waiter)
     seen = Seen(areas(words, 2))
-    assert not seen.waits and Area(words, WAITER, 2)[where_recording.PENDING] == 0
+    assert not seen.waits and Area(words, WAITER, 2)[shim.PENDING] == 0
     assert len([one for one in seen.transactions if one.ns < 40_000_000]) >= 2
 
 
@@ -197,7 +197,7 @@ def test_a_checkpoint_that_may_not_begin_leaves_no_wait_behind(words: Any, tmp_p
             holder.send(0.1)
             heard(holder)
         heard(waiter)
-    assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
+    assert Area(words, WAITER, 2)[shim.PENDING] == 0
     assert not [one for one in Seen(areas(words, 2)).waits if one.process == WAITER]
 
 
@@ -262,7 +262,7 @@ def test_an_operation_that_either_loop_gives_up_waits_no_longer(
     wait = waited_by_worker(Seen(areas(words, 2)))
     assert of_worker["asked"] < wait.begin < wait.end < of_worker["had"]
     assert wait.ns > 100_000_000
-    assert Area(words, WAITER, 2)[where_recording.PENDING] == 0
+    assert Area(words, WAITER, 2)[shim.PENDING] == 0
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
@@ -274,7 +274,7 @@ def test_slow_syncs_are_found_within_3_percent(words: Any, tmp_path: Path, loop:
     own = Area(words, WAITER, 2)
     assert truth > 300_000_000
     assert own.syncing_ns == pytest.approx(truth, rel=NEAR)
-    assert own[where_recording.CHECKPOINTING] == 0
+    assert own[shim.CHECKPOINTING] == 0
 
 
 @pytest.mark.thorough
@@ -286,5 +286,5 @@ def test_slow_checkpoints_are_found_within_3_percent(words: Any, tmp_path: Path,
         truth = heard(worker)["synced_ns"]
     own = Area(words, WAITER, 2)
     assert truth > 200_000_000
-    assert own[where_recording.CHECKPOINTING] + own.syncing_ns == pytest.approx(truth, rel=NEAR)
-    assert own[where_recording.CHECKPOINTING] > 0.4 * truth
+    assert own[shim.CHECKPOINTING] + own.syncing_ns == pytest.approx(truth, rel=NEAR)
+    assert own[shim.CHECKPOINTING] > 0.4 * truth

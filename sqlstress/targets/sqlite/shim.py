@@ -1,8 +1,12 @@
-"""Where the time of operations goes, and who held the lock: as a VFS shim in C tells it."""
+"""The shim in C between SQLite and the system: it tells where time goes and who held the lock, and pauses."""
 
 from __future__ import annotations
 
 import ctypes
+import math
+from array import array
+from collections.abc import Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure
@@ -135,3 +139,45 @@ class Watch:
     def paused(self, begin_s: float, end_s: float) -> None:
         """Say that nothing was tried between these times of perf_counter, so that others get the lock."""
         self._native.where_paused(int(begin_s * NS_PER_S), int(end_s * NS_PER_S))
+
+
+# Pauses at the calls that SQLite makes of its VFS, as a schedule says.
+
+
+SIDES = 2
+LENGTHS = 256
+"""Lengths of pauses that a schedule has to draw from."""
+
+
+def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
+    """Return a schedule as words. `rates`: at each point of native/pauses.h, one in how many calls pauses.
+
+    Lengths are spread evenly over the orders of magnitude between the shortest and the longest.
+    """
+    low, high = math.log(shortest_ns), math.log(longest_ns)
+    lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTHS)]
+    return [
+        random.getrandbits(62),
+        LENGTHS,
+        *(rate for rate in rates for _ in range(SIDES)),
+        *lengths,
+    ]
+
+
+def begin_pauses(driver: str, words: Sequence[int]) -> None:
+    """Pause as a schedule says, at all connections of a driver's library that this process opens from now on.
+
+    Raises EnvironmentFailure where its VFS can't be wrapped.
+    """
+    try:
+        handle, native = reached_once(driver), extension()
+    except NotToBeHad as error:
+        raise EnvironmentFailure(f"pauses inside SQLite are not available with {driver}: {error}.") from error
+    problem = native.pauses_begin(handle.functions, array("q", words))
+    if problem:
+        raise EnvironmentFailure(f"pauses inside SQLite are not available with {driver}: {problem}.")
+
+
+def pauses_made() -> int:
+    """Return how often this process has paused."""
+    return int(extension().pauses_made())

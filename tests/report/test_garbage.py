@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from sqlstress.system.importing import no_search
+from sqlstress.report.document import no_search
 
 
 def test_there_is_no_search_meanwhile_and_then_as_before() -> None:
