@@ -45,7 +45,7 @@ PHRASES: dict[str, Phrase] = {
         "{unclear?No clear best|Best}: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second "
         "with {where}{equal? (about equal)|}."
     ),
-    # How the total grows with processes and files.
+    # How the total grows with processes and buckets.
     "still-rising": Phrase(
         "^[On {where}, ]throughput still rises at {most:processes}, the most measured: try more with "
         "--concurrency."
@@ -158,7 +158,7 @@ PHRASES: dict[str, Phrase] = {
     # What helps where locks are waited for.
     "try": Phrase("Try {ways:or}."),
     "way-fair": Phrase("--busy fair{without_preset? without the preset|}"),
-    "way-files": Phrase("more files (--buckets {files:plain})"),
+    "way-files": Phrase("more buckets (--buckets {files:plain})"),
     "way-processes": Phrase("fewer processes"),
     "way-timeout": Phrase("a longer --busy-timeout"),
     "overloaded": Phrase("Nothing here waits for the write lock: the processor or the disk is overloaded."),

@@ -177,7 +177,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
         "help": "Number of processes, a single number. Each is one connection.",
     },
     "target": {"metavar": "NAME", "help": "Target to measure: sqlite or postgres."},
-    "buckets": {"help": "Number of database files: the keys are hash-partitioned over them."},
+    "buckets": {"help": "Number of buckets: database files over which the keys are hash-partitioned."},
     "duration": {
         "default": None,
         "help": "Length of a window, longer at low rates. Default: the time of 3 checkpoints, 4s to 10s.",

@@ -40,7 +40,7 @@ class Patience:
 
 OTHERWISE: dict[str, dict[str, Any]] = {
     "concurrency": {"default": "4", "help": "Number of processes, a single number."},
-    "buckets": {"help": "Number of database files. With a list, the search includes it."},
+    "buckets": {"help": "Number of buckets (database files). With a list, the search includes it."},
     "duration": {"default": "500ms", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "200ms"},
 }
@@ -56,7 +56,7 @@ TUNE = Experiment(
             "Search for settings that are faster on this machine, for three minutes. The result is a line to "
             "paste, or that your settings are as good.\n\n"
             "It varies checkpoints, page size, cache, mmap and the busy policy; with --buckets 1,4 also the "
-            "number of files. It never varies journal mode, synchronous, batch or an option that you give."
+            "number of buckets. It never varies journal mode, synchronous, batch or an option that you give."
         ),
         main_options=("concurrency", "buckets", "synchronous", "read-ratio", "max-time", "output"),
         example="sqlstress tune --concurrency 4 --synchronous normal",
