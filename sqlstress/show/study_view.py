@@ -332,7 +332,7 @@ def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
         opposite = f"the estimate is {signed(opposed.ratio)} but the medians give {medians} at {opposed.name}"
         open_ = f"{opposite}; {open_}"
     return (
-        f"INCONCLUSIVE: {open_}, {allowed} is allowed. {changed}. Use more trials (--repeat) or sqlstress ab."
+        f"INCONCLUSIVE: {open_}; {allowed} is allowed. {changed}. Use more trials (--repeat) or sqlstress ab."
     )
 
 

@@ -174,7 +174,7 @@ class LimitStudy:
 _OTHERWISE: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",
-        "help": "Number of processes, a single number. Each is one connection.",
+        "help": "Number of processes, each with one connection. Give a single number.",
     },
     "target": {"metavar": "NAME", "help": "Target to measure: sqlite or postgres."},
     "buckets": {"help": "Number of buckets: database files over which the keys are hash-partitioned."},
