@@ -14,7 +14,7 @@ from pathlib import Path
 
 import sqlstress
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.wording import files
+from sqlstress.analysis.wording import buckets
 from sqlstress.report import write_atomically
 from sqlstress.statistics.units import format_count
 
@@ -91,7 +91,7 @@ def picture(report: sqlstress.Report) -> str:
 
 
 def _curves(report: sqlstress.Report, value: Callable[[sqlstress.Figure], float | None]) -> dict[int, Curve]:
-    """Return a curve for each number of files."""
+    """Return a curve for each number of buckets."""
     curves: dict[int, Curve] = {}
     for figure in sorted(report.figures, key=lambda one: (one.case.buckets, one.case.concurrency)):
         if (found := value(figure)) is not None:
@@ -138,7 +138,7 @@ def _plot(plot: Plot, counts: Sequence[int], curves: dict[int, Curve]) -> Iterat
     yield _text((x[counts[0]] + x[counts[-1]]) / 2, BOTTOM + 38, "processes", anchor="middle")
     for colour, (layout, curve) in zip(COLOURS, curves.items(), strict=False):
         points = [(x[count], plot.y(value)) for count, value in curve]
-        yield from _line(colour, files(layout), points)
+        yield from _line(colour, buckets(layout), points)
 
 
 def _line(colour: str, name: str, points: Iterable[tuple[float, float]]) -> Iterator[str]:

@@ -45,7 +45,7 @@ def report_complaints(report: dict[str, Any], tps: float, p99_ms: float) -> Iter
     for number, run in enumerate(report["runs"], 1):
         case = run["case"]
         for text in complaints(run, tps, p99_ms):
-            yield f"case {number} ({case['concurrency']} processes, {case['buckets']} files): {text}"
+            yield f"case {number} ({case['concurrency']} processes, {case['buckets']} buckets): {text}"
 
 
 def main() -> int:

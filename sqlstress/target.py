@@ -47,8 +47,6 @@ class Known(NamedTuple):
     """The options of a connection's settings that mean something to it; None: all of them, as with SQLite."""
     product: str = "SQLite"
     """What it speaks to, by its own name."""
-    bucket: str = "file"
-    """What one of the buckets is over which keys are partitioned."""
     bare_call: str = "SELECT 1, of no table"
     """What its places' `bare_call` does, in words."""
     apart: str = ""
@@ -76,7 +74,6 @@ DRIVERS = {
         programs=True,
         takes=frozenset({"synchronous", "busy-timeout", "begin"}),
         product="PostgreSQL",
-        bucket="table",
         bare_call="SELECT 1, of no table; the way to the server and back is in it",
         serves=True,
     ),
@@ -216,11 +213,6 @@ def takes(driver: str, setting: str) -> bool:
 def product(driver: str) -> str:
     """Return what a driver speaks to, by its own name."""
     return _reported(driver).product
-
-
-def bucket(driver: str) -> str:
-    """Return what a bucket is with a driver: "file", "table"."""
-    return _reported(driver).bucket
 
 
 def bare_call(driver: str) -> str:

@@ -59,7 +59,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("once\nTrue ['1 file, 2 processes']\n", "")
+    assert (done.stdout, done.stderr) == ("once\nTrue ['1 bucket, 2 processes']\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from sqlstress.cli.commands import cli, summaries
 from sqlstress.cli.commands import run as run_here
-from sqlstress.cli.commands import summaries
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
@@ -45,6 +46,7 @@ from tests.pages import (
 )
 from tests.reference import reference
 from tests.rows import thorough
+from tests.show.test_text import MOST_LINES as LINES_OF_A_RUN
 from tests.test_examples import EXAMPLES, run, shortened
 
 README = ROOT / "README.md"
@@ -356,10 +358,29 @@ def test_every_plan_of_the_documentation_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_readme_shows_the_main_command_with_a_row_for_each_of_its_cases() -> None:
-    ((_, rows),) = tables(dict(outputs(README))[MAIN_COMMAND])
+    output = dict(outputs(README))[MAIN_COMMAND]
+    assert len(output.splitlines()) <= LINES_OF_A_RUN
+    ((_, rows),) = tables(output)
     planned = cases_of({"concurrency": "1-8", "buckets": "20"})
     assert [row[:2] for row in rows] == [[str(case.buckets), str(case.concurrency)] for case in planned]
     assert {row[-1] for row in rows} == {"ok"}
+
+
+def within_sentences(page: Path) -> set[str]:
+    """Return every command of ours within a sentence or a table of a page, but those that name it alone."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found = re.findall(r"`sqlstress ([^`|]+)`", prose.replace("\n", " "))
+    return {words for words in found if words not in summaries() and "COMMAND" not in words}
+
+
+def test_every_command_within_a_sentence_is_one_that_we_have_with_options_that_it_takes() -> None:
+    written = {words for page in WRITTEN for words in within_sentences(page)}
+    assert len(written) > 20
+    for words in written:
+        name, *given = shlex.split(f"kv {words}" if words.startswith("-") else words)
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, words
+        command.make_context(name, given, parent=click.Context(cli, info_name="sqlstress"))
 
 
 def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:

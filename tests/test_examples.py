@@ -274,7 +274,7 @@ def changed(report: Path, folder: Path, path: Sequence[str | int], value: Any) -
 def test_read_report_prints_a_line_for_each_case(report: Path, script: Script) -> None:
     code, printed, _ = script("read_report.py", str(report))
     lines = printed.splitlines()
-    assert (code, [line.split()[0] for line in lines]) == (0, ["files=1", "files=20"])
+    assert (code, [line.split()[0] for line in lines]) == (0, ["buckets=1", "buckets=20"])
     assert all("transactions per second" in line and line.endswith("verified: ok") for line in lines)
 
 
@@ -334,10 +334,10 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
 
 
 @pytest.mark.thorough
-def test_how_many_files_stops_where_more_bring_no_more(tmp_path: Path) -> None:
-    done = run([str(EXAMPLES / "how_many_files.py"), str(tmp_path)], tmp_path)
+def test_how_many_buckets_stops_where_more_bring_no_more(tmp_path: Path) -> None:
+    done = run([str(EXAMPLES / "how_many_buckets.py"), str(tmp_path)], tmp_path)
     first, *_ = lines = done.stdout.splitlines()
-    assert re.fullmatch(r"1 file, 4 processes: [\d,]+ transactions per second, verified: ok", first)
+    assert re.fullmatch(r"1 bucket, 4 processes: [\d,]+ transactions per second, verified: ok", first)
     assert len(lines) == 5 or "that is where to stop" in lines[-1]
     assert list(tmp_path.iterdir()) == []
 
@@ -351,7 +351,7 @@ def test_slowest_writes_shows_the_worst_case_first(
         runpy.run_path(script, run_name="__main__")
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert left.value.code == 0
-    assert first.startswith("20 files, 8 processes: p99 ")
+    assert first.startswith("20 buckets, 8 processes: p99 ")
     assert float(first.split()[5]) >= float(second.split()[5])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -51,12 +52,17 @@ def test_a_command_of_the_tutorial_ends_as_it_says_and_prints_what_is_shown(
     added, expected = ENDS[command]
     program, *words = shlex.split(f"{command} {added}")
     module = {"sqlstress": PROGRAM[1:], "python": ()}[program]
-    printed = run([*module, *words], checkout, expected).stdout
+    done = run([*module, *words], checkout, expected)
+    printed, complaints = done.stdout, done.stderr
     (output,) = (text for page, text in shown(command) if page == PAGE.name)
     assert len(columns(output)) == len(columns(printed))
     assert all(map(have_one_form, columns(output), columns(printed)))
     if expected:
-        assert "SQLITE_BUSY" in printed
+        assert "SQLITE_BUSY" in printed and re.fullmatch(
+            r"Error: .* of the operations failed .*\n", complaints
+        )
+    else:
+        assert complaints == ""
 
 
 def test_the_code_of_the_tutorial_is_that_of_the_shop() -> None:

@@ -59,7 +59,7 @@ class Group:
         return cut(face_of(case).alike.traits(case).get(self.setting, ""), LONGEST_VALUE)
 
     def place(self, case: Case) -> str:
-        """Return which of its cases it is: "normal, 8 processes on 1 file"; where a value is enough, that."""
+        """Return which of its cases it is: "normal, 8 processes on 1 bucket"; one value may be enough."""
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
@@ -81,7 +81,7 @@ class Group:
         return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
 
     def at_layout(self, value: str, layout: int) -> str:
-        """Return a name of what was measured on a layout: "p99, 20 files"; where it has but one, "p99"."""
+        """Return a name of what was measured on a layout: "p99, 20 buckets"; where it has but one, "p99"."""
         cases = [run.case for run in self.runs]
         where = laid_out(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, where)))

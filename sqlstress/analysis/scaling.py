@@ -1,4 +1,4 @@
-"""How the throughput grows with processes and files: only what the passes tell from their noise."""
+"""How the throughput grows with processes and buckets: only what the passes tell from their noise."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Curve:
         """In ascending order of processes, one of each."""
 
     def laid_out(self, layout: int) -> str:
-        """Return what the layout is called: "20 files"."""
+        """Return what the layout is called: "20 buckets"."""
         return laid_out(layout, [run.case for run in self.runs])
 
     @property
@@ -181,17 +181,14 @@ def _count(run: Run) -> int:
 
 
 def _scalings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield at how many processes the totals stop rising; what is so of several layouts is said once."""
+    """Yield at how many processes the totals stop rising; what layouts share is said once."""
     said: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:
             said.setdefault(curve.scaling(), []).append(layout)
     for finding, own in said.items():
-        cases = [run.case for layout in own for run in curves[layout].runs]
-        if face_of(cases[0]).behaviour.many_files:
-            yield Finding(finding.code, where=layouts(own, cases), **finding.facts)
-        else:
-            yield finding
+        where = {"where": layouts(own)} if len(curves) > 1 else {}
+        yield Finding(finding.code, **where, **finding.facts)
 
 
 def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
@@ -221,7 +218,7 @@ FAIRER = 0.05
 
 @of_closed_loops
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield how waits and fairness differ between the layouts with the fewest and the most files, at the most
+    """Yield how waits and fairness differ between the layouts of the fewest and the most buckets, at the most
     processes that both have; with one layout, between the fewest and the most processes."""
     runs = _compared(group)
     tested = group.tested(runs) if runs else None

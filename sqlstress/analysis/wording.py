@@ -10,7 +10,6 @@ from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
 from sqlstress.statistics.compare import Ratio, verdict
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
-from sqlstress.target import bucket
 
 _LONGEST_LIST = 8
 
@@ -88,28 +87,19 @@ def processes(count: int) -> str:
     return f"{whole(count)} process{'es' * (count != 1)}"
 
 
-def files(count: int) -> str:
-    """Write a layout: "1 file", "20 files"."""
-    return plural(count, "file")
+def buckets(count: int) -> str:
+    """Write a layout: "1 bucket", "20 buckets"."""
+    return plural(count, "bucket")
 
 
-def bucket_word(cases: Iterable[Case]) -> str:
-    """Return what a bucket of all of these cases is: "file", "table"; where that differs, "bucket"."""
-    words = {bucket(case.driver) for case in cases}
-    return words.pop() if len(words) == 1 else "bucket"
+def laid_out(count: int, cases: Iterable[Case]) -> str:
+    """Write a layout of some cases: "20 buckets"; "" of an experiment that has but one."""
+    return buckets(count) if any(face_of(case).behaviour.many_files for case in cases) else ""
 
 
-def laid_out(count: int, cases: Sequence[Case]) -> str:
-    """Write a layout of some cases: "20 files", "20 tables"; "" of an experiment that has but one."""
-    return (
-        plural(count, bucket_word(cases)) if any(face_of(case).behaviour.many_files for case in cases) else ""
-    )
-
-
-def layouts(counts: Sequence[int], cases: Iterable[Case]) -> str:
-    """Write several layouts of some cases, in ascending order: "1 and 20 files"."""
-    word = bucket_word(cases)
-    return _numbers(counts, lambda count: plural(count, word))
+def layouts(counts: Sequence[int]) -> str:
+    """Write several layouts, in ascending order: "1 and 20 buckets"."""
+    return _numbers(counts, buckets)
 
 
 def amount(case: Case) -> str:
@@ -134,14 +124,14 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Write which case it is: "8 processes on 20 files"."""
+    """Write which case it is: "8 processes on 20 buckets"."""
     if not face_of(case).behaviour.sweeps:
         return case.label
-    return f"{processes(case.concurrency)}{on_files(case)}{at_rate(case)}"
+    return f"{processes(case.concurrency)}{on_buckets(case)}{at_rate(case)}"
 
 
-def on_files(case: Case) -> str:
-    """Write a layout: " on 20 files"; nothing where there is but one."""
+def on_buckets(case: Case) -> str:
+    """Write a layout: " on 20 buckets"; nothing where there is but one."""
     where = laid_out(case.buckets, [case])
     return f" on {where}" if where else ""
 
@@ -159,7 +149,7 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 
 
 def places(cases: Iterable[Case]) -> str:
-    """Write which cases they are: "2 to 8 processes on 1 file", "4 and 8 processes on 1 and 20 files"."""
+    """Write which cases they are: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
     every = list(cases)
     if not all(face_of(case).behaviour.sweeps for case in every):
         return listing([place(case) for case in every])
@@ -187,7 +177,7 @@ def _layouts_of(cases: Sequence[Case]) -> str:
         by_concurrency.setdefault(tuple(sorted(counts)), []).append(layout)
     return listing(
         [
-            _numbers(counts, processes) + (f" on {layouts(sorted(found), cases)}" if many_files else "")
+            _numbers(counts, processes) + (f" on {layouts(sorted(found))}" if many_files else "")
             for counts, found in by_concurrency.items()
         ]
     )

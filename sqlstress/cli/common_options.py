@@ -231,7 +231,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
         metavar="FOLDER",
         help="Folder for the databases. sqlstress makes a new folder in it.  [default: .]",
     ),
-    "keep": click.option("--keep", is_flag=True, help="Keep the last databases of each layout."),
+    "keep": click.option("--keep", is_flag=True, help="Keep the databases of each case's last trial."),
     "keep_going": click.option(
         "--keep-going", is_flag=True, help="Go on after wrong data. Default: the first failed check stops."
     ),

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 AB_HELP = f"""Compare B with A on this machine: short slices in turns, until a drop is shown or ruled out.
 
-It also says whether B is faster, and takes one to three minutes. Options of the load apply to both A and B.
+It also says whether B is faster. It takes one to three minutes. Options of the load apply to both A and B.
 Exits 1 if B fails, 0 if it passes or the test is inconclusive. To compare your own work, write {others()}
 after `ab`, with the options of that command.
 """

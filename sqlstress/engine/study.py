@@ -21,7 +21,7 @@ class Progress:
     """How far a study has come."""
 
     label: str
-    """What is being done: "[1/8] 1 file, 1 process", "pair 3 of 10"."""
+    """What is being done: "[1/8] 1 bucket, 1 process", "pair 3 of 10"."""
     done: float
     """How much is done; never less than it was."""
     total: float

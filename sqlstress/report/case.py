@@ -34,7 +34,7 @@ from sqlstress.options.parsing import (
 )
 from sqlstress.report.jsonable import Misfit, member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import bucket, told, usual
+from sqlstress.target import told, usual
 
 # When the operations of a case are due, where they arrive at a rate: an open loop.
 
@@ -252,11 +252,12 @@ class Case:
         ranges(MAX_BUCKETS),
         "1",
         SWEEP,
-        "Number of database files: the keys are hash-partitioned over them. A list measures each number.",
+        "Number of buckets: database files over which the keys are hash-partitioned. "
+        "A list measures each number.",
         short="b",
         metavar="LIST",
         varies=True,
-        meaning="Number of database files over which the keys are hash-partitioned.",
+        meaning="Number of buckets (files, or tables on a server) over which the keys are hash-partitioned.",
     )
     duration_s: float = option(
         duration(0.01),
@@ -418,8 +419,8 @@ def traits(case: Case) -> dict[str, str]:
 
 
 def layout(case: Case) -> str:
-    """Return over how many files, or tables, a case spreads its data."""
-    return f"{case.buckets} {bucket(case.driver)}{'s' * (case.buckets != 1)}"
+    """Return over how many buckets a case spreads its data."""
+    return f"{case.buckets} bucket{'s' * (case.buckets != 1)}"
 
 
 def _of(part: Any) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
-from sqlstress.analysis.wording import finite, on_files, processes, whole
+from sqlstress.analysis.wording import finite, on_buckets, processes, whole
 from sqlstress.report import Arrived, Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
@@ -28,14 +28,14 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.case_table import (
+    BUCKETS,
     FAILED_SHARE,
-    FILES,
     LONGEST_WAIT,
+    OF_BUCKETS,
     PROCESSES,
     TOTAL,
     Row,
     apart_columns,
-    of_layouts,
     percentiles,
     rows_of,
     spread_legend,
@@ -87,7 +87,7 @@ RATE: Figure[Row] = Figure(
     DUE_PER_S, lambda row: count_cell(row.run.case.rate) if row.run.case.rate else None
 )
 FIGURES: tuple[Figure[Row], ...] = (
-    FILES,
+    BUCKETS,
     PROCESSES,
     RATE,
     TOTAL,
@@ -108,6 +108,7 @@ _FROM_DUE = (
     "time they had waited"
 )
 _RATES = {
+    **OF_BUCKETS,
     "due per s": "due: operations due per second",
     "TPS total": "TPS: {units} done per second",
 }
@@ -126,7 +127,7 @@ def blocks(group: Group, own: Mapping[str, str], proved: str) -> Iterator[Block]
 
     `proved` is what was proved where the data is right.
     """
-    table = table_of(rows_of(group), (*apart_columns(group), *of_layouts(group, FIGURES)), _LEAVING)
+    table = table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
     yield table
     yield Legend(table, partial(_legend, group, own, proved))
 
@@ -265,7 +266,7 @@ def plots(group: Group) -> Iterator[Plot]:
             if data and len(data[0]["x"]) > 1:
                 value = f"{group.value(part.case)}, " if group.setting else ""
                 axes = {"xaxis": axis("due per second"), "yaxis": axis("ms", type="log")}
-                views.append(View(f"{value}{processes(count)}{on_files(runs[0].case)}", data, axes))
+                views.append(View(f"{value}{processes(count)}{on_buckets(runs[0].case)}", data, axes))
     if views:
         note = "From the due time of an operation. Dashed: from its start, without the time in the queue."
         yield Plot("Latency by rate", note, tuple(views), wide=True)

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import bucket_word, finite, rounded
+from sqlstress.analysis.wording import finite, rounded
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import ASIDE, GRAVE, phrase, rank
@@ -102,6 +102,7 @@ class Column:
             object.__setattr__(self, "heading", (before, last))
 
 
+BUCKETS_COLUMN = Column("buckets", ("buck-", "ets"), role=NAME)
 PROCESSES_COLUMN = Column("processes", ("proc-", "esses"), role=NAME)
 DUE_PER_S = Column("due per s", ("due", "per s"), role=NAME)
 
@@ -265,16 +266,10 @@ class Figure(Generic[C]):
     """What it says of a row; None when it has no figure."""
 
 
-def layout_column(cases: Iterable[Case]) -> Column:
-    """Return the column of the number of files, or of what else a bucket of these cases is."""
-    word = f"{bucket_word(cases)}s"
-    return Column(word, ("", word), role=NAME)
-
-
-def case_figures(cases: Sequence[Case], case_of: Callable[[R], Case]) -> tuple[Figure[R], ...]:
-    """Return the columns that say which case a row is: its files, its processes and its rate."""
+def case_figures(case_of: Callable[[R], Case]) -> tuple[Figure[R], ...]:
+    """Return the columns that say which case a row is: its buckets, its processes and its rate."""
     return (
-        Figure(layout_column(cases), lambda row: whole_cell(case_of(row).buckets)),
+        Figure(BUCKETS_COLUMN, lambda row: whole_cell(case_of(row).buckets)),
         Figure(PROCESSES_COLUMN, lambda row: whole_cell(case_of(row).concurrency)),
         Figure(DUE_PER_S, lambda row: count_cell(rate) if (rate := case_of(row).rate) else None),
     )

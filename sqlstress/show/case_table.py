@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from statistics import median
 
@@ -26,6 +26,7 @@ from sqlstress.analysis.wording import duration, finite, listing, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (
+    BUCKETS_COLUMN,
     DETAIL,
     MISSING,
     NAME,
@@ -39,7 +40,6 @@ from sqlstress.show.blocks import (
     Table,
     clean,
     count_cell,
-    layout_column,
     ms_cell,
     percent_cell,
     rate_cell,
@@ -129,18 +129,10 @@ CASE: Figure[Row] = Figure(
     Column("case", align="left", role=NAME),
     lambda row: shortened(face_of(row.run.case).words.work_of(row.run.case), _LONGEST_CASE),
 )
-FILES: Figure[Row] = Figure(
-    Column("files", role=NAME),
+BUCKETS: Figure[Row] = Figure(
+    BUCKETS_COLUMN,
     lambda row: whole_cell(row.run.case.buckets) if face_of(row.run.case).behaviour.many_files else None,
 )
-
-
-def of_layouts(group: Group, figures: Sequence[Figure[Row]]) -> tuple[Figure[Row], ...]:
-    """Return columns, in which FILES is called what the buckets of a group are."""
-    column = layout_column(run.case for run in group.runs)
-    return tuple(replace(figure, column=column) if figure is FILES else figure for figure in figures)
-
-
 PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
 TIME: Figure[Row] = Figure(Column("time s", role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds)))
 PER_PROCESS: Figure[Row] = Figure(Column("TPS per process", role=DETAIL), _per_process)
@@ -156,8 +148,10 @@ FAIRNESS: Figure[Row] = Figure(
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
+OF_BUCKETS = {"buckets": "buckets: database files, or tables on a server"}
 FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
 _MEANINGS = {
+    **OF_BUCKETS,
     "failed %": "failed: percentage of operations given up",
     "TPS total": "TPS: {units} per second",
     "fairness": FAIR,
@@ -167,9 +161,9 @@ _MEANINGS = {
 
 def common_blocks(group: Group) -> Iterator[Block]:
     """Yield the table of what can be said of every case, and what its columns mean."""
-    first = FILES if face_of(group.case).behaviour.sweeps else CASE
+    first = BUCKETS if face_of(group.case).behaviour.sweeps else CASE
     common = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
-    figures = (*apart_columns(group), *of_layouts(group, (first,)), *common)
+    figures = (*apart_columns(group), first, *common)
     table = table_of(rows_of(group), figures, ("longest wait ms", "fairness", "rows/s"))
     yield table
     yield Legend(table, partial(_common_legend, group))
@@ -379,9 +373,9 @@ def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> T
 
         return Figure(Column(f"{side.name} TPS", (side.name, "TPS")), cell)
 
-    files = Figure[Place](layout_column(run.case for run in group.runs), lambda place: whole_cell(place[0]))
+    buckets = Figure[Place](BUCKETS_COLUMN, lambda place: whole_cell(place[0]))
     figures: tuple[Figure[Place], ...] = (
-        *([files] if len({place[0] for place in places}) > 1 else ()),
+        *([buckets] if len({place[0] for place in places}) > 1 else ()),
         Figure(PROCESSES_COLUMN, lambda place: whole_cell(place[1])),
         *map(total, sides),
         Figure(

@@ -240,8 +240,7 @@ def _labels(compared: Compared) -> tuple[Figure[int], ...]:
     """Return the columns that say which case a row is."""
     table = compared.table
     if table.sweeps:
-        cases = [run.case for part in table.parts for run in part.runs if run]
-        figures = case_figures(cases, table.case)
+        figures = case_figures(table.case)
         return figures if table.by_layout else figures[1:]
     # The number of processes is told once if it is one.
     counts = {run.case.concurrency for part in table.parts for run in part.measured()}

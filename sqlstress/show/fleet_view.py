@@ -12,6 +12,7 @@ from sqlstress.analysis.fleet_hosts import Host, Joint, describe_clocks
 from sqlstress.analysis.wording import duration, percent, plural, whole
 from sqlstress.experiment import face_of
 from sqlstress.show.blocks import (
+    BUCKETS_COLUMN,
     DETAIL,
     NAME,
     Block,
@@ -25,7 +26,6 @@ from sqlstress.show.blocks import (
     case_figures,
     clean,
     count_cell,
-    layout_column,
     ms_cell,
     name_end,
     shortened,
@@ -157,7 +157,7 @@ def _totals(rows: list[Joint]) -> Table:
         return count_cell(rate) if len(row.totals) > 1 else None
 
     figures: tuple[Figure[Joint], ...] = (
-        Figure(layout_column(row.case for row in rows), lambda row: whole_cell(row.case.buckets)),
+        Figure(BUCKETS_COLUMN, lambda row: whole_cell(row.case.buckets)),
         Figure(
             Column("processes of each host", ("processes", "each"), role=NAME),
             lambda row: whole_cell(row.case.concurrency),
@@ -213,7 +213,7 @@ def case_blocks(table: CaseTable) -> tuple[Lines, Table]:
     if without:
         hosts = plural(len({figure.host.digest for figure in without}), "host")
         said.append(f"Without a figure: {plural(len(without), 'case')} on {hosts}.")
-    names: tuple[Figure[CaseRow], ...] = case_figures([row.case for row in rows], lambda row: row.case)
+    names: tuple[Figure[CaseRow], ...] = case_figures(lambda row: row.case)
     if not face_of(rows[0].case).behaviour.sweeps:
         names = (Figure(Column("case", align="left", role=NAME), lambda row: shortened(row.case.label, 30)),)
     figures: tuple[Figure[CaseRow], ...] = (

@@ -45,7 +45,7 @@ PHRASES: dict[str, Phrase] = {
         "{unclear?No clear best|Best}: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second "
         "with {where}{equal? (about equal)|}."
     ),
-    # How the total grows with processes and files.
+    # How the total grows with processes and buckets.
     "still-rising": Phrase(
         "^[On {where}, ]throughput still rises at {most:processes}, the most measured: try more with "
         "--concurrency."
@@ -62,7 +62,9 @@ PHRASES: dict[str, Phrase] = {
     ),
     "layouts": Phrase("Compared with {base}: {others}."),
     "layout-gave": Phrase("{layout} gave {ratio:compared as much} at {processes:processes}"),
-    "layout-unclear": Phrase("cannot tell for {layout} at {processes:processes} ({ratio} times)"),
+    "layout-unclear": Phrase(
+        "cannot tell whether {layout} gave more at {processes:processes} ({ratio} times)"
+    ),
     "layout-waits": Phrase(
         "With {layout} instead of {base} at {processes:processes},[ the longest wait {longer?rose|fell} from "
         "{wait_before_ns:duration} to {wait_ns:duration}][{both?. Fairness| fairness} {fairer?rose|fell} "
@@ -104,12 +106,12 @@ PHRASES: dict[str, Phrase] = {
     "sides-unclear": Phrase("cannot tell which of {sides} leads with {where}"),
     # Which value of an option does better.
     "answer": Phrase(
-        "{setting} {values:semicolons}. Compared in {unit} per second[, as the mean over {places}].[ "
+        "{setting}: {values:semicolons}. Compared in {unit} per second[, as the mean over {places}].[ "
         "{too_few}][ {noise}.]"
     ),
-    "value-gave": Phrase("{value}: {times:times} {base}[ ({ratio})]"),
-    "value-equal": Phrase("{value}: about equal to {base} ({ratio} times)"),
-    "value-unclear": Phrase("{value}: cannot tell ({ratio} times {base})"),
+    "value-gave": Phrase("{value} reached {times:times} {base}[ ({ratio})]"),
+    "value-equal": Phrase("{value} is about equal to {base} ({ratio} times)"),
+    "value-unclear": Phrase("cannot tell whether {value} differs from {base} ({ratio} times)"),
     "answer-by-place": Phrase("{values:semicolons}."),
     "value-by-place": Phrase("{value} reached {most:times} at {where} but {least:times} at {elsewhere}"),
     # How far the figures can be trusted.
@@ -136,10 +138,11 @@ PHRASES: dict[str, Phrase] = {
         "{skipped?Operations that were too late were skipped (--latency-limit); latencies cover the "
         "others.|The queue keeps growing, so latencies depend on the length of the window.}"
     ),
-    "kept-up-unclear": Phrase("Cannot tell whether it kept up at {where}: use a longer --duration."),
+    "kept-up-unclear": Phrase("Cannot tell whether {where} kept up: use a longer --duration."),
     "p99-level": Phrase(
-        "With {where}, p99 was {base_ns:duration} at {base_rate}/s; [up to {rate}/s it differs by less "
-        "than {share:percent}][cannot tell whether it is higher up to {unclear_rate}/s: {noise}]."
+        "With {where}, p99 was {base_ns:duration} at {base_rate}/s. [Up to {rate}/s it differs by less "
+        "than {share:percent}][Cannot tell whether it is higher at rates up to "
+        "{unclear_rate}/s: {noise}]."
     ),
     "p99-rises": Phrase(
         "With {where}, p99 was {base_ns:duration} at {base_rate}/s and {ratio:estimate} that at {rate}/s "
@@ -147,8 +150,7 @@ PHRASES: dict[str, Phrase] = {
     ),
     "harness-late": Phrase(
         "At {where}, sqlstress itself started 1% of the operations at least {late_ns:duration} late. The "
-        "p99 is {p99_ns:duration}[ ({most})]. This delay is part of the latency, but the database did not "
-        "cause it."
+        "latencies include this delay, which the database did not cause: p99 is {p99_ns:duration}[ ({most})]."
     ),
     "polling-cost": Phrase(
         "Polling the clock took up to {share:percent} of each process's time, {processors:two} processors "
@@ -158,7 +160,7 @@ PHRASES: dict[str, Phrase] = {
     # What helps where locks are waited for.
     "try": Phrase("Try {ways:or}."),
     "way-fair": Phrase("--busy fair{without_preset? without the preset|}"),
-    "way-files": Phrase("more files (--buckets {files:plain})"),
+    "way-files": Phrase("more buckets (--buckets {files:plain})"),
     "way-processes": Phrase("fewer processes"),
     "way-timeout": Phrase("a longer --busy-timeout"),
     "overloaded": Phrase("Nothing here waits for the write lock: the processor or the disk is overloaded."),
@@ -248,22 +250,24 @@ PHRASES: dict[str, Phrase] = {
         "compare their speed: {reasons}."
     ),
     "rates": Phrase("{letter} {rate:rounded} {unit}"),
-    "shape": Phrase("From 1 process to {where}, throughput changed to {totals}. {growths:capital}."),
-    "total-in": Phrase("{times:times} in {of}"),
+    "shape": Phrase(
+        "From 1 process to {where}, throughput changed by a factor of {totals}. {growths:capital}."
+    ),
+    "total-in": Phrase("{times:two} in {of}"),
     "grew-otherwise": Phrase("{b} grew differently from {a}"),
     "grew-alike": Phrase("{b} grew about as much as {a}"),
     "growth-unclear": Phrase(
         "cannot tell whether {b} grew differently from {a} (the trials differ too much)"
     ),
     "growth-too-few": Phrase("too few trials to tell whether {b} grew differently from {a}"),
-    "arm-failed": Phrase("{arm}: {share:percent} of the operations failed: {why}.", rank=GRAVE),
+    "arm-failed": Phrase("In {arm}, {share:percent} of the operations failed: {why}.", rank=GRAVE),
     # An A/B test: its verdict, whether B is faster, and what to do next.
     "ab-faster": Phrase(f"[{{where}} ]B is faster: {_CHANGE}"),
     "ab-slower": Phrase(f"[{{where}} ]B is slower: {_CHANGE}"),
     "ab-unclear": Phrase(f"cannot tell whether B is faster[ {{where}}]: {_CHANGE}"),
     "ab-pass": Phrase(
         "PASS: no {noun} of more than {allowed:percent}[ in the mean of {cells} cells]. {change:capital}."
-        "{open? A smaller --max-drop measures longer.|}"
+        "{open? Use a smaller --max-drop to measure longer.|}"
     ),
     "ab-pass-by-estimate": Phrase(
         "PASS, but only by its estimate: {possible}[ in the mean of {cells} cells]. {change:capital}."
@@ -273,7 +277,7 @@ PHRASES: dict[str, Phrase] = {
     ),
     "ab-wrong": Phrase("FAIL: {reason}. Find out why before you use any figure."),
     "ab-inconclusive": Phrase(
-        "INCONCLUSIVE: {possible}{few?| by the verdict's interval}, {allowed:percent} is allowed. "
+        "INCONCLUSIVE: {possible}{few?| (the verdict uses a wider interval)}; {allowed:percent} is allowed. "
         "{change:capital}. {next}"
     ),
     "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
@@ -300,12 +304,12 @@ PHRASES: dict[str, Phrase] = {
         "about {about:whole}/s."
     ),
     "limit-holds": Phrase(
-        "Holds {holds:whole}/s: most windows keep {promise}. Rates up to {highest:whole}/s were tried: "
-        "cannot tell from which rate on it does not hold."
+        "Holds {holds:whole}/s: most windows keep {promise}. No rate up to {highest:whole}/s is "
+        "known to break it."
     ),
     "limit-breaks": Phrase(
-        "Does not hold {breaks:whole}/s: most windows miss {promise}. Rates down to {lowest:whole}/s were "
-        "tried: cannot tell whether a lower rate holds."
+        "Does not hold {breaks:whole}/s: most windows miss {promise}. No rate down to {lowest:whole}/s "
+        "is known to hold."
     ),
     "limit-breaks-all": Phrase(
         "Does not hold {breaks:whole}/s: most windows miss {promise}. Less than one operation per second "

@@ -148,7 +148,7 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "plain": str,
     "plural": wording.plural,
     "processes": wording.processes,
-    "files": wording.files,
+    "files": wording.buckets,
     "faster": _change,
     "or": lambda facts: wording.listing(list(map(written, facts)), "or"),
     "counts": lambda counts: wording.listing(
@@ -177,7 +177,7 @@ SAMPLE: Mapping[str, str] = {
     "a": "A", "b": "B", "of": "A", "letter": "B", "arm": "B", "side": "postgres", "other": "sqlite",
     "sides": "sqlite and postgres", "setting": "synchronous", "value": "normal", "base": "full",
     "host": "build-2", "best": "build-7", "median": "build-3", "worst": "build-2", "usual": "ext4",
-    "where": "8 processes on 1 file", "elsewhere": "8 processes on 20 files", "layout": "20 files",
+    "where": "8 processes on 1 bucket", "elsewhere": "8 processes on 20 buckets", "layout": "20 buckets",
     "name": "last writes", "problems": "2", "checked": "500", "example": "key 7 has no value",
     "reason": "the disk is full", "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds",
     "count": "12", "cases": "12", "passes": "5", "repeat": "5", "planned": "24", "rate": "2,000",

@@ -44,6 +44,7 @@ from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Tr
 from sqlstress.show import heading
 from sqlstress.show.at_a_rate import harness
 from sqlstress.show.blocks import (
+    BUCKETS_COLUMN,
     DUE_PER_S,
     MISSING,
     PROCESSES_COLUMN,
@@ -57,7 +58,6 @@ from sqlstress.show.blocks import (
     Table,
     Verdict,
     count_cell,
-    layout_column,
     ms_cell,
     shortened,
     table_of,
@@ -147,7 +147,7 @@ def _ab_table(pairs: Pairs) -> Table:
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
     columns = (
-        *([layout_column(run.case for run in report.runs)] if many_files else ()),
+        *([BUCKETS_COLUMN] if many_files else ()),
         PROCESSES_COLUMN,
         Column(f"A {what}", ("A", what)),
         Column(f"B {what}", ("B", what)),
@@ -332,7 +332,7 @@ def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
         opposite = f"the estimate is {signed(opposed.ratio)} but the medians give {medians} at {opposed.name}"
         open_ = f"{opposite}; {open_}"
     return (
-        f"INCONCLUSIVE: {open_}, {allowed} is allowed. {changed}. Use more trials (--repeat) or sqlstress ab."
+        f"INCONCLUSIVE: {open_}; {allowed} is allowed. {changed}. Use more trials (--repeat) or sqlstress ab."
     )
 
 

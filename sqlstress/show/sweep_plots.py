@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
-from sqlstress.analysis.wording import finite, laid_out, on_files, place, processes
+from sqlstress.analysis.wording import finite, laid_out, on_buckets, place, processes
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.results import WorkerResult
@@ -87,7 +87,7 @@ def throughput(group: Group) -> Iterator[Plot]:
     runs = by_files(group.runs, lambda run: run.case.buckets)
     for number, (layout, own) in enumerate(by_files(points, lambda point: point.files).items()):
         where = _name(layout, runs[layout])
-        hover = f"%{{x}} processes{on_files(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
+        hover = f"%{{x}} processes{on_buckets(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
         measured = _curve(where, own, runs[layout], number, hover)
         counts, rates = measured["x"], measured["y"]
         ideal = [rates[0] / counts[0] * count for count in counts]
@@ -244,7 +244,7 @@ def shares(group: Group) -> Iterator[Plot]:
             x.append(run.case.concurrency + beside)
             y.append(share)
             told.append(
-                f"process {worker.worker} of {processes(run.case.concurrency)}{on_files(run.case)}: "
+                f"process {worker.worker} of {processes(run.case.concurrency)}{on_buckets(run.case)}: "
                 f"{worker.transactions:,} {face_of(run.case).units}"
             )
         where = _name(layout, [run for run, _ in own])

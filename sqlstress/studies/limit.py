@@ -173,10 +173,10 @@ class LimitStudy:
 _OTHERWISE: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",
-        "help": "Number of processes, a single number. Each is one connection.",
+        "help": "Number of processes, each with one connection. Give a single number.",
     },
     "target": {"metavar": "NAME", "help": "Target to measure: sqlite or postgres."},
-    "buckets": {"help": "Number of database files: the keys are hash-partitioned over them."},
+    "buckets": {"help": "Number of buckets: database files over which the keys are hash-partitioned."},
     "duration": {
         "default": None,
         "help": "Length of a window, longer at low rates. Default: the time of 3 checkpoints, 4s to 10s.",

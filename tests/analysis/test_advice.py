@@ -33,21 +33,21 @@ def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
     found = advise_group(group(judged(1, READS), judged(4, LOST, READS)))
     assert found[0].code == "data-wrong"
     assert phrase(found[0]) == (
-        "FAILED at 4 processes on 1 file: last write, 2 of 1,000 wrong "
+        "FAILED at 4 processes on 1 bucket: last write, 2 of 1,000 wrong "
         "(key 4 is gone; key 7 is stale; key 9 is gone)."
     )
     torn = Check("quick_check", "failed", 0, 1, ("page 3 is torn",))
     several = findings(judged(4, LOST, torn))["data-wrong"]
     assert several.endswith("; quick_check, 1 wrong (page 3 is torn).")
     silent = findings(judged(4, Check("reads", "failed")))["data-wrong"]
-    assert silent == "FAILED at 4 processes on 1 file: reads."
+    assert silent == "FAILED at 4 processes on 1 bucket: reads."
 
 
 @pytest.mark.parametrize(("cases", "elsewhere"), [(3, False), (6, True)])
 def test_beyond_three_failed_cases_the_rest_is_named_by_place_only(cases: int, elsewhere: bool) -> None:
     found = [phrase(finding) for finding in advise_group(group(*(judged(n + 1, LOST) for n in range(cases))))]
     assert sum("key 4 is gone" in text for text in found) == 3
-    rest = "Also FAILED at 4 to 6 processes on 1 file; the JSON report has the counter-examples."
+    rest = "Also FAILED at 4 to 6 processes on 1 bucket; the JSON report has the counter-examples."
     assert (rest in found) is elsewhere
 
 
@@ -110,7 +110,7 @@ def test_windows_whose_halves_differ_are_not_steady() -> None:
 
 def test_two_trials_that_differ_say_by_how_much_and_more_of_them_have_an_interval() -> None:
     found = findings(run(1, 1, trial(100), trial(101)), run(1, 2, trial(80), trial(110)))
-    assert found["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 file)."
+    assert found["spread"] == "Trials of the same case differ by up to 32% (2 processes on 1 bucket)."
     assert "spread" not in findings(run(1, 2, trial(100), trial(80), trial(110)))
     assert "spread" not in findings(run(1, 1), run(1, 2, trial(5), trial(9, error="worker 1 died")))
 
@@ -143,7 +143,7 @@ def proving(*shares: float) -> Trial:
 def test_a_proof_over_five_percent_of_the_window_is_said() -> None:
     found = findings(run(1, 1, proving(0.02)), run(1, 2, proving(0.05, 0.09)))
     assert found["proof-cost"] == (
-        "Verification took up to 7% of the window (at 2 processes on 1 file). Use --verify none to measure "
+        "Verification took up to 7% of the window (at 2 processes on 1 bucket). Use --verify none to measure "
         "without it."
     )
     assert "proof-cost" not in findings(run(1, 2, proving(0.03, 0.07)))
@@ -201,6 +201,6 @@ def test_the_worst_case_is_named_with_what_the_database_answered(
     died = trial(failed=50, busy=1, busy_snapshot=1, error="worker 1 died")
     report = replace(EXAMPLE, runs=(failing(20), run(20, 8, refused, died)), planned=2)
     assert endings(report)[0].text == (
-        f"Error: 80% of the operations failed at 8 processes on 20 files: {why}. At most 1% may fail "
+        f"Error: 80% of the operations failed at 8 processes on 20 buckets: {why}. At most 1% may fail "
         "(--max-failed)."
     )

@@ -169,7 +169,7 @@ def test_of_three_those_are_compared_that_can_be() -> None:
     lazy = driven("lmdb", 9000, worth=LAST_LOST)
     found = said(driven("sqlite3", 1000), lazy, driven(ANOTHER, 500, noise=NOISE[::-1]))
     (leads,) = found["leads"]
-    assert "sqlite leads with 2 processes on 1 file (2.0 to 2.0 times elsewhere)." in leads
+    assert "sqlite leads with 2 processes on 1 bucket (2.0 to 2.0 times elsewhere)." in leads
     assert "sqlite and elsewhere: every commit synced; lmdb: a power cut can" in found["not-comparable"][0]
 
 

@@ -93,11 +93,11 @@ def test_places_say_the_value_and_no_more_than_that_where_it_is_enough() -> None
     cases = [with_settings(synchronous=level) for level in ("full", "normal")]
     (whole,) = joined(group_runs(swept(*cases)))
     full, normal = ([one.case for one in part.runs] for part in whole.parts)
-    assert whole.place(normal[1]) == "normal, 4 processes on 1 file"
+    assert whole.place(normal[1]) == "normal, 4 processes on 1 bucket"
     assert whole.places([*full, *normal]) == "every case"
     assert whole.places(normal) == "synchronous normal"
     assert whole.places([full[0], *normal]) == (
-        "synchronous normal and synchronous full with 1 process on 1 file"
+        "synchronous normal and synchronous full with 1 process on 1 bucket"
     )
     (short,) = joined(group_runs([run(1, 2, case=case) for case in cases]))
     assert short.place(short.runs[1].case) == "normal"

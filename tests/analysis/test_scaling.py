@@ -185,8 +185,8 @@ def test_what_more_files_do_to_waits_and_fairness_is_concluded() -> None:
     many = waited(20, 8, 50, 56, 40, 45, 48, fairness=0.99)
     found = facts("layout-waits", waited(1, 1, *[2] * 5), one, waited(20, 1, *[2] * 5), many)
     assert found == {
-        "layout": "20 files",
-        "base": "1 file",
+        "layout": "20 buckets",
+        "base": "1 bucket",
         "processes": 8,
         "both": True,
         "longer": False,

@@ -66,13 +66,13 @@ def at(processes: int, files: int, rate: int | None = None) -> Case:
 @pytest.mark.parametrize(
     ("cases", "text"),
     [
-        ([at(1, 1)], "1 process on 1 file"),
-        ([at(8, 1), at(2, 1), at(4, 1)], "2, 4 and 8 processes on 1 file"),
-        ([at(2, 1), at(3, 1), at(4, 1), at(2, 1)], "2 to 4 processes on 1 file"),
-        ([at(1, 20), at(2, 20), at(1, 1), at(2, 1)], "1 and 2 processes on 1 and 20 files"),
-        ([at(1, 1), at(8, 20)], "1 process on 1 file and 8 processes on 20 files"),
-        ([at(4, 1, 1000), at(4, 1, 500)], "4 processes on 1 file at 500/s and 1,000/s"),
-        ([at(4, 1), at(4, 1, 500)], "4 processes on 1 file and 4 processes on 1 file at 500/s"),
+        ([at(1, 1)], "1 process on 1 bucket"),
+        ([at(8, 1), at(2, 1), at(4, 1)], "2, 4 and 8 processes on 1 bucket"),
+        ([at(2, 1), at(3, 1), at(4, 1), at(2, 1)], "2 to 4 processes on 1 bucket"),
+        ([at(1, 20), at(2, 20), at(1, 1), at(2, 1)], "1 and 2 processes on 1 and 20 buckets"),
+        ([at(1, 1), at(8, 20)], "1 process on 1 bucket and 8 processes on 20 buckets"),
+        ([at(4, 1, 1000), at(4, 1, 500)], "4 processes on 1 bucket at 500/s and 1,000/s"),
+        ([at(4, 1), at(4, 1, 500)], "4 processes on 1 bucket and 4 processes on 1 bucket at 500/s"),
     ],
 )
 def test_places_are_named_briefly(cases: list[Case], text: str) -> None:

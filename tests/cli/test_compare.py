@@ -61,7 +61,7 @@ def test_the_comparison_is_saved_by_suffix(saved: Cli) -> None:
     assert (said.code, said.err) == (0, "")
     assert Path("out.txt").read_text(encoding="utf-8") == said.out
     assert Path("out.md").read_text(encoding="utf-8") == Path("page").read_text(encoding="utf-8")
-    assert "|   files |" in Path("out.md").read_text(encoding="utf-8")
+    assert "|   buckets |" in Path("out.md").read_text(encoding="utf-8")
 
 
 def test_the_comparison_is_saved_as_the_page_that_report_makes(saved: Cli) -> None:

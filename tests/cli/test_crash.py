@@ -136,7 +136,7 @@ def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli:
 @pytest.mark.parametrize(
     "options",
     [(), ("--buckets", "4"), ("--synchronous", "off"), ("--journal-mode", "delete")],
-    ids=["WAL", "4 files", "OFF", "DELETE"],
+    ids=["WAL", "4 buckets", "OFF", "DELETE"],
 )
 def test_a_thousand_kills_lose_nothing(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")

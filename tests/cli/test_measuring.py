@@ -58,10 +58,10 @@ def test_the_phases_come_in_their_order(cli: Cli, log: Log, tmp_path: Path) -> N
     trial = ["preparing", "starting", "measuring", "verifying"]
     assert (said.code, said.err) == (0, "")
     assert log.told == [
-        "[pass 1/2] 3 files, 1 process", *trial,
-        "[pass 1/2] 3 files, 2 processes", *trial,
-        "[pass 2/2] 3 files, 2 processes", *trial,
-        "[pass 2/2] 3 files, 1 process", *trial,
+        "[pass 1/2] 3 buckets, 1 process", *trial,
+        "[pass 1/2] 3 buckets, 2 processes", *trial,
+        "[pass 2/2] 3 buckets, 2 processes", *trial,
+        "[pass 2/2] 3 buckets, 1 process", *trial,
     ]  # fmt: skip
     # Prepared before the workers start, there until verified, and then for the next trial to restore them.
     assert log.databases == {"preparing": 3, "starting": 3, "measuring": 3, "verifying": 3}

@@ -239,9 +239,9 @@ def test_on_a_terminal_every_case_is_shown_with_tps_and_time_left(tmp_path: Path
     lines = [line for line in re.split(r"[\r\n]+", drawn) if line.strip()]
     assert code == 0
     assert any(
-        re.fullmatch(r"\[1/2\] 1 file, 1 process +\|.*\| +[\d,]+ TPS +0:0\d left", line) for line in lines
+        re.fullmatch(r"\[1/2\] 1 bucket, 1 process +\|.*\| +[\d,]+ TPS +0:0\d left", line) for line in lines
     )
-    assert any(line.startswith("[2/2] 1 file, 2 processes |") for line in lines)
+    assert any(line.startswith("[2/2] 1 bucket, 2 processes |") for line in lines)
     widths = {len(line) for line in lines}
     assert max(widths) <= 80
     assert len({len(line) for line in lines if "left" in line}) == 1

@@ -24,21 +24,21 @@ def measured(place: Path, *arguments: str) -> Trial:
 
 
 @pytest.mark.thorough
-@fault("scale", "64 workers; 256 workers; 1,000 files; 10 million keys", "all are used and verified")
+@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_64_workers_all_work(tmp_path: Path) -> None:
     trial = measured(tmp_path, "-c", "64", "--ops", "20", "--key-space", "500")
     assert [one.transactions for one in trial.workers] == [20] * 64
 
 
 @pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 files; 10 million keys", "all are used and verified")
+@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_256_workers_all_work(tmp_path: Path) -> None:
     trial = measured(tmp_path, "-c", "256", "--ops", "20", "--key-space", "2000")
     assert [one.transactions for one in trial.workers] == [20] * 256
 
 
 @pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 files; 10 million keys", "all are used and verified")
+@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
     trial = measured(
         tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s", "--repeat", "1"
@@ -48,7 +48,7 @@ def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 files; 10 million keys", "all are used and verified")
+@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_ten_million_keys_are_preloaded_and_verified(tmp_path: Path) -> None:
     trial = measured(tmp_path, "-c", "1", "--key-space", "10000000", "--duration", "1s", "--repeat", "1")
     (last_write,) = (check for check in trial.verdict.checks if check.name == "last write")

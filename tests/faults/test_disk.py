@@ -60,7 +60,7 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     assert (code, first.error, first.verdict.status) == (4, None, "ok")
     assert second.trials == ()
     assert FULL in (second.error or "") or NO_SHM in (second.error or "")
-    assert errors == f"Error: 1 file, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
+    assert errors == f"Error: 1 bucket, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
 
 
 @pytest.mark.thorough
@@ -93,7 +93,7 @@ def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) 
         code, errors, report = struck(place, moment, 3, *arms, *size)
     a, b = report.runs
     assert (code, len(errors.splitlines())) == (4, 1)
-    assert re.match(r"Error: [AB], 1 file, 2 processes, could not be measured: ", errors)
+    assert re.match(r"Error: [AB], 1 bucket, 2 processes, could not be measured: ", errors)
     assert FULL in errors
     assert report.ab is not None
     assert (report.ab.verdict, [len(run.valid) for run in (a, b)]) == ("undecided", [1, 1])

@@ -31,8 +31,8 @@ LABELS = [
 
 def test_a_case_is_named_in_a_few_words() -> None:
     assert [f"{face_of(case).tables}: {case.label}" for case in LABELS] == [
-        "kv: 1 file, 1 process",
-        "kv: 20 files, 3 processes",
+        "kv: 1 bucket, 1 process",
+        "kv: 20 buckets, 3 processes",
         "methods: insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
         "methods: query 500 by ROW, sqlite3, 2 processes",
         "keys: no-key, ulid, 1 process",

@@ -29,12 +29,12 @@ def told(report: Report) -> dict[str, str]:
 
 def test_the_saturated_rate_is_said_to_be_and_no_other() -> None:
     assert (
-        "4 processes on 1 file at 6,000/s: 51% of the due operations were done" in told(REPORT)["saturated"]
+        "4 processes on 1 bucket at 6,000/s: 51% of the due operations were done" in told(REPORT)["saturated"]
     )
 
 
 def test_from_where_p99_is_higher_is_said_with_its_interval() -> None:
-    assert told(REPORT)["p99-rises"].startswith("With 4 processes on 1 file, p99 was ")
+    assert told(REPORT)["p99-rises"].startswith("With 4 processes on 1 bucket, p99 was ")
     alike = rate_report((500, 501))
     assert "p99-rises" not in told(alike)
     assert "up to 501/s it differs by less than 10%" in told(alike)["p99-level"]

@@ -50,7 +50,7 @@ def test_hostile_texts_start_no_command_of_their_own() -> None:
 def test_a_percent_sign_is_escaped() -> None:
     died = Run(EXAMPLE.runs[0].case, error="100%0A full: a, b")
     (line, *_) = workflow_commands(replace(EXAMPLE, runs=(died,)))
-    assert line == "::error title=Not measured%3A kv%3A 1 file%2C 1 process::100%250A full: a, b"
+    assert line == "::error title=Not measured%3A kv%3A 1 bucket%2C 1 process::100%250A full: a, b"
 
 
 @pytest.mark.thorough

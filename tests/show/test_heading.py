@@ -96,7 +96,7 @@ def test_serious_warnings_of_the_surroundings_are_shown_and_others_are_not() -> 
 def test_warnings_of_runs_say_which_once() -> None:
     late = Warning("late", "A worker came late.")
     report = each_run(lambda run: replace(run, warnings=(late,) if run.case.concurrency > 2 else ()))
-    assert warned(report) == ("Warning: A worker came late. (At 4 and 8 processes on 1 and 20 files.)",)
+    assert warned(report) == ("Warning: A worker came late. (At 4 and 8 processes on 1 and 20 buckets.)",)
 
 
 def test_a_warning_that_a_finding_repeats_is_left_to_the_finding() -> None:

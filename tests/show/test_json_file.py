@@ -35,5 +35,5 @@ def test_facts_are_numbers_lists_and_findings_not_sentences(monkeypatch: pytest.
     found = Finding("try", ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
-    inner = {"code": "way-files", "facts": {"files": 20}, "text": "more files (--buckets 20)"}
+    inner = {"code": "way-files", "facts": {"files": 20}, "text": "more buckets (--buckets 20)"}
     assert one["facts"] == {"ways": [inner, inner], "names": ["a", "b"], "nothing": None, "share": 0.5}

@@ -75,7 +75,7 @@ def test_a_trial_that_is_not_valid_is_an_error_though_the_run_has_none() -> None
 def test_wrong_data_stays_a_failure_though_the_run_has_an_error_too() -> None:
     report = failed_report()
     died = replace(report, runs=tuple(replace(run, error="worker 1 was killed") for run in report.runs))
-    assert outcomes(died)["kv: 1 file, 4 processes"] == "Failure"
+    assert outcomes(died)["kv: 1 bucket, 4 processes"] == "Failure"
 
 
 def test_several_reports_are_several_suites() -> None:

@@ -36,8 +36,8 @@ def test_a_fact_chooses_between_two_texts_and_is_written_in_its_format() -> None
 
 def test_a_sentence_begins_with_a_capital_whichever_part_it_begins_with() -> None:
     one = Phrase("^[On {where} ]the total{odd? may have|}[ of {kind}{odd?, it seems,|}] rose.")
-    assert one.filled({"where": "1 file", "odd": True, "kind": "gets"}) == (
-        "On 1 file the total may have of gets, it seems, rose."
+    assert one.filled({"where": "1 bucket", "odd": True, "kind": "gets"}) == (
+        "On 1 bucket the total may have of gets, it seems, rose."
     )
     # What is asked of a fact leaves nothing out; what is to be written does.
     assert one.filled({"odd": False, "kind": "gets"}) == "The total of gets rose."

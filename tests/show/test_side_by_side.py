@@ -82,7 +82,7 @@ def test_where_a_target_has_no_figure_nothing_is_said_of_who_leads() -> None:
     text = report_text(replace(report, runs=runs))
     assert "not comparable" not in text
     assert "failed" in text
-    assert "lmdb leads with 2 processes on 1 file" in " ".join(text.split())
+    assert "lmdb leads with 2 processes on 1 bucket" in " ".join(text.split())
 
 
 def test_a_saved_report_says_what_a_commit_was_worth_and_of_what_library() -> None:

@@ -79,7 +79,7 @@ def test_latency_is_the_99th_percentile_of_each_kind_in_ms_and_in_ns() -> None:
     latency = report.runs[0].trials[0].latency["replace"].p99_ns
     assert latency is not None
     found = {entry["name"]: entry for entry in parsed(latency_json(report))}
-    name = "kv: 1 file, 1 process (Linux x86_64): replace p99"
+    name = "kv: 1 bucket, 1 process (Linux x86_64): replace p99"
     assert (found[name]["value"], found[name]["unit"]) == (latency / 1e6, "ms")
     assert parsed(bencher_json(report))[name] == {"latency": {"value": latency}}
 
@@ -89,8 +89,8 @@ def test_what_is_wrong_or_was_not_measured_has_no_figure(write: Any) -> None:
     wrong = {"4 processes": failed_report(), "2 processes": troubled_report()}
     for place, report in wrong.items():
         text = write(report)
-        assert f"1 file, {place}" not in text
-        assert "1 file, 1 process" in text
+        assert f"1 bucket, {place}" not in text
+        assert "1 bucket, 1 process" in text
 
 
 def test_the_same_case_of_two_systems_has_two_names() -> None:
@@ -152,7 +152,7 @@ def test_a_name_does_not_depend_on_the_other_cases_of_the_report() -> None:
 
 
 def test_the_same_case_twice_gets_two_names() -> None:
-    assert names(Case(), Case()) == ("kv: 1 file, 1 process", "kv: 1 file, 1 process (2)")
+    assert names(Case(), Case()) == ("kv: 1 bucket, 1 process", "kv: 1 bucket, 1 process (2)")
 
 
 def check_names(report: Report) -> None:

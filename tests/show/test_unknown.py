@@ -71,9 +71,9 @@ def test_its_csv_has_the_columns_that_all_have() -> None:
 
 def test_trackers_know_its_cases_by_what_they_say() -> None:
     names = list(json.loads(SHOWN["bmf"]))
-    assert names[0].startswith('graph: 1 file, 1 process, script={"statements": ["SELECT 1"')
+    assert names[0].startswith('graph: 1 bucket, 1 process, script={"statements": ["SELECT 1"')
     other = json.loads(FORMATS["bmf"](unknown_report(users=8)))
-    assert next(iter(other)) == "graph: 1 file, 1 process, users=8 (Linux x86_64)"
+    assert next(iter(other)) == "graph: 1 bucket, 1 process, users=8 (Linux x86_64)"
 
 
 def test_its_keys_are_kept_when_it_is_saved_again() -> None:

@@ -48,7 +48,7 @@ def test_the_longer_window_is_none_of_the_passes_and_its_time_counts() -> None:
     going.now += 10 * expected_s(case)  # the passes took as long as it was expected
     going.pace.begin(10)
     going.pace.phase("measuring")
-    assert going.last.label == "[waits] 1 file, 4 processes"
+    assert going.last.label == "[waits] 1 bucket, 4 processes"
     assert going.pace.left_s() == pytest.approx(expected_s(replace(case, duration_s=LONGER_S)))
 
 
@@ -62,14 +62,14 @@ def going() -> Iterator[Going]:
 def test_a_case_is_named_with_its_number(going: Going) -> None:
     going.pace.begin(1)
     going.pace.phase("preparing")
-    assert (going.last.label, going.last.note) == ("[2/2] 20 files, 16 processes", "preparing")
+    assert (going.last.label, going.last.note) == ("[2/2] 20 buckets, 16 processes", "preparing")
 
-    assert going.last.label_width == len("[2/2] 20 files, 16 processes")
+    assert going.last.label_width == len("[2/2] 20 buckets, 16 processes")
     assert going.last.note_width == len("1,234,567 TPS")
     several = Going(tuple(replace(case, repeat=3) for case in CASES))
     several.pace.begin(4)
     several.pace.phase("preparing")
-    assert several.last.label == "[pass 3/3] 1 file, 1 process"
+    assert several.last.label == "[pass 3/3] 1 bucket, 1 process"
 
 
 def test_the_tps_of_the_moment_follows_what_was_done_in_the_last_second(going: Going) -> None:
@@ -142,7 +142,7 @@ def test_the_best_so_far_is_what_the_passes_tell_by_now() -> None:
         return run(1, processes, *(trial(tps=rate) for rate in rates))
 
     runs = measured(1, 10, 11, 10), measured(2, 200, 210, 205), measured(4, 202, 208, 204)
-    assert best_so_far(runs) == "best so far 205 TPS ±6% with 2 and 4 processes on 1 file"
+    assert best_so_far(runs) == "best so far 205 TPS ±6% with 2 and 4 processes on 1 bucket"
     assert best_so_far([measured(1, 10, 11, 10), measured(2, 200, 210)]) == ""  # too few passes
     assert best_so_far(runs[:1]) == ""
     assert best_so_far([]) == ""

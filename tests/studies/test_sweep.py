@@ -188,7 +188,7 @@ def test_wrong_data_ends_the_sweep_which_says_what_it_has_left_out(scripted: Mea
     assert [(len(run.trials), run.skipped) for run in report.runs] == [(1, None), (1, None), (0, LEFT_OUT)]
     assert saved[-1] == report and not report.interrupted
     assert [(one.code, one.facts) for one in missing(report)] == [
-        ("stopped-at-wrong-data", {"trials": 2, "planned": 6, "left_out": "4 processes on 1 file"})
+        ("stopped-at-wrong-data", {"trials": 2, "planned": 6, "left_out": "4 processes on 1 bucket"})
     ]
 
 

@@ -31,7 +31,8 @@ PHRASES = {
     ),
     "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions."),
     "thread-raised": Phrase(
-        "Threads ended by {what}[ (as {of})], {count:plural time}[: {example}]. No transaction failed for it."
+        "Threads ended by {what}[ (as {of})], {count:plural time}[: {example}]. No transaction failed "
+        "because of it."
     ),
     "logged-error": Phrase("Logged at ERROR by {of}, {count:plural time}[: {example}]."),
     "raised-busy": Phrase("a lock was not available, at once or after the timeout"),

@@ -313,7 +313,7 @@ class AppShown(UserShown):
     meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: percentage of transactions that raised"}
 
     def why_failed(self, run: Run) -> str:
-        return "they raised; see the report"
+        return "they raised exceptions (see the report)"
 
     def work(self, case: Case) -> str:
         transactions = case.spec.transactions

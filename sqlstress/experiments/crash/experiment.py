@@ -83,7 +83,7 @@ CRASH = Experiment(
             parse=whole(1, MOST_FILES),
             default=1,
             group=KILLING,
-            help="Number of database files. A transaction writes to one of them.",
+            help="Number of buckets (database files). A transaction writes to one of them.",
             metavar="N",
             varies=False,
         ),

@@ -17,7 +17,7 @@ from sqlstress.analysis.finding import (
     ended_early,
 )
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, plural, rounded, whole
+from sqlstress.analysis.wording import buckets, plural, rounded, whole
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
@@ -71,7 +71,7 @@ LEAVING = ("recovered files", "undone", "finished")
 def _what(kills: Kills) -> str:
     case, load = kills.case, kills.case.spec
     return (
-        f"Process death. {plural(case.concurrency, 'writer')} on {files(case.buckets)}, killed at random "
+        f"Process death. {plural(case.concurrency, 'writer')} on {buckets(case.buckets)}, killed at random "
         f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "
         f"BEGIN {load.begin.upper()}"
     )

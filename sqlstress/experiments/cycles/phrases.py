@@ -27,11 +27,11 @@ PHRASES = {
         "never reached {frames} frames.]"
     ),
     "checkpoint": Phrase(
-        "{where}: with {commits:plural commit} per cycle[ of each of {together} processes in step], one "
-        "frame each, the checkpoint at {frames} frames was due in cycle {due}. {seen:capital}. The "
-        "slowest cycle except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
-        "{median_ns:duration}): {is_it?the checkpoint|no checkpoint}[ (cycle {first} was slower than "
-        "{slower:percent} of the cycles)]."
+        "{where}: the checkpoint at {frames} frames was due in cycle {due} ({commits:plural commit} per "
+        "cycle[ of each of {together} processes in step], one frame each). {seen:capital}. The slowest cycle "
+        "except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
+        "{median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ Cycle {first} was slower than "
+        "{slower:percent} of the cycles.]"
     ),
     "checkpoint-unseen": Phrase("none was seen"),
     "checkpoint-seen": Phrase(

@@ -22,7 +22,7 @@ from sqlstress.user_work import options
 from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of
 
-NOTHING = "does nothing"
+NOTHING = "empty command"
 MOST_WORDS = 1000
 MOST_BYTES = 100_000
 """Of all words together: less than any system takes."""

@@ -30,9 +30,9 @@ PHRASES = {
     "hunt-damaged": Phrase("damaged the database file"),
     "hunt-work-failed": Phrase("FAILED after {took_ns:duration}: {checks}."),
     "hunt-again": Phrase(
-        "Repeated, this round failed {failed} of {tries} times[; the smallest round, {smallest}]."
+        "Repeated, this round failed {failed} of {tries} times[; the smallest round {smallest}]."
     ),
-    "hunt-again-smallest": Phrase("below, {failed} of {tries}"),
+    "hunt-again-smallest": Phrase("(below) failed {failed} of {tries} times"),
     "hunt-once": Phrase(
         "Repeated {tries} times, this round did not fail again. The report keeps what was found."
     ),

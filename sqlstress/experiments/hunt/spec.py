@@ -100,9 +100,9 @@ class Round:
         unsaid=MODES[:1],
     )
     batch: int = option(
-        whole(1, 100), None, ROUND, "Own rows that a transaction of a writer writes.", unsaid=1
+        whole(1, 100), None, ROUND, "Rows of its own that a writer changes in a transaction.", unsaid=1
     )
-    keys: int = option(whole(1, 10_000), None, ROUND, "Own rows of each writer.", unsaid=16)
+    keys: int = option(whole(1, 10_000), None, ROUND, "Number of rows that belong to each writer.", unsaid=16)
     filler: int = option(
         whole(0, 100_000), None, ROUND, "Additional bytes per row.", metavar="BYTES", unsaid=0
     )

@@ -240,6 +240,6 @@ class Placement:
             size = self.size(bucket)
             if self.batch > 1 and (pairs < self.batch // 2 or size - 2 * pairs < self.batch % 2):
                 raise UsageError(
-                    f"file {bucket} has {size} keys, too few for transactions of {self.batch} distinct "
+                    f"bucket {bucket} has {size} keys, too few for transactions of {self.batch} distinct "
                     "keys. Raise --key-space, or lower --batch or --buckets."
                 )

@@ -54,20 +54,21 @@ PHRASES = {
     ),
     "usual-timeout-likely": Phrase(
         'An operation may wait longer than {usual_s} s, the usual busy timeout, and fail with "database is '
-        'locked": in one window of {window_s:seconds} at {where}, {starved:processes} waited for all of it. '
-        "Use --duration {enough_s}s to count them."
+        'locked". At {where}, {starved:processes} waited for a whole window of {window_s:seconds}. '
+        "Use --duration {enough_s}s to count such waits."
     ),
     "usual-timeout-no-sign": Phrase(
-        "No sign of waits over {usual_s} s, the usual busy timeout: at most {longest_ns:duration} in one "
-        "window of {window_s:seconds} at {where}."
+        "No sign of waits over {usual_s} s, the usual busy timeout. The longest took "
+        "{longest_ns:duration} in a window of {window_s:seconds} at {where}."
     ),
     "usual-timeout-unclear": Phrase(
-        "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout: up to "
-        "{longest_ns:duration} in one window of {window_s:seconds} at {where}. Use --duration {enough_s}s."
+        "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout. The "
+        "longest took {longest_ns:duration} in a window of {window_s:seconds} at {where}. Use --duration "
+        "{enough_s}s."
     ),
     "p99-uneven": Phrase(
-        "At {where}, 99% of all {kind}s took at most {all_ns:duration}, mostly in the processes that got the "
-        "lock. In the process that had it worst, p99 was {worst_ns:duration} (* in the table)."
+        "At {where}, 99% of all {kind}s took at most {all_ns:duration}. Shares were uneven: in the "
+        "slowest process, p99 was {worst_ns:duration} (* in the table)."
     ),
     "lost-updates": Phrase(
         "At read committed, a transaction that reads a row and then writes it overwrites changes made in "

@@ -11,7 +11,7 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput, waits
-from sqlstress.analysis.wording import files, listing, processes, size
+from sqlstress.analysis.wording import buckets, listing, processes, size
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv import show_where
 from sqlstress.experiments.kv.experiment import Checkpointing, Load
@@ -62,7 +62,7 @@ def build(group: Group) -> Table:
     # A window's length stands in the heading, the time of a fixed count nowhere else.
     windows = group.case.ops is None and not face_of(group.case).behaviour.whole_script
     leaving = (*["time s"] * windows, "TPS per process", "rows/s", *_LEAVING)
-    figures = (*case_table.apart_columns(group), *case_table.of_layouts(group, FIGURES))
+    figures = (*case_table.apart_columns(group), *FIGURES)
     return table_of(case_table.rows_of(group), figures, leaving)
 
 
@@ -112,7 +112,7 @@ def _p99(kind: str) -> Figure[case_table.Row]:
 
 
 FIGURES: tuple[Figure[case_table.Row], ...] = (
-    case_table.FILES,
+    case_table.BUCKETS,
     case_table.PROCESSES,
     case_table.TIME,
     case_table.PER_PROCESS,
@@ -146,6 +146,7 @@ _MEANINGS = {
 
 def legend(group: Group, table: Table) -> Iterator[str]:
     """Explain the columns that the table has, in their order."""
+    yield from table.explained(case_table.OF_BUCKETS)
     if face_of(group.case).behaviour.whole_script:
         yield "TPS: pairs per second, each a set and a get of the same key"
     else:
@@ -200,7 +201,7 @@ def _figure(
 
 
 _WAL_FIGURES = (
-    case_table.FILES,
+    case_table.BUCKETS,
     case_table.PROCESSES,
     _figure("checkpoints", ("check-", "points"), lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
     _figure("busy", ("", "busy"), lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
@@ -211,7 +212,7 @@ _WAL_FIGURES = (
     _figure("largest WAL MB", ("largest", "WAL MB"), _largest),
 )
 _WAL_MEANINGS = {
-    "checkpoints": "checkpoints: those that ended in the window, counted for each file",
+    "checkpoints": "checkpoints: those that ended in the window, counted for each bucket",
     "busy": "busy: SQLite returned busy",
     "stuck": "stuck: the most in a row that left frames in the WAL and made no progress",
     "share of time": "share of time: part of the window spent in checkpoints",
@@ -239,7 +240,7 @@ def picture(group: Group) -> Iterator[str]:
     names = []
     for case, _ in _sizes(group):
         # Where a value says which case it is, nothing else does.
-        place = f"{files(case.buckets)}, {processes(case.concurrency)}"
+        place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
         yield "Size of all WALs together over the window, and its maximum:"

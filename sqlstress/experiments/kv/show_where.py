@@ -10,7 +10,7 @@ from sqlstress.experiments.kv.load_findings import accounts_of, process_name, sh
 from sqlstress.report import Run, results
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Column, Figure, Note, Paragraph, count_cell, percent_cell, table_of
-from sqlstress.show.case_table import FILES, PROCESSES, Cell, Row, apart_columns, rows_of
+from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, apart_columns, rows_of
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.statistics.units import NS_PER_MS
 
@@ -41,7 +41,7 @@ def blocks(group: Group) -> Iterator[Block]:
         return
     yield Paragraph("Where the time of an operation goes, in percent, all passes together:")
     leaving = (_NAMES[results.HARNESS], _NAMES[results.WRITE], _NAMES[results.BINDING])
-    table = table_of(rows_of(group), (*apart_columns(group), FILES, PROCESSES, _EACH, *_FIGURES), leaving)
+    table = table_of(rows_of(group), (*apart_columns(group), BUCKETS, PROCESSES, _EACH, *_FIGURES), leaving)
     yield table
     meanings = [
         f"{_NAMES[part]}: {text}" for part, (_, text) in _PARTS.items() if _NAMES[part] in table.headers

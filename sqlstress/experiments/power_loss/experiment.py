@@ -84,7 +84,7 @@ def _check(request: PowerRequest) -> None:
     buckets = request.case.buckets
     if buckets > MOST_FILES or buckets * request.case.concurrency > MOST_CONNECTIONS:
         raise UsageError(
-            f"power cuts support at most {MOST_FILES} files and {MOST_CONNECTIONS} connections in all. "
+            f"power cuts support at most {MOST_FILES} buckets and {MOST_CONNECTIONS} connections in all. "
             "Lower --buckets or --concurrency."
         )
     check_locking(request, "connection")

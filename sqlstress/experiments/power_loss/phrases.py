@@ -29,7 +29,9 @@ PHRASES = {
         "with psow=0 (--psow off).|}[To keep every commit, use {cure}.] {control}"
     ),
     "power-safe": Phrase("Use {name}: it lost nothing, with the fewest syncs.[ As safe here: {others}.]"),
-    "power-losing": Phrase("If losing the latest commits is acceptable, these tear none: {told:semicolons}."),
+    "power-losing": Phrase(
+        "If losing the latest commits is acceptable, these tear no transaction: {told:semicolons}."
+    ),
     "power-risk": Phrase("{name} ({told})"),
     "power-breaking": Phrase(
         "The {one?other one|}[{count} others] can tear or corrupt a file: do not use {one?it|them} for "

@@ -8,7 +8,7 @@ from functools import partial
 from sqlstress.analysis.durability import describe_waits
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import files, plural, rounded, whole
+from sqlstress.analysis.wording import buckets, plural, rounded, whole
 from sqlstress.experiments.power_loss.experiment import PowerCuts, PowerLoss
 from sqlstress.report import Report, Run
 from sqlstress.report.power_failure import CORRUPT, GOOD, KINDS, LOST, TORN, Risk, risk
@@ -201,7 +201,7 @@ def _what(loss: PowerLoss, cuts: PowerCuts) -> str:
     sector = "may hold anything" if loss.spoils else "holds either old or new data"
     told = "" if loss.told_powersafe else ", as SQLite assumes (psow=0)"
     return (
-        f"Power cuts. {plural(cuts.transactions, 'transaction')} on {files(case.buckets)}, "
+        f"Power cuts. {plural(cuts.transactions, 'transaction')} on {buckets(case.buckets)}, "
         f"{plural(case.concurrency, 'connection')} each; a sector written at the cut {sector}{told}"
     )
 

@@ -39,8 +39,8 @@ class Patience:
 
 
 OTHERWISE: dict[str, dict[str, Any]] = {
-    "concurrency": {"default": "4", "help": "Number of processes, a single number."},
-    "buckets": {"help": "Number of database files. With a list, the search includes it."},
+    "concurrency": {"default": "4", "help": "Number of processes. Give a single number."},
+    "buckets": {"help": "Number of buckets (database files). With a list, the search includes it."},
     "duration": {"default": "500ms", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "200ms"},
 }
@@ -53,10 +53,10 @@ TUNE = Experiment(
         name="tune",
         summary="Find faster settings for this machine, with the same guarantees.",
         help=(
-            "Search for settings that are faster on this machine, for three minutes. The result is a line to "
-            "paste, or that your settings are as good.\n\n"
+            "Search for settings that are faster on this machine, for three minutes. It prints a line to "
+            "paste, or reports that your settings are as good.\n\n"
             "It varies checkpoints, page size, cache, mmap and the busy policy; with --buckets 1,4 also the "
-            "number of files. It never varies journal mode, synchronous, batch or an option that you give."
+            "number of buckets. It never varies journal mode, synchronous, batch or an option that you give."
         ),
         main_options=("concurrency", "buckets", "synchronous", "read-ratio", "max-time", "output"),
         example="sqlstress tune --concurrency 4 --synchronous normal",

@@ -205,8 +205,7 @@ def _paste(found: Tuning) -> Iterator[str]:
     if "--busy" in chosen:
         yield "--busy fair needs your own busy handler, with waits that grow with the number of waiters."
     if "--buckets" in chosen:
-        files = chosen["--buckets"]
-        yield f"The keys are hash-partitioned over {files} files: no transaction spans two."
+        yield f"The keys are hash-partitioned over {chosen['--buckets']} buckets: no transaction spans two."
     fewer_checkpoints = chosen.keys() & {"--wal-autocheckpoint", "--checkpointer"}
     if fewer_checkpoints and found.case.settings.synchronous == "normal":
         yield (

@@ -22,7 +22,7 @@ class Watching:
         duration(0.1),
         None,
         WATCHING,
-        "How long to watch: 10s if not given; with --until-held, until that happens.",
+        "How long to watch. Default: 10s, or no limit with --until-held.",
         name="duration",
         metavar="TIME",
         meaning="How long to watch, in seconds; null: until somebody holds the write lock for too long.",
@@ -31,7 +31,7 @@ class Watching:
         whole(1, 1000),
         100,
         WATCHING,
-        "Samples per second. Shorter holds than the time between two can be missed.",
+        "Samples per second. A lock held for less than the time between two can be missed.",
     )
     until_held_s: float | None = option(
         duration(0.001),
@@ -59,7 +59,7 @@ class Shown:
         file_name, None, WATCHING, "Database that other programs use now.", metavar="FILE", argument=ONE
     )
     plain: bool | None = option(
-        switch, None, WATCHING, "Print a line a second also on a terminal, as in a pipe.", flag=True
+        switch, None, WATCHING, "Print one line per second even on a terminal.", flag=True
     )
 
 

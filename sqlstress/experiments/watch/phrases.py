@@ -42,13 +42,13 @@ PHRASES = {
     ),
     "watch-blocking-checkpoint": Phrase(
         "^{process} held the write lock during a checkpoint, {longest_ns:duration} at most: FULL, "
-        "RESTART and TRUNCATE wait for readers with it. Use PASSIVE checkpoints, or give this "
+        "RESTART and TRUNCATE keep it while they wait for readers. Use PASSIVE checkpoints, or give this "
         "connection a short busy timeout."
     ),
     "watch-pin": Phrase(
-        "^{process} read in one transaction for {took_ns:duration}{before? or longer|}. {grew:plural "
-        "frame} ({size:size}) committed after its frame {frame} {lasts?cannot|could not} be "
-        "checkpointed, so the WAL grows. Fetch all rows or close the cursor, then commit or roll "
+        "^{process} read in one transaction for {took_ns:duration}{before? or longer|}. The {grew:plural "
+        "frame} ({size:size}) after frame {frame} {lasts?cannot|could not} be checkpointed, so the WAL "
+        "{lasts?grows|grew}. Fetch all rows or close the cursor, then commit or roll "
         "back.[ {more:plural other transaction} did the same.]"
     ),
     "watch-pending": Phrase(
@@ -56,8 +56,9 @@ PHRASES = {
         "{readers})]. In WAL mode readers do not block writers: PRAGMA journal_mode=WAL."
     ),
     "watch-gaps": Phrase(
-        "The write lock was free {share:percent} of the time. It was once not free for {longest}. Waiting "
-        "is no queue, so a writer can miss many turns: set every busy timeout much longer than that."
+        "The write lock was free {share:percent} of the time. It was once taken for {longest} without "
+        "a gap. Writers do not queue, so one can miss many turns: set every busy timeout much longer than "
+        "that."
     ),
     "watch-checkpoints": Phrase("Checkpoints: {by:commas}."),
     "watch-checkpointer": Phrase("{process} {share:percent} of the time, {longest} at most"),
@@ -70,13 +71,13 @@ PHRASES = {
     "watch-replaced": Phrase(
         "Another file took its place after {at_ns:duration}; the watch went on with that one."
     ),
-    "watch-journal": Phrase("The journal became {journal} after {at_ns:duration}."),
+    "watch-journal": Phrase("The journal changed to {journal} after {at_ns:duration}."),
     "watch-not-visible": Phrase(
         "Some locks belong to processes that are not visible here. Run sqlstress watch on the host to "
         "see them."
     ),
     "watch-partly": Phrase("{share:percent} of the time nobody had the database open.", rank=ASIDE),
-    "watch-rest": Phrase("{count:processes} more held locks, for less time.", rank=ASIDE),
+    "watch-rest": Phrase("Also, {count:processes} held locks for less time.", rank=ASIDE),
     # While it goes on, a line a second.
     "watch-line": Phrase("{at:fixed 1}s: {state}[; {wal}][, {pin}]"),
     "watch-line-held": Phrase("{process} holds the write lock for {now_ns:duration}"),

@@ -39,7 +39,7 @@ def test_cases_are_matched_by_layout_and_concurrency_whatever_their_order() -> N
     table = one_table(one, other)
     assert table.keys == ((0, 1, 1), (0, 1, 2), (0, 20, 2))
     assert totals(table) == [[1, 10], [2, 20], [4, 40]]
-    assert [table.row_name(row) for row in (0, 2)] == ["1 process on 1 file", "2 processes on 20 files"]
+    assert [table.row_name(row) for row in (0, 2)] == ["1 process on 1 bucket", "2 processes on 20 buckets"]
 
 
 def test_a_case_that_only_one_report_has_is_left_out_and_one_that_two_others_have_is_shown() -> None:

@@ -36,7 +36,7 @@ def test_a_slow_host_is_named_with_what_it_differs_in_and_one_that_waits_for_les
     fleet, texts = fleet_of(four_hosts()), " ".join(said(four_hosts()))
     for text in (
         "the best host, bert, reached 3.4 times",
-        "Slower than the median host (emil) at 8 processes on 1 file: carl (0.3",
+        "Slower than the median host (emil) at 8 processes on 1 bucket: carl (0.3",
         "carl differs from most hosts in sync cost (4.00 ms; the median host has 0.200 ms)",
         "file system (xfs; most have ext4)",
     ):

@@ -153,7 +153,7 @@ def odd(c):
     assert set(raised) <= {"ValueError", "SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"} and len(raised) > 1
     assert trial.failed and (trial.busy or 0) + (trial.busy_snapshot or 0) > 0
     assert {"raised", "deferred-upgrade"} <= codes(report)
-    assert report.exit_code == 1 and "they raised; see the report" in report.problems[0]
+    assert report.exit_code == 1 and "they raised exceptions (see the report)" in report.problems[0]
 
 
 @pytest.mark.thorough

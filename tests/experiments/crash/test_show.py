@@ -80,7 +80,7 @@ def test_the_figures_of_the_page_are_those_of_the_saved_reports() -> None:
     page = (ROOT / "docs" / "crash.md").read_text(encoding="utf-8")
     for name, settings in (
         ("linux-crash-kills", "WAL, FULL"),
-        ("linux-crash-kills-4-files", "WAL, FULL, 4 files"),
+        ("linux-crash-kills-4-files", "WAL, FULL, 4 buckets"),
         ("linux-crash-kills-off", "WAL, OFF"),
         ("linux-crash-kills-delete", "DELETE, FULL"),
     ):

@@ -208,13 +208,13 @@ def test_room_is_missing_exactly_where_a_transaction_has_too_few_keys(case: Case
     if enough or batch == 1:
         placement.check_room()
     else:
-        with pytest.raises(UsageError, match=r"file \d+ has \d+ keys, too few for transactions of"):
+        with pytest.raises(UsageError, match=r"bucket \d+ has \d+ keys, too few for transactions of"):
             placement.check_room()
 
 
 def test_too_little_room_is_told_with_what_to_do() -> None:
     case = case_of(key_space=3, buckets=1, batch=4)
-    with pytest.raises(UsageError, match=r"file 0 has 3 keys.* of 4 distinct keys. Raise --key-space"):
+    with pytest.raises(UsageError, match=r"bucket 0 has 3 keys.* of 4 distinct keys. Raise --key-space"):
         placed(case).check_room()
 
 

@@ -182,7 +182,7 @@ def test_at_a_rate_kinds_have_their_latency_from_when_they_were_due() -> None:
     assert part.split()[-2:] == ["6.00", "1.80"]
     said = " ".join(text.split())
     assert "service: from its start, as for all parts of operations." in said
-    assert "every check passed, and SQLite finds no error" in said and "on 1 file" not in said
+    assert "every check passed, and SQLite finds no error" in said and "on 1 bucket" not in said
     # It is chance that gives a process more, and the queue that one waits in.
     assert "Starvation" not in said
 

@@ -147,7 +147,7 @@ def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> 
         " return [before, values(), select.options[0].text]; })()"
     )
     assert names[0] != names[1]
-    assert names[2] == "get, 1 file"
+    assert names[2] == "get, 1 bucket"
     assert page.errors == []
 
 
@@ -175,7 +175,7 @@ def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: 
     page.open(saved(tmp_path, report))
     page.point(f"{PLOT.format(0)} circle", 2)
     told = page.ask(f"document.querySelector('{PLOT.format(0)} .tip').innerText")
-    assert told == f"4 processes on 1 file: {report.runs[2].median_tps():,.0f} transactions/s"
+    assert told == f"4 processes on 1 bucket: {report.runs[2].median_tps():,.0f} transactions/s"
 
 
 @pytest.mark.thorough
@@ -233,7 +233,7 @@ def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: P
     root = ElementTree.fromstring(picture)
     assert root.tag.endswith("svg") and "<title>Throughput</title>" in picture
     assert "var(" not in picture and "#e6e9ed" in picture
-    assert "1 file" in picture and page.errors == []
+    assert "1 bucket" in picture and page.errors == []
 
 
 @pytest.mark.thorough

@@ -97,7 +97,7 @@ def test_the_tps_of_the_plot_are_those_of_the_report() -> None:
     measured = [trace for trace in throughput["data"] if "lines+markers" in trace["mode"]]
     rates = [run.median_tps() for run in report.runs]
     assert [value for trace in measured for value in trace["y"]] == rates
-    assert [trace["name"] for trace in measured] == ["1 file", "20 files"]
+    assert [trace["name"] for trace in measured] == ["1 bucket", "20 buckets"]
     ideals = [trace["y"] for trace in throughput["data"] if trace["mode"] == "lines"]
     assert ideals == [[(rates[place] or 0) * count for count in (1, 2, 4, 8)] for place in (0, 4)]
 

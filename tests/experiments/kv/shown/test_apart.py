@@ -101,14 +101,14 @@ def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:
     found = plots(beside(**NORMAL))
     (view,) = found["Throughput"].views
     names = [trace["name"] for trace in view.data]
-    assert names == ["full, 1 file", "full, 20 files", "normal, 1 file", "normal, 20 files"]
+    assert names == ["full, 1 bucket", "full, 20 buckets", "normal, 1 bucket", "normal, 20 buckets"]
     percentiles = found["Latency percentiles"]
-    assert percentiles.views[percentiles.first].label == "replace, 20 files"
+    assert percentiles.views[percentiles.first].label == "replace, 20 buckets"
     shown = {trace["name"] for trace in percentiles.views[percentiles.first].data}
     assert shown == {"full p99", "full p50", "normal p99", "normal p50"}
     # What no two values can share can be chosen by value.
     labels = [view.label for view in found["Latency histogram"].views]
-    assert (labels[0], labels[-1]) == ("full, 1 process on 1 file", "normal, 8 processes on 20 files")
+    assert (labels[0], labels[-1]) == ("full, 1 process on 1 bucket", "normal, 8 processes on 20 buckets")
 
 
 def test_with_one_number_of_processes_the_values_stand_along_the_axis() -> None:

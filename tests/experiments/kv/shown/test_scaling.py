@@ -43,7 +43,7 @@ SCALED: dict[str, Sequence[Run]] = {
     "a rise, perhaps": measured(1, 100, 1000, 1100, noise=0.3),
     "nothing": measured(1, 1000, 1100, noise=2.0),
     **{
-        f"20 files beside 1: {name}": [
+        f"20 buckets beside 1: {name}": [
             *measured(1, 1000, 1000, 9000, noise=noise),
             *measured(20, 500, tps, noise=noise),
         ]
@@ -79,7 +79,7 @@ def test_those_that_cannot_be_told_apart_reached_from_the_least_to_the_most_of_t
 def test_a_figure_that_cannot_be_believed_is_never_the_best(doubtful: dict[str, object]) -> None:
     best = replace(trial(99_000), **doubtful)  # type: ignore[arg-type]
     told = findings(*measured(1, 1000, 500), run(1, 3, *[best] * 5))
-    assert told["best"].endswith("with 1 process on 1 file.")
+    assert told["best"].endswith("with 1 process on 1 bucket.")
 
 
 def test_many_layouts_take_no_longer_than_their_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,7 +70,7 @@ def test_updates_and_batches_have_columns_of_their_own() -> None:
 
 def test_figures_of_a_trial_that_is_not_valid_are_neither_shown_nor_explained() -> None:
     report = each_trial(lambda trial: replace(trial, error="worker 1 died"))
-    assert table(report).headers == ("files", "processes", "TPS total", "verified")
+    assert table(report).headers == ("buckets", "processes", "TPS total", "verified")
     assert set(column(report, "TPS total")) == {"failed"}
     assert "fairness" not in explained(report) and "longest wait" not in explained(report)
 

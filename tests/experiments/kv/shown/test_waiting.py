@@ -41,14 +41,14 @@ WAITED: dict[str, list[Run]] = {
     "a trial that failed": [run(1, 3, trial(), replace(SLOW, fairness=0.1, error="worker 1 died"))],
     "a process alone": [run(1, 1, replace(SLOW, fairness=0.1)), run(20, 1, LONGEST), run(5, 1, SLOW)],
     "fair waits": [run(1, 8, UNFAIR, case=FAIR_WAITS)],
-    "16 files": [run(16, 8, UNFAIR)],
-    "fair waits on 499 files": [run(499, 8, UNFAIR, case=FAIR_WAITS)],
-    "fair waits on 500 files": [run(500, 8, UNFAIR, case=FAIR_WAITS)],
+    "16 buckets": [run(16, 8, UNFAIR)],
+    "fair waits on 499 buckets": [run(499, 8, UNFAIR, case=FAIR_WAITS)],
+    "fair waits on 500 buckets": [run(500, 8, UNFAIR, case=FAIR_WAITS)],
     "the published script": [run(1, 8, UNFAIR, case=Case(workload="classic"))],
     "no writer": [run(1, 8, UNFAIR, case=reads())],
     "no store": [run(1, 8, UNFAIR, case=Case(driver="dry"))],
     "given up": [run(1, 4, trial(failed=1200), trial(failed=34), case=LESS), run(1, 8, case=LESS)],
-    "given up where more files did not help": [run(1, 8, trial(failed=3)), run(20, 8, trial(500))],
+    "given up where more buckets did not help": [run(1, 8, trial(failed=3)), run(20, 8, trial(500))],
     "refused": [run(1, 2, trial(busy_snapshot=7), case=DEFERRED)],
     "refused, and busy": [
         *(run(1, 2, trial(busy_snapshot=7, busy=4158), case=DEFERRED), run(1, 1, case=DEFERRED))
@@ -66,10 +66,10 @@ def test_waiting_is_said_with_where_it_was_and_with_what_to_do_about_it() -> Non
     assert_golden_texts("waiting.txt", {name: said(runs, *SAID) for name, runs in WAITED.items()})
 
 
-def test_more_files_are_advised_than_the_most_that_helped_a_little() -> None:
+def test_more_buckets_are_advised_than_the_most_that_helped_a_little() -> None:
     little = [trial(fairness=jain, failed=1) for jain in (0.2, 0.3, 0.4)]
     told = findings(run(1, 8, little[0]), run(16, 8, little[2]), run(2, 8, little[1]))
-    assert all("more files (--buckets 32)" in told[code] for code in ("starvation", "given-up"))
+    assert all("more buckets (--buckets 32)" in told[code] for code in ("starvation", "given-up"))
 
 
 FAIR = trial(fairness=0.99)
@@ -109,8 +109,8 @@ def test_more_files_are_not_advised_where_the_report_speaks_against_them(runs: l
 
 
 @pytest.mark.parametrize("runs", MORE_FILES.values(), ids=MORE_FILES)
-def test_more_files_are_advised_where_nothing_speaks_against_them(runs: list[Run]) -> None:
-    assert "more files (--buckets 20)" in findings(*runs)["starvation"]
+def test_more_buckets_are_advised_where_nothing_speaks_against_them(runs: list[Run]) -> None:
+    assert "more buckets (--buckets 20)" in findings(*runs)["starvation"]
 
 
 S = 1_000_000_000

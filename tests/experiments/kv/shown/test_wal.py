@@ -63,7 +63,7 @@ def test_a_reader_alone_has_no_columns_of_checkpoints_and_no_words_for_them() ->
     )
     table, meanings, drawn = shown(only_wal)
     assert isinstance(table, Table)
-    assert table.headers == ("files", "processes", "replace p99.9 ms", "largest WAL MB")
+    assert table.headers == ("buckets", "processes", "replace p99.9 ms", "largest WAL MB")
     assert isinstance(meanings, Note)
     assert "checkpoints" not in meanings.text
     assert isinstance(drawn, Picture)

@@ -91,7 +91,7 @@ def waited(processor: int) -> Where:
 
 def test_fewer_processes_are_named_where_in_each_pass_most_of_the_time_is_waiting_for_a_processor() -> None:
     said = findings(told(waited(600), waited(700)))["where-processor"]
-    assert said.startswith("At 3 processes on 1 file, operations wait for a processor 65% of their time")
+    assert said.startswith("At 3 processes on 1 bucket, operations wait for a processor 65% of their time")
     assert "where-processor" not in findings(told(waited(600), waited(400)))
     assert "where-processor" not in findings(told(TOGETHER))
     few, many = told(waited(600)), told(waited(800), processes=16)
@@ -133,7 +133,7 @@ def test_a_bar_for_each_case_and_a_picture_of_the_slowest_operation() -> None:
     assert [bar["name"] for bar in bars][:2] == ["lock held", "asleep, free"]
     assert sum(bar["x"][0] for bar in bars) == pytest.approx(100)
     (view,) = moment.views
-    assert view.label == "3 processes on 1 file: 90 ms"
+    assert view.label == "3 processes on 1 bucket: 90 ms"
     lines = {trace["name"]: (trace["x"], trace["y"]) for trace in view.data}
     assert lines["waits for the lock"] == ([0.0, 80.0, None], ["process 2", "process 2", None])
     assert lines["checkpoints"] == ([20.0, 80.0, None], ["process 3", "process 3", None])

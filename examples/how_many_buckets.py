@@ -1,6 +1,6 @@
-"""How many files does this disk reward? Measure some layouts, and stop where more bring no more.
+"""How many buckets does this disk reward? Measure some layouts, and stop where more bring no more.
 
-    python examples/how_many_files.py [FOLDER]
+    python examples/how_many_buckets.py [FOLDER]
 
 The databases go into a fresh folder of ours below FOLDER (or here), and are removed.
 """
@@ -14,7 +14,7 @@ import sqlstress
 
 LAYOUTS = (1, 2, 4, 8, 16)
 GAIN = 1.1
-"""A layout that brings less than this is not worth its files."""
+"""A layout that brings less than this is not worth its buckets."""
 
 
 def show(progress: sqlstress.Progress) -> None:
@@ -26,9 +26,9 @@ def show(progress: sqlstress.Progress) -> None:
 def main(folder: Path) -> int:
     """Measure layout after layout; return the exit code."""
     best = 0.0
-    for files in LAYOUTS:
+    for buckets in LAYOUTS:
         report = sqlstress.measure(
-            concurrency=4, buckets=files, duration="500ms", warmup="100ms", directory=folder, progress=show
+            concurrency=4, buckets=buckets, duration="500ms", warmup="100ms", directory=folder, progress=show
         )
         if not report.ok:
             print(*report.problems, sep="\n", file=sys.stderr)
@@ -37,7 +37,7 @@ def main(folder: Path) -> int:
         tps = figure.tps or 0.0
         print(f"{figure.label}: {tps:,.0f} {figure.counts} per second, verified: {figure.verified}")
         if tps < GAIN * best:
-            print(f"{files} files bring less than {GAIN - 1:.0%} more: that is where to stop.")
+            print(f"{buckets} buckets bring less than {GAIN - 1:.0%} more: that is where to stop.")
             break
         best = tps
     return 0
