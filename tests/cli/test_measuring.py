@@ -108,12 +108,12 @@ def test_kept_databases_stay_where_it_is_said(cli: Cli, tmp_path: Path) -> None:
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith(f"The databases are kept in {folder.name}.\n")
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.db")) == [
-        "case-1-1-file-1-process/kv.db",
-        "case-2-1-file-2-processes/kv.db",
-        "case-3-2-files-1-process/kv_0.db",
-        "case-3-2-files-1-process/kv_1.db",
-        "case-4-2-files-2-processes/kv_0.db",
-        "case-4-2-files-2-processes/kv_1.db",
+        "case-1-1-bucket-1-process/kv.db",
+        "case-2-1-bucket-2-processes/kv.db",
+        "case-3-2-buckets-1-process/kv_0.db",
+        "case-3-2-buckets-1-process/kv_1.db",
+        "case-4-2-buckets-2-processes/kv_0.db",
+        "case-4-2-buckets-2-processes/kv_1.db",
     ]
 
 
