@@ -48,6 +48,8 @@ class Write(NamedTuple):
     """Whether the code looks at how many rows it wrote, as far as that can be seen."""
     rows: frozenset[Row] | None = None
     """The rows that it changes or removes, or that were not there before; None: not known."""
+    there: frozenset[Row] = frozenset()
+    """Of an INSERT, the rows that are there already, and that an OVERWRITE replaces."""
     numbered: bool = False
     """Whether SQLite gave the new row its number, so that no key could have refused it."""
 
@@ -144,7 +146,7 @@ def _settles(between: Statement, query: Statement, later: Write) -> bool:
     write = between.write
     if not write or write.table != later.table:
         return False
-    is_same = bool(_names(write) & _names(later))
+    is_same = bool(_touched(write) & _touched(later))
     if between.shares_snapshot(query):
         # The transaction is over: what it read of this row may have been changed since.
         return not is_same
@@ -171,6 +173,10 @@ def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
 
 def _names(write: Write) -> set[tuple[Table, Name]]:
     return {(write.table, name) for row in write.rows or () for name in row}
+
+
+def _touched(write: Write) -> set[tuple[Table, Name]]:
+    return _names(write) | {(write.table, name) for row in write.there for name in row}
 
 
 def _won(

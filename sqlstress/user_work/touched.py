@@ -38,8 +38,8 @@ class Target:
         source = _changed(sql)
         return self._found(*source) if source else None
 
-    def made(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that an INSERT is about to make and gives a key; not those that are there."""
+    def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
+        """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
         given = _inserted(sql)
         if not given:
             return None
@@ -50,10 +50,11 @@ class Target:
             ]
         names = [name.lower() for name in columns]
         values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
-        rows = [self._named(one) for one in values]
+        rows = frozenset(self._named(one) for one in values)
         if len(rows) > _MOST or not all(rows):
             return None
-        return frozenset(row for row in rows if not any(map(self._exists, row)))
+        there = frozenset(row for row in rows if any(map(self._exists, row)))
+        return rows - there, there
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
         """Return the row that has a number."""

@@ -30,7 +30,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Row, Target, literal
+from sqlstress.user_work.touched import Target, literal
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -374,15 +374,18 @@ class Followed:
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
         setting = frozenset(_column(events[n][2]) for n in sets)
-        rows = self._touched(sql, kind, first[1])
-        return Write(table, kind, setting, computed, wheres, keys, counted, rows)
-
-    def _touched(self, sql: str, kind: str, table: str) -> frozenset[Row] | None:
-        target = self._target(table)
+        write = Write(table, kind, setting, computed, wheres, keys, counted)
         try:
-            return target.changed(sql) if kind in (UPDATE, DELETE) else target.made(sql)
+            return self._with_rows(write, sql)
         except Exception:  # of either library: the statement was not understood
-            return None
+            return write
+
+    def _with_rows(self, write: Write, sql: str) -> Write:
+        target = self._target(write.table[1])
+        if write.kind in (UPDATE, DELETE):
+            return write._replace(rows=target.changed(sql))
+        inserted = target.inserted(sql)
+        return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
 
     def _table(self, name: str) -> Table:
         if self._file is None:

@@ -588,6 +588,26 @@ def seen_in_a_transaction_and_sold_wrong(file: str) -> None:
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
 
 
+def _seen_value(connection: sqlite3.Connection) -> int:
+    ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value,))
+    return int(value)
+
+
+def seen_by_replacing_it_and_replaced_wrong(file: str) -> None:
+    with immediate(file) as connection:
+        value = _seen_value(connection)
+    with immediate(file) as connection:
+        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value + 1,))
+
+
+def seen_by_replacing_it_and_another_replaced(file: str) -> None:
+    with immediate(file) as connection:
+        _seen_value(connection)
+    with immediate(file) as connection:
+        connection.execute("REPLACE INTO item VALUES ('seen', 'yes')")
+
+
 def seen_and_sold_in_sql(file: str) -> None:
     with immediate(file) as connection:
         _seen(connection)

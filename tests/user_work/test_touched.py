@@ -73,8 +73,13 @@ def test_an_update_touches_the_rows_that_its_condition_finds(
 def test_an_insert_makes_the_rows_whose_keys_it_gives_and_that_are_not_there(
     job: Target, sql: str, made: set[object] | None
 ) -> None:
-    rows = job.made(sql)
-    assert (None if rows is None else {name for row in rows for name in row}) == made
+    inserted = job.inserted(sql)
+    assert (None if inserted is None else {name for row in inserted[0] for name in row}) == made
+
+
+def test_an_insert_knows_the_rows_that_are_there_already(job: Target) -> None:
+    inserted = job.inserted("REPLACE INTO \"a job\" (name) VALUES ('x'), ('z')")
+    assert inserted == ({frozenset({(("name",), ("z",))})}, {frozenset({(("name",), ("x",))})})
 
 
 def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target) -> None:
