@@ -64,6 +64,8 @@ LIBRARIES = {
     "counter_purr": "purr",
     "limiter_tbucket": "tbucket",
     "queue_cairnq": "cairnq",
+    "queue_tc_queue": "tc_queue_system",
+    "counter_pyekv": "pyekv",
 }
 
 

@@ -20,7 +20,7 @@ from sqlstress.targets import open_place, run_watched
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.loading import prepare_process
-from sqlstress.user_work.rehearsal import rehearsed
+from sqlstress.user_work.rehearsal import content, rehearsed
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
@@ -67,6 +67,10 @@ class UserWork(ProvenWork):
         """Whether somebody looks from outside who holds the write lock."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
+    @property
+    def _is_rehearsed(self) -> bool:
+        return bool(self.opening) and self.place.stores
+
     def made(self) -> Iterable[str]:
         """Return SQL of ours that is run after the user's setup."""
         return ()
@@ -92,6 +96,8 @@ class UserWork(ProvenWork):
                 f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
+        if self._is_rehearsed and ("rehearsed", self.case.spec) not in self._carry:
+            self._carry["before", self.case.spec] = content(self.place.where)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         sound = self.sound(pulse)
@@ -127,11 +133,13 @@ class UserWork(ProvenWork):
 
     def _suspicions(self, pulse: Pulse) -> tuple[Sighting, ...]:
         """Return what is suspicious in the user's statements: rehearsed once, and told of each trial."""
-        if not self.opening or not self.place.stores:
+        if not self._is_rehearsed:
             return ()
         key = "rehearsed", self.case.spec
         if key not in self._carry:
-            self._carry[key] = rehearsed(self.as_rehearsed(), self.place.where, self.opening, pulse)
+            before = self._carry.pop(("before", self.case.spec), {})
+            case, where = self.as_rehearsed(), self.place.where
+            self._carry[key] = rehearsed(case, where, before, self.opening, pulse)
         found: tuple[Sighting, ...] = self._carry[key]
         return found
 

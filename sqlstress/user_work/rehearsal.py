@@ -1,6 +1,8 @@
 """Each transaction is called a few times more, after the load, on a copy, and its statements are traced.
 
-So nothing of it is in a figure, in a check, or in files that are kept.
+So nothing of it is in a figure, in a check, or in files that are kept. Where that raises no suspicion of lost
+data, they are called again on the data as it was before the load: after it a limit may be reached, a queue
+empty, and each key there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from sqlstress.system.processes import call_apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.user_work import SUSPICION, UNREHEARSED
-from sqlstress.user_work.suspicions import Suspicion, copies, stale_copies, suspicions
+from sqlstress.user_work.suspicions import STALE, STALE_COPY, Suspicion, copies, stale_copies, suspicions
 from sqlstress.user_work.tracing import Tracer
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ PATIENCE_S = 15.0
 """How long all of it may take: an import, a connection, a call that waits for something."""
 LARGEST = 1 << 30
 """Bytes of files that are copied at most."""
+LARGEST_BEFORE = 1 << 24
+"""Bytes of files that are kept as they were before the load."""
+PATIENCE_BEFORE_S = 5.0
+"""How long calls on these may take: who takes from an empty queue may wait for ever."""
 _LONGEST = 200
 
 Calls = Mapping[str, Callable[[], object]]
@@ -48,34 +54,76 @@ Opening = Callable[["Case", "Place", Tracer], Calls]
 """Connects, and returns what calls each transaction; connections are followed already."""
 
 
-def rehearsed(case: Case, where: Path, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
+Files = dict[str, bytes]
+"""The content of a folder, by paths in it."""
+
+
+def content(where: Path) -> Files:
+    """Return the files of a folder, to rehearse on them later; none, if they are large."""
+    with suppress(OSError):
+        paths = [path for path in where.rglob("*") if path.is_file()]
+        if sum(path.stat().st_size for path in paths) <= LARGEST_BEFORE:
+            return {str(path.relative_to(where)): path.read_bytes() for path in paths}
+    return {}
+
+
+def rehearsed(case: Case, where: Path, before: Files, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
     """Return the suspicions that a rehearsal of a case raises; or why it could not be rehearsed.
 
-    `where` has its data, to which no process is connected; `opening` is the import string of an Opening.
+    `where` has its data, to which no process is connected; `before` is what it was before the load. `opening`
+    is the import string of an Opening.
     """
     if target_name(case.driver) != "sqlite":
         return ()
-    until = time.monotonic() + PATIENCE_S
-
-    def limited() -> None:
-        pulse()
-        if time.monotonic() > until:
-            raise SqlstressError(f"the calls took longer than {PATIENCE_S:g} s")
-
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
         try:
-            return call_apart(limited, rehearse, plain(case), where, Path(folder), opening)
+            found = _apart(case, where, Path(folder, "after"), opening, pulse, PATIENCE_S)
         except Interrupted:
             raise
         except Exception as error:  # whatever the user's code raises as it is imported, or connects
             return (Sighting(UNREHEARSED, plainly(error)[:_LONGEST], 1),)
+        if before and not _lost(found):
+            found += _rehearsed_before(case, before, Path(folder), opening, pulse)
+        return found
 
 
-def rehearse(case: Case, where: Path, folder: Path, opening: str) -> tuple[Sighting, ...]:
+def _rehearsed_before(
+    case: Case, before: Files, folder: Path, opening: str, pulse: Pulse
+) -> tuple[Sighting, ...]:
+    """Return what can be lost from the data as it was before the load; nothing, where calls fail on it."""
+    kept = folder / "kept"
+    try:
+        for name, text in before.items():
+            (kept / name).parent.mkdir(parents=True, exist_ok=True)
+            (kept / name).write_bytes(text)
+        return _lost(_apart(case, kept, folder / "before", opening, pulse, PATIENCE_BEFORE_S))
+    except Interrupted:
+        raise
+    except Exception:  # whatever the user's code raises there: it was called once already
+        return ()
+
+
+def _lost(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
+    return tuple(one for one in found if one.what in (STALE, STALE_COPY))
+
+
+def _apart(
+    case: Case, where: Path, copy: Path, opening: str, pulse: Pulse, patience_s: float
+) -> tuple[Sighting, ...]:
+    until = time.monotonic() + patience_s
+
+    def limited() -> None:
+        pulse()
+        if time.monotonic() > until:
+            raise SqlstressError(f"the calls took longer than {patience_s:g} s")
+
+    return call_apart(limited, rehearse, plain(case), where, copy, opening)
+
+
+def rehearse(case: Case, where: Path, copy: Path, opening: str) -> tuple[Sighting, ...]:
     """Do so in this process, whose connections are followed for good."""
     if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
         raise SqlstressError("the trial's files have more than 1 GiB")
-    copy = folder / "copy"
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()
     tracer.start()

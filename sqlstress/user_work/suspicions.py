@@ -38,16 +38,18 @@ class Write(NamedTuple):
     kind: str
     sets: frozenset[str] = frozenset()
     """Columns that it sets; of a plain INSERT none are known."""
-    own: frozenset[str] = frozenset()
-    """Columns of this table that the values which it writes are made of, by SQLite."""
+    computed: frozenset[str] = frozenset()
+    """Columns whose values SQLite makes of this table's own; of the others they come from outside."""
     wheres: frozenset[str] = frozenset()
     """Columns of this table that decide which rows are written."""
     keys: tuple[frozenset[str], ...] = ()
     """The columns of the table's primary key, and of each other unique one."""
     counted: bool = False
     """Whether the code looks at how many rows it wrote, as far as that can be seen."""
-    rows: frozenset[Row] = frozenset()
-    """The rows that it changes or removes, or that were not there before; empty: not known."""
+    rows: frozenset[Row] | None = None
+    """The rows that it changes or removes, or that were not there before; None: not known."""
+    there: frozenset[Row] = frozenset()
+    """Of an INSERT, the rows that are there already, and that an OVERWRITE replaces."""
     numbered: bool = False
     """Whether SQLite gave the new row its number, so that no key could have refused it."""
 
@@ -62,6 +64,8 @@ class Statement(NamedTuple):
     """Which call in that line it was; 0: not known."""
     transaction: int = 0
     """The number of the transaction it belongs to: one alone has its own."""
+    snapshot: int = 0
+    """The number of the transaction whose snapshot it has: of a query that is still open; 0: its own."""
     who: int = 0
     """The thread or the task that ran it."""
     reads: Mapping[Table, frozenset[str]] = {}
@@ -75,6 +79,10 @@ class Statement(NamedTuple):
     """Whether its connection was opened in another process, and came here by a fork."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
     """The files that the process has locked meanwhile: device, file, and which of its locks it is."""
+
+    def shares_snapshot(self, other: Statement) -> bool:
+        """Return whether no other process can write between them, or their transaction fails."""
+        return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
 
 
 class Suspicion(NamedTuple):
@@ -108,22 +116,22 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
 
 
 def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
-    settled: dict[Table, int] = {}
-    """By table, the last write that no other process can have come before unseen."""
+    settling: list[int] = []
+    """Writes that no other process can have come before unseen."""
     for index, one in enumerate(call):
         if not (write := one.write):
             continue
-        before = call[settled.get(write.table, 0) : index]
         if _reads_inside(call[:index], one, write.table) or _is_safe(write):
-            settled[write.table] = index
+            settling.append(index)
             continue
         queries = [
             query
-            for query in reversed(before)
+            for number, query in reversed([*enumerate(call[:index])])
             if query.write is None
-            and query.transaction != one.transaction
+            and not query.shares_snapshot(one)
             and write.table in query.reads
             and _depends(one, write, query)
+            and not any(_settles(call[other], query, write) for other in settling if other > number)
         ]
         if queries and not _is_own(call[:index], write):
             # Of several the one that asked for the same row, as far as their ends say it.
@@ -133,10 +141,23 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             yield Suspicion(STALE, write.table[1], first, one, guards)
 
 
+def _settles(between: Statement, query: Statement, later: Write) -> bool:
+    """Return whether a safe write is what a query was for, so that a later one has nothing to do with it."""
+    write = between.write
+    if not write or write.table != later.table:
+        return False
+    is_same = bool(_touched(write) & _touched(later))
+    if between.shares_snapshot(query):
+        # The transaction is over: what it read of this row may have been changed since.
+        return not is_same
+    is_other = later.kind == INSERT or None not in (write.rows, later.rows)
+    return (is_same or not is_other) and _depends(between, write, query)
+
+
 def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
-    """Return whether the transaction of a statement has read a table before it."""
+    """Return whether a table was read before a statement, and can't have been changed since."""
     return any(
-        other.transaction == one.transaction
+        other.shares_snapshot(one)
         and table in other.reads
         and (other.write is None or other.write.table != table or _is_safe(other.write))
         for other in earlier
@@ -146,11 +167,16 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
 def _is_own(earlier: Sequence[Statement], write: Write) -> bool:
     """Return whether the call itself has made, or won, each row that a statement changes."""
     won = {name for _, name in _won(earlier, _names(write))}
-    return bool(write.rows) and all(won & {(write.table, name) for name in row} for row in write.rows)
+    rows = write.rows or ()
+    return bool(rows) and all(won & {(write.table, name) for name in row} for row in rows)
 
 
 def _names(write: Write) -> set[tuple[Table, Name]]:
-    return {(write.table, name) for row in write.rows for name in row}
+    return {(write.table, name) for row in write.rows or () for name in row}
+
+
+def _touched(write: Write) -> set[tuple[Table, Name]]:
+    return _names(write) | {(write.table, name) for row in write.there for name in row}
 
 
 def _won(
@@ -193,29 +219,36 @@ def _guards(call: Sequence[Statement], first: int, then: int) -> frozenset[objec
 
 def _is_safe(write: Write) -> bool:
     """Return whether a write says itself what it expects to find."""
-    if write.own:
-        return True
-    if write.kind == UPDATE:
-        return bool(write.wheres & write.sets)  # compares and sets: the value, or a version
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
-    return False
+    if write.kind == INSERT:
+        return bool(write.computed)
+    # It compares and sets: the value, or a version.
+    return bool(write.sets & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def _depends(one: Statement, write: Write, query: Statement) -> bool:
     """Return whether what a statement writes may follow from what a query read."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
-        return bool(write.sets & columns)
+        return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # What one call of a library returns that does both is the row, and not how many it removed.
         is_counted = write.counted and (query.at, query.spot) != (one.at, one.spot)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE:
         # After a miss it overwrites nothing, or what somebody else made of the same.
-        return query.found is True and (not write.sets or bool(write.sets & columns))
+        return query.found is True and _overwrites(write, columns)
     refused = any(key and key <= columns for key in write.keys)
     return not refused and (query.found is False or query.summarises)
+
+
+def _overwrites(write: Write, columns: frozenset[str]) -> bool:
+    """Return whether an OVERWRITE sets one of these columns to what comes from outside."""
+    if write.sets:
+        return bool((write.sets - write.computed) & columns)
+    # It sets all. Of one that computes nothing a query may decide whatever it read.
+    return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 
 # A copy whose source is read outside of the transaction that writes the copy.

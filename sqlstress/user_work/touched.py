@@ -33,16 +33,16 @@ class Target:
         known = [tuple(sorted(key)) for key in keys if key]
         self._keys = known or [("rowid",)]
 
-    def changed(self, sql: str) -> frozenset[Row]:
-        """Return the rows that an UPDATE or a DELETE is about to write."""
+    def changed(self, sql: str) -> frozenset[Row] | None:
+        """Return the rows that an UPDATE or a DELETE is about to write; None: not known."""
         source = _changed(sql)
-        return self._found(*source) if source else frozenset()
+        return self._found(*source) if source else None
 
-    def made(self, sql: str) -> frozenset[Row]:
-        """Return the rows that an INSERT is about to make and gives a key; not those that are there."""
+    def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
+        """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
         given = _inserted(sql)
         if not given:
-            return frozenset()
+            return None
         columns, source = given
         if not columns:
             columns = [
@@ -50,19 +50,22 @@ class Target:
             ]
         names = [name.lower() for name in columns]
         values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
-        rows = [self._named(one) for one in values] if len(values) <= _MOST else []
-        return frozenset(row for row in rows if row and not any(map(self._exists, row)))
+        rows = frozenset(self._named(one) for one in values)
+        if len(rows) > _MOST or not all(rows):
+            return None
+        there = frozenset(row for row in rows if any(map(self._exists, row)))
+        return rows - there, there
 
-    def with_rowid(self, number: int) -> frozenset[Row]:
+    def with_rowid(self, number: int) -> frozenset[Row] | None:
         """Return the row that has a number."""
         return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
 
-    def _found(self, before: str, table: str, condition: str) -> frozenset[Row]:
+    def _found(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
         columns = [column for key in self._keys for column in key]
         listed = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
         found = self._query(f"{before} SELECT {listed} FROM {table} {condition} LIMIT {_MOST + 1}")
         if len(found) > _MOST:
-            return frozenset()
+            return None
         return frozenset(self._named(dict(zip(columns, row, strict=True))) for row in found)
 
     def _named(self, values: dict[str, Any]) -> Row:

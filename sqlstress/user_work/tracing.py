@@ -24,13 +24,13 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Row, Target, literal
+from sqlstress.user_work.touched import Target, literal
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -238,7 +238,7 @@ class Followed:
         self._known: dict[str, Events] = {}
         self._asks = False
         """Whether what runs now is our own."""
-        self._transaction = 0
+        self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         self._inserted: tuple[Statement, int] | None = None
@@ -259,12 +259,15 @@ class Followed:
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.where().at)
             return
-        if not self._connection.in_transaction():
+        begins = not self._connection.in_transaction()
+        if begins:
             self._transaction = next(self._tracer.numbers)
         if len(self._tracer.call) >= MOST_STATEMENTS:
             return
         self._asks = True
         try:
+            if begins and not self._reads_still():
+                self._snapshot = self._transaction
             self._take_number()
             statement = self._statement(sql)
             self._tracer.call.append(statement)
@@ -284,6 +287,7 @@ class Followed:
             at=spot.at,
             spot=spot.number,
             transaction=self._transaction,
+            snapshot=self._snapshot,
             who=_who(),
             locks=self._tracer.files.held(),
         )
@@ -301,6 +305,14 @@ class Followed:
             found=self._finds(sql),
             summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),
         )
+
+    def _reads_still(self) -> bool:
+        """Return whether a query is still open, whose snapshot lasts: then SQLite makes no checkpoint."""
+        try:
+            self._connection.rows("PRAGMA main.wal_checkpoint(noop)")
+        except Exception as error:  # of either library
+            return "table is locked" in str(error)
+        return False
 
     def _take_number(self) -> None:
         """Complete the last INSERT, now that it has run."""
@@ -348,22 +360,32 @@ class Followed:
             for n, event in enumerate(events)
             if event[0] == sqlite3.SQLITE_READ and event[1] == first[1] and (not event[4] or event[4] in sql)
         ]
-        own = frozenset(column for n, column in columns if n < last or kind == INSERT)
-        wheres = frozenset(column for n, column in columns if n > last and kind != INSERT)
+        wheres = frozenset(column for n, column in columns if n > last and (sets or kind != INSERT))
         keys = self._keys_of(first[1])
         if kind == INSERT:
-            own -= frozenset(column for key in keys for column in key)  # ON CONFLICT names them
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
+            # ON CONFLICT names them.
+            columns = [(n, column) for n, column in columns if not any(column in key for key in keys)]
+        computed = frozenset(
+            _column(events[here][2])
+            for before, here in pairwise((-1, *sets))
+            if any(before < n < here for n, _ in columns)
+        )
+        if kind in (INSERT, OVERWRITE) and not sets:
+            computed = frozenset(column for _, column in columns)
         setting = frozenset(_column(events[n][2]) for n in sets)
-        rows = self._touched(sql, kind, first[1])
-        return Write(table, kind, setting, own, wheres, keys, counted, rows)
-
-    def _touched(self, sql: str, kind: str, table: str) -> frozenset[Row]:
-        target = self._target(table)
+        write = Write(table, kind, setting, computed, wheres, keys, counted)
         try:
-            return target.changed(sql) if kind in (UPDATE, DELETE) else target.made(sql)
+            return self._with_rows(write, sql)
         except Exception:  # of either library: the statement was not understood
-            return frozenset()
+            return write
+
+    def _with_rows(self, write: Write, sql: str) -> Write:
+        target = self._target(write.table[1])
+        if write.kind in (UPDATE, DELETE):
+            return write._replace(rows=target.changed(sql))
+        inserted = target.inserted(sql)
+        return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
 
     def _table(self, name: str) -> Table:
         if self._file is None:

@@ -138,6 +138,35 @@ def claim_in_transaction_and_finish(file: str) -> None:
         connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
 
 
+def claim_and_count_tries_wrong(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute("SELECT id FROM product WHERE name = 'pen'").fetchone()
+        claim = "UPDATE product SET name = 'mine', version = version + 1 WHERE id = ?"
+        connection.execute(claim, row)
+
+
+# While a query is open, so is its read transaction.
+
+
+def claim_while_the_query_is_open(file: str) -> None:
+    with opened(file) as connection:
+        query = connection.execute("SELECT id FROM job WHERE status = 'new'")
+        row = next(query)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
+        connection.execute("COMMIT")
+
+
+def claim_when_the_query_has_ended_wrong(file: str) -> None:
+    with opened(file) as connection:
+        query = connection.execute("SELECT id FROM job WHERE status = 'new'")
+        row = next(query)
+        query.close()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
+        connection.execute("COMMIT")
+
+
 # What a call has won, or made, is its own until it gives it up.
 
 
@@ -318,6 +347,23 @@ def limit_in_one_statement(file: str) -> None:
         connection.execute(f"INSERT INTO hit SELECT 'a', 6 WHERE ({used}) < 10")
 
 
+def _limit_after_removing(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM hit WHERE client = 'a'")
+    connection.execute("DELETE FROM hit WHERE time < 3")
+    if number < 10:
+        connection.execute("INSERT INTO hit VALUES ('a', 6)")
+
+
+def limit_with_old_ones_removed_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _limit_after_removing(connection)
+
+
+def limit_with_old_ones_removed_immediate(file: str) -> None:
+    with immediate(file) as connection:
+        _limit_after_removing(connection)
+
+
 def number_wrong(file: str) -> None:
     with opened(file) as connection:
         ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket")
@@ -480,6 +526,93 @@ def upsert_in_sql(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT n FROM tag WHERE name = 'red'").fetchall()
         connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+
+
+def _replaced(connection: sqlite3.Connection, stock: str) -> None:
+    name = "coalesce((SELECT name FROM product WHERE id = 1), 'pen')"
+    connection.execute(f"REPLACE INTO product VALUES (1, {stock}, {name}, 1)")
+
+
+def replaced_under_its_old_name_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        _replaced(connection, str(stock - 1))
+
+
+def replaced_in_sql(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT stock FROM product WHERE id = 1").fetchall()
+        _replaced(connection, "(SELECT stock - 1 FROM product WHERE id = 1)")
+
+
+def version_counted_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        counted = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1"
+        connection.execute(counted, (stock - 1,))
+
+
+def version_compared(file: str) -> None:
+    with opened(file) as connection:
+        ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
+        compared = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
+        connection.execute(compared, (stock - 1, version))
+
+
+def upsert_if_older(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
+        newer = "ON CONFLICT (id) DO UPDATE SET name = 'pen', version = 2 WHERE version < 2"
+        connection.execute(f"INSERT INTO product VALUES (1, 1, 'pen', 2) {newer}")
+
+
+# A read that counts itself, and a write of the same row after it.
+
+
+def _seen(connection: sqlite3.Connection) -> int:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("UPDATE product SET version = version + 1 WHERE id = 1")
+    return int(stock)
+
+
+def seen_and_sold_wrong(file: str) -> None:
+    with opened(file) as connection:
+        stock = _seen(connection)
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def seen_in_a_transaction_and_sold_wrong(file: str) -> None:
+    with immediate(file) as connection:
+        stock = _seen(connection)
+    with immediate(file) as connection:
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+
+
+def _seen_value(connection: sqlite3.Connection) -> int:
+    ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value,))
+    return int(value)
+
+
+def seen_by_replacing_it_and_replaced_wrong(file: str) -> None:
+    with immediate(file) as connection:
+        value = _seen_value(connection)
+    with immediate(file) as connection:
+        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (value + 1,))
+
+
+def seen_by_replacing_it_and_another_replaced(file: str) -> None:
+    with immediate(file) as connection:
+        _seen_value(connection)
+    with immediate(file) as connection:
+        connection.execute("REPLACE INTO item VALUES ('seen', 'yes')")
+
+
+def seen_and_sold_in_sql(file: str) -> None:
+    with immediate(file) as connection:
+        _seen(connection)
+    with opened(file) as connection:
+        connection.execute("UPDATE product SET stock = stock - 1 WHERE id = 1")
 
 
 async def _in_threads(connection: sqlite3.Connection) -> None:

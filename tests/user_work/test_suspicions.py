@@ -103,6 +103,8 @@ def begin(sql: str) -> Statement:
     [
         ([query(), write()], [STALE]),
         ([query(), query(2), write()], []),
+        ([query(), write(snapshot=1)], []),
+        ([query(snapshot=7), write(snapshot=1)], [STALE]),
         ([write(1), query(2)], []),
         ([query(reads={OTHER: frozenset("n")}), write()], []),
         ([query(), begin("BEGIN IMMEDIATE"), query(2), write()], []),
@@ -193,6 +195,33 @@ def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement_and_says_so(
     assert report.ok and not told(report)
     said = [str(one.facts["why"]) for one in report.findings if one.code == "not-rehearsed"]
     assert [one.startswith(str(why)) for one in said] == [True] * bool(why)
+
+
+LIMITED = """
+import sqlite3
+from contextlib import closing
+from sqlstress import setup, transaction
+
+@setup
+def make(database):
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE t (n)")
+
+@transaction
+def at_most_3(database):
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        ((n,),) = connection.execute("SELECT count(*) FROM t")
+        if n < 3:
+            connection.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+def test_what_the_load_has_used_up_is_rehearsed_as_it_was_before(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(LIMITED, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    (found,) = told(report)
+    assert (found.what, found.count) == (STALE, 3)
 
 
 FORKS = """

@@ -29,7 +29,9 @@ def job(connection: sqlite3.Connection) -> Target:
     return Target("a job", keys, lambda sql: connection.execute(sql).fetchall())
 
 
-def ids(rows: frozenset[Row]) -> set[int]:
+def ids(rows: frozenset[Row] | None) -> set[int] | None:
+    if rows is None:
+        return None
     return {value for row in rows for columns, (value, *_) in row if columns == ("id",)}
 
 
@@ -44,11 +46,11 @@ def ids(rows: frozenset[Row]) -> set[int]:
         ("DELETE FROM \"a job\" WHERE name = 'it''s'", {3}),
         ('DELETE FROM "a job" -- all', {1, 2, 3}),
         ('DELETE FROM "a job" WHERE id = 9', set()),
-        ('UPDATE "a job" SET state = o.n FROM (SELECT 1 AS n) AS o WHERE id = 1', set()),
+        ('UPDATE "a job" SET state = o.n FROM (SELECT 1 AS n) AS o WHERE id = 1', None),
     ],
 )
 def test_an_update_touches_the_rows_that_its_condition_finds(
-    job: Target, sql: str, touched: set[int]
+    job: Target, sql: str, touched: set[int] | None
 ) -> None:
     assert ids(job.changed(sql)) == touched
 
@@ -64,18 +66,29 @@ def test_an_update_touches_the_rows_that_its_condition_finds(
         ),
         ("REPLACE INTO \"a job\" (name) VALUES ('x') RETURNING id", set()),
         ("INSERT INTO \"a job\" (name) VALUES ('it''s')", set()),
-        ('INSERT INTO "a job" DEFAULT VALUES', set()),
+        ("INSERT INTO \"a job\" (state) VALUES ('new')", None),
+        ('INSERT INTO "a job" DEFAULT VALUES', None),
     ],
 )
 def test_an_insert_makes_the_rows_whose_keys_it_gives_and_that_are_not_there(
-    job: Target, sql: str, made: set[object]
+    job: Target, sql: str, made: set[object] | None
 ) -> None:
-    assert {name for row in job.made(sql) for name in row} == made
+    inserted = job.inserted(sql)
+    assert (None if inserted is None else {name for row in inserted[0] for name in row}) == made
+
+
+def test_an_insert_knows_the_rows_that_are_there_already(job: Target) -> None:
+    inserted = job.inserted("REPLACE INTO \"a job\" (name) VALUES ('x'), ('z')")
+    assert inserted
+    assert [{name for row in rows for name in row} for rows in inserted] == [
+        {(("name",), ("z",))},
+        {(("name",), ("x",))},
+    ]
 
 
 def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target) -> None:
     connection.executemany('INSERT INTO "a job" (name) VALUES (?)', [(n,) for n in range(30)])
-    assert not job.changed("UPDATE \"a job\" SET state = ''")
+    assert job.changed("UPDATE \"a job\" SET state = ''") is None
     assert ids(job.with_rowid(20)) == {20}
 
 
