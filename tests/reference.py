@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import click
@@ -50,9 +50,22 @@ class Option:
         return f"- `{self.flags}`{default}: {self.meaning}"
 
 
+def _context() -> click.Context:
+    # With its settings: commands keep what they learn from their first one.
+    return click.Context(cli, info_name="sqlstress", **cli.context_settings)
+
+
+def taken(name: str, words: Sequence[str]) -> None:
+    """See that there is a command of this name, and that it takes these words."""
+    context = _context()
+    command = cli.get_command(context, name)
+    assert command is not None, name
+    command.make_context(name, [*words], parent=context)
+
+
 def reference() -> str:
     """Return the page."""
-    context = click.Context(cli, info_name="sqlstress", **cli.context_settings)
+    context = _context()
     parts = [INTRODUCTION]
     first: dict[str, tuple[str, Option]] = {}
     for name in summaries():

@@ -17,11 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
-from sqlstress.cli.commands import cli, summaries
 from sqlstress.cli.commands import run as run_here
+from sqlstress.cli.commands import summaries
 from sqlstress.experiment import face
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
@@ -44,7 +43,7 @@ from tests.pages import (
     tables,
     written_commands,
 )
-from tests.reference import reference
+from tests.reference import reference, taken
 from tests.rows import thorough
 from tests.show.test_text import MOST_LINES as LINES_OF_A_RUN
 from tests.test_examples import EXAMPLES, run, shortened
@@ -378,9 +377,7 @@ def test_every_command_within_a_sentence_is_one_that_we_have_with_options_that_i
     assert len(written) > 20
     for words in written:
         name, *given = shlex.split(f"kv {words}" if words.startswith("-") else words)
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None, words
-        command.make_context(name, given, parent=click.Context(cli, info_name="sqlstress"))
+        taken(name, given)
 
 
 def test_no_command_is_excused_or_shortened_that_is_not_written_anywhere() -> None:

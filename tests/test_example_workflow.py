@@ -14,15 +14,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 import yaml
 
-from sqlstress.cli.commands import cli, summaries
+from sqlstress.cli.commands import summaries
 from sqlstress.plan import from_toml
 from sqlstress.report import from_json, to_json
 from tests.example_report import example_report
 from tests.pages import ROOT
+from tests.reference import taken
 from tests.test_examples import EXAMPLES, run
 
 WORKFLOW = EXAMPLES / "ci" / "github-actions.yml"
@@ -101,9 +101,7 @@ def test_only_the_job_that_publishes_may_prove_who_it_is_and_only_for_a_tag() ->
 
 @pytest.mark.parametrize("words", list(commands()), ids=lambda words: words[0])
 def test_every_command_is_one_that_we_have_with_options_that_it_takes(words: list[str]) -> None:
-    command = cli.get_command(click.Context(cli), words[0])
-    assert command is not None
-    command.make_context(words[0], words[1:], parent=click.Context(cli, info_name="sqlstress"))
+    taken(words[0], words[1:])
 
 
 def test_it_runs_a_plan_gates_and_compares() -> None:

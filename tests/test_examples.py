@@ -200,7 +200,7 @@ def test_checkpoints_measures_who_checkpoints_and_what_starves_it(tmp_path: Path
     ]
     printed = (tmp_path / "printed.txt").read_text(encoding="utf-8")
     assert printed.count("100% replaces; ") == 1
-    assert "\n- checkpointer passive: " in printed
+    assert "\n- checkpointer: " in printed
     stuck = next(one for one in found[-1]["trials"][0]["series"] if one["name"].startswith("stuck"))
     assert max(stuck["values"]) >= 3
 

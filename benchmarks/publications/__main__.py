@@ -110,14 +110,14 @@ WINDOWS_1_FILE: Table = (
 )
 
 _ON_MACOS = (
-    "What a commit waited for is not known. The script leaves synchronous to the library: with Apple's "
-    "SQLite a commit in WAL mode then waits for no sync at all, with SQLite as published for an fsync, "
+    "What a commit waited for is not known. The script leaves synchronous to the library. With Apple's "
+    "SQLite, a commit in WAL mode then waits for no sync. With SQLite as published it waits for an fsync, "
     "which on macOS leaves the data in the drive's cache."
 )
 _ON_WINDOWS = (
-    "What a commit waited for is not known. The script leaves synchronous to the library: with the "
-    "SQLite of Python's own build for Windows that is FULL, and each commit waits until FlushFileBuffers "
-    "has flushed the drive's cache."
+    "What a commit waited for is not known. The script leaves synchronous to the library. With the "
+    "SQLite of Python's own build for Windows that is FULL: each commit waits until FlushFileBuffers has "
+    "flushed the drive's cache."
 )
 
 

@@ -446,9 +446,7 @@ def _others(group: Group) -> Iterator[str]:
 def disturbances(group: Group, environment: Environment) -> Iterator[str]:
     """Yield what a reader must know before any figure."""
     if others := " ".join(_others(group)):
-        yield (
-            f"{others} Measure again on a quieter machine, or treat these figures as those of a shared one."
-        )
+        yield f"{others} Measure again on a quieter machine."
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield f"Processors were slowed down for heat {_where(group, hot)}: let them cool, then go on."
     before, after = environment.sync, environment.sync_after

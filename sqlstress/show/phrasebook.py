@@ -305,7 +305,7 @@ PHRASES: dict[str, Phrase] = {
     ),
     "limit-holds": Phrase(
         "Holds {holds:whole}/s: most windows keep {promise}. No rate up to {highest:whole}/s is "
-        "known to break it."
+        "known to miss this."
     ),
     "limit-breaks": Phrase(
         "Does not hold {breaks:whole}/s: most windows miss {promise}. No rate down to {lowest:whole}/s "

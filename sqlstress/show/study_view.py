@@ -397,7 +397,7 @@ def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
     counts = [count for each in near if (count := _spanned(each.run)) is not None]
     if counts and min(counts) < 1:
-        yield f"Warning: some windows may span no checkpoint, and many operations wait after one: {longer}"
+        yield f"Warning: some windows may contain no checkpoint, which delays many operations: {longer}"
     elif counts:
         many = plural(int(min(counts)), "checkpoint")
         yield (f"Near the answer, each window spans at least {many}, as a commit writes at least one page.")

@@ -183,7 +183,7 @@ def test_wrong_data_leads_nowhere_and_at_a_rate_nobody_does() -> None:
 def test_drivers_of_one_target_are_no_sides_and_answer_as_before() -> None:
     runs = driven("sqlite3", 1000), driven("apsw", 2000)
     assert sides_of(one_table(*runs)) == ()
-    assert said(*runs)["answer"][0].startswith("driver apsw: 2.0 times sqlite3")
+    assert said(*runs)["answer"][0].startswith("driver: apsw reached 2.0 times sqlite3")
 
 
 @given(

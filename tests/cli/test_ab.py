@@ -243,8 +243,8 @@ def test_a_command_of_an_arm_takes_the_place_of_the_common_one(cli: Cli, made_up
 def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
     made_up.script = lambda arm, case, pair: replace(trial(pair), failed=500 * arm)
     said = " ".join(cli("ab", "sql", "--a=-b bank", "--b=-b bank").out.split())
-    assert re.search(r"- B: [\d.]+% of the operations failed: the database was locked", said)
-    assert "- A: " not in said
+    assert re.search(r"- In B, [\d.]+% of the operations failed: the database was locked", said)
+    assert "- In A, " not in said
 
 
 @pytest.mark.long

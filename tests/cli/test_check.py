@@ -106,9 +106,9 @@ CONCLUDED: dict[str, tuple[list[list[float]], list[list[float]]]] = {
     "how often a stored baseline is wrong": ([around(1.0, 6)], [around(1.0, 6)]),
 }
 SAID = f"""INCONCLUSIVE
-INCONCLUSIVE: no drop shown, up to 55% possible at 2 processes on 1 bucket, 10% is allowed. TPS
+INCONCLUSIVE: no drop shown, up to 55% possible at 2 processes on 1 bucket; 10% is allowed. TPS
 PASS: no drop of more than 10%. TPS changed by -1.0% (geometric mean of the cases), at worst|at 4 processes on
-INCONCLUSIVE: a drop of at least |possible at 4 processes on 1 bucket, 10% is allowed. TPS changed by +5.1% (g
+INCONCLUSIVE: a drop of at least |possible at 4 processes on 1 bucket; 10% is allowed. TPS changed by +5.1% (g
 INCONCLUSIVE: the estimate is 2.0 times but the medians give -5.0% at 2 processes on 1 bucket; no
 PASS: no drop of more than 10%. TPS changed by +0.50%
 {TRIAL.tps * 1.5:,.0f}

@@ -75,7 +75,7 @@ def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> 
 @pytest.mark.thorough
 def test_a_ledger_is_measured_beside_the_same_without_it(cli: Cli) -> None:
     said = cli("sql", "-bbank", "-c2", "--ledger", *ONCE, "--duration=500ms", "--repeat=6")
-    assert said.code == 0 and "- ledger on: " in said.out
+    assert said.code == 0 and "- ledger: " in said.out
     assert [run.case.spec.ledger for run in saved().runs] == [False, True]
     ledgers = [[one for one in run.verdict.checks if one.name == "ledger"] for run in saved().runs]
     assert not ledgers[0] and sum(one.checked for one in ledgers[1]) > 100

@@ -37,12 +37,12 @@ def test_from_where_p99_is_higher_is_said_with_its_interval() -> None:
     assert told(REPORT)["p99-rises"].startswith("With 4 processes on 1 bucket, p99 was ")
     alike = rate_report((500, 501))
     assert "p99-rises" not in told(alike)
-    assert "up to 501/s it differs by less than 10%" in told(alike)["p99-level"]
+    assert "Up to 501/s it differs by less than 10%" in told(alike)["p99-level"]
 
 
 def test_noise_that_hides_a_difference_is_said() -> None:
     noisy = [rate_run(rate, 5, noise=0.9) for rate in (500, 600)]
-    assert "cannot tell" in told(replace(REPORT, runs=tuple(noisy)))["p99-level"]
+    assert "Cannot tell" in told(replace(REPORT, runs=tuple(noisy)))["p99-level"]
 
 
 def test_nothing_of_it_is_said_of_a_closed_loop() -> None:

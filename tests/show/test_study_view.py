@@ -98,7 +98,7 @@ def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
         ),
     )
     assert "Near the answer, each window spans at least 1 checkpoint" in " ".join(report_text(REPORT).split())
-    assert "may span no checkpoint" in report_text(few)
+    assert "may contain no checkpoint" in report_text(few)
 
 
 def test_an_answer_that_is_not_whole_is_a_skipped_test_and_an_annotation() -> None:

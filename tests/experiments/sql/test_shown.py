@@ -151,7 +151,7 @@ def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> 
 
 def test_what_a_ledger_costs_is_told_from_pairs() -> None:
     found = report(run(2, 4000, HELD), run(2, 3000, HELD, spec=replace(SPEC, ledger=True)))
-    assert "- ledger on: " in report_text(found)
+    assert "- ledger: on " in report_text(found)
 
 
 def test_scripts_of_one_kind_have_their_percentiles_in_the_first_table() -> None:

@@ -83,7 +83,7 @@ def test_a_pragma_that_differs_is_not_said_to_hold_for_all() -> None:
     with_pragma = replace(CASE.settings, pragmas=(("temp_store", "2"),))
     first = tuple(replace(run, case=replace(run.case, settings=with_pragma)) for run in EXAMPLE.runs)
     told = text_of(beside(replace(EXAMPLE, runs=first), settings=CASE.settings))
-    assert "- pragma default: 1.0 times temp_store=2" in told
+    assert "- pragma: default reached 1.0 times temp_store=2" in told
     assert "; temp_store=2;" not in told
 
 
