@@ -27,6 +27,8 @@ from tests.cli.conftest import Cli, saved
 ROOT = Path(__file__).parents[2]
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
 ARMS = ("--a", "--synchronous full", "--b", "--synchronous normal")
+PATIENT = ("--max-time", "1h")
+"""However long a few pairs take on a busy machine."""
 
 Script = Callable[[int, Case, int], Trial]
 
@@ -191,7 +193,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
     # A disk that stands still for a moment may leave a short slice empty, and one that syncs at no cost has
     # nothing but noise to tell.
     longer = ("--duration", "500ms", "--read-ratio", "0", "--max-drop", "60%")
-    said = cli("ab", *ARMS, *SHORT, *longer, "-o", "ab.json")
+    said = cli("ab", *ARMS, *SHORT, *longer, *PATIENT, "-o", "ab.json")
     assert (said.code, said.err) == (0, "")
     assert "synchronous: full and normal" in said.out
     report = saved("ab.json")
@@ -210,7 +212,7 @@ def test_a_real_drop_between_two_pythons_is_found(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     # No commit waits for a sync: on a busy disk those differ by more than the values do.
-    load = (*SHORT, "--duration", "200ms", "--read-ratio", "0", "--synchronous", "off")
+    load = (*SHORT, *PATIENT, "--duration", "200ms", "--read-ratio", "0", "--synchronous", "off")
     said = cli("ab", *pythons, "--b", "--value-size 200000", *load, "-o", "ab.json")
     assert said.code == 1
     assert "FAIL: B is slower: TPS" in said.out

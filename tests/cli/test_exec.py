@@ -41,7 +41,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shel
 
 
 def exec_(cli: Cli, *words: str, options: tuple[str, ...] = ("--alone",)) -> Said:
-    window = () if "--ops" in options else ("--duration", "300ms", "--repeat", "1")
+    window = () if "--ops" in options else ("--duration", "300ms", "--warmup", "200ms", "--repeat", "1")
     # With all findings: which three are shown at first, noise decides.
     return cli("exec", *window, "--details", "-c", "2", "-o", "report.json", *options, "--", *words)
 

@@ -237,6 +237,6 @@ def test_without_a_database_scripts_show_what_the_harness_costs(cli: Cli) -> Non
 def test_a_window_in_which_no_transaction_ended_is_no_measurement(cli: Cli) -> None:
     Path("slow.sql").write_text("\\sleep 1 s\nSELECT 1;\n")
     Path("s.sql").write_text("CREATE TABLE t (x);\n")
-    said = cli("sql", "slow.sql", "--setup=s.sql", "-c1", "--repeat=1", "--duration=100ms", "--warmup=0")
+    said = cli("sql", "slow.sql", "--setup=s.sql", "-c1", *ONCE)
     assert said.code == 4
     assert "no transaction ended within the window of 100ms: give a longer --duration" in said.err
