@@ -131,7 +131,7 @@ def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_pa
 def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
     with small_disk(tmp_path, 12_000) as place:
-        code, errors, report = struck(place, "measuring", 1, *KV, "--key-space", "5000", *options)
+        code, errors, report = struck(place, "connected", 1, *KV, "--key-space", "5000", *options)
     (run,) = report.runs
     assert code == 4
     assert FULL in errors
@@ -147,7 +147,7 @@ def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
 def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
     options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
     with small_disk(tmp_path, 8000) as place:
-        code, errors, report = struck(place, "measuring", 1, *KV, *options)
+        code, errors, report = struck(place, "connected", 1, *KV, *options)
     (run,) = report.runs
     (trial,) = run.trials
     assert code == 4

@@ -185,14 +185,14 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     large = ("--value-size", "500000", "--key-space", "10", "--read-ratio", "0", "--synchronous", "off")
-    with Held(tmp_path, "measuring", *ARGUMENTS, *large, *LONGER) as command:
+    with Held(tmp_path, "connected", *ARGUMENTS, *large) as command:
         if sys.platform == "linux":
             command.workers()[0].rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
         code, _, errors = command.finish()
     _, following = saved_report(tmp_path).runs
     assert code == 4
     assert len(errors.splitlines()) == 1
-    # It cannot even connect again, where a window that was held for long is measured anew.
+    # It may not even hear when the window opens.
     assert re.search(
         r"worker \d failed: (out of memory|SQLITE_NOMEM)|could not start: .*lower --conc", errors
     )
