@@ -23,8 +23,9 @@ from sqlstress.options.option import Option, Unknown, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
+from tests.drawing import CHARACTERS
 
-texts = st.text(st.characters(codec="utf-8"), max_size=12)
+texts = st.text(CHARACTERS, max_size=12)
 """Any Unicode text, control characters included; no half surrogates."""
 names = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=12)
 counts = st.integers(0, 2**53)

@@ -56,6 +56,8 @@ MAIN_COMMAND = "sqlstress --concurrency 1-8 --buckets 20"
 
 MOST_LINES = 140
 SHORT = "--concurrency 1,2 --repeat 1 --duration 200ms --warmup 200ms --key-space 2000"
+BRIEF = "--repeat 1 --duration 300ms --warmup 200ms"
+"""With a warm-up in which several processes begin on a busy machine, too."""
 AB_SHORT = (
     "--concurrency 1 --read-ratio 1 --ops 1000 --key-space 20 --verify none --max-drop 90% --max-pairs 10"
 )
@@ -121,23 +123,21 @@ LOSING = "sqlstress --driver psycopg -c 4 --read-ratio 0 --update-ratio 1 --begi
 ADDED = {
     "sqlstress sql --builtin bank -c 4 --rate 200,800 --duration 1s": "--duration 200ms --repeat 1",
     RIGHT.replace("sqlstress", "sqlstress limit") + " --p99 10ms": "-c 2 --duration 100ms --max-time 1s",
-    RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --synchronous off",
+    RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --warmup 200ms --synchronous off",
     "sqlstress sql --builtin tpcb-like@2 --builtin select-only": OWN_SHORT,
-    "sqlstress sql --builtin bank -c 4 --ledger": "--repeat 1 --duration 300ms",
+    "sqlstress sql --builtin bank -c 4 --ledger": BRIEF,
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
-    "sqlstress -c 4 --busy-timeout 0ms": "--duration 300ms --repeat 1 --max-failed 100%",
-    "sqlstress -c 8 --read-ratio 0": "--duration 300ms --repeat 1",
-    "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": "--duration 300ms --repeat 1",
+    "sqlstress -c 4 --busy-timeout 0ms": f"{BRIEF} --max-failed 100%",
+    "sqlstress -c 8 --read-ratio 0": BRIEF,
+    "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": BRIEF,
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
     "sqlstress limit --p99 10ms --concurrency 4": "--duration 100ms --max-time 1s --key-space 2000",
     "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
-    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 100ms --max-time 5s --key-space 500",
+    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 5s --key-space 500",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
-    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": (
-        "--duration 300ms --repeat 1"
-    ),
-    "sqlstress -c 4 --synchronous normal --where": "--repeat 1 --duration 300ms",
+    "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": BRIEF,
+    "sqlstress -c 4 --synchronous normal --where": BRIEF,
     "sqlstress --driver psycopg -c 1-8": SHORT,
     "sqlstress sql --builtin tpcb-like --driver psycopg": OWN_SHORT,
     "sqlstress sql --builtin bank --target sqlite,postgres -c 1,4": OWN_SHORT,

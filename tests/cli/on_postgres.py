@@ -17,7 +17,6 @@ psycopg = pytest.importorskip("psycopg")
 
 OUTPUTS = ("report.json", "report.md", "report.html", "report.csv")
 ONCE = ("--repeat=1", "--seed=1", "--no-progress", "--dir=.")
-SOON_S = 0.7
 OURS = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%'"
 IN_PUBLIC = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
 WRITES = "^(INSERT INTO kv_|UPDATE counter_)"
@@ -29,7 +28,8 @@ def password(dsn: str) -> str:
 
 def measured(cli: Cli, *options: str, code: int = 0) -> tuple[Said, Report]:
     """Measure, and return what was said and saved."""
-    said = cli(*options[:1], *ONCE, *(f"-o{name}" for name in OUTPUTS), *options[1:])
+    # With all findings: which three are shown at first, noise decides.
+    said = cli(*options[:1], *ONCE, "--details", *(f"-o{name}" for name in OUTPUTS), *options[1:])
     assert said.code == code, said.err
     return said, saved()
 
@@ -55,28 +55,34 @@ def ports_of(process: psutil.Process) -> set[int]:
     return set()
 
 
-def of_workers(connection: Any, query: str = "") -> list[tuple[int, int]]:
-    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's."""
+def of_workers(connection: Any, query: str = "", before: Any = None) -> list[tuple[int, int]]:
+    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's.
+
+    `before`: statements that had begun by then do not count.
+    """
     asked = (
-        "SELECT pid, client_port FROM pg_stat_activity "
-        "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
+        "SELECT pid, client_port FROM pg_stat_activity WHERE starts_with(application_name, 'sqlstress_') "
+        "AND query ~ %s AND query_start > coalesce(%s::timestamptz, '-infinity')"
     )
-    own = ports_of(psutil.Process())
-    return [(pid, port) for pid, port in connection.execute(asked, (query,)).fetchall() if port not in own]
+    own, given = ports_of(psutil.Process()), (query, before)
+    return [(pid, port) for pid, port in connection.execute(asked, given).fetchall() if port not in own]
 
 
 @contextmanager
 def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
-    """Do something soon after the workers have prepared what they write with: they have written by then."""
+    """Do something when the workers write, and have written: what was under way before has been answered."""
     over = threading.Event()
 
     def watch() -> None:
         with psycopg.connect(server, autocommit=True) as connection:
+            since: list[Any] = []
             while not over.wait(0.01):
-                rows = of_workers(connection, writes)
-                if rows and not over.wait(SOON_S):
+                rows = of_workers(connection, writes, *since)
+                if rows and since:
                     act(connection, rows)
                     return
+                if rows:
+                    since = [*connection.execute("SELECT clock_timestamp()").fetchone()]
 
     watcher = threading.Thread(target=watch)
     watcher.start()

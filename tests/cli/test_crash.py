@@ -36,8 +36,8 @@ OTHERS = (
     "options",
     [
         pytest.param(OTHERS[0], id="apsw"),
-        thorough(OTHERS[1], id="exclusive"),
-        thorough(OTHERS[2], id="truncate"),
+        pytest.param(OTHERS[1], id="exclusive"),
+        pytest.param(OTHERS[2], id="truncate"),
     ],
 )
 def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:

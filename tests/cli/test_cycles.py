@@ -38,7 +38,7 @@ def test_the_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
 
 
 def test_the_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
-    said = cli(*SMALL, "--settings", "wal", "--wal-autocheckpoint", "12")
+    said = cli(*SMALL, "--settings", "wal", "--wal-autocheckpoint", "12", "--details")
     assert said.code == 0
     text = " ".join(said.out.split())
     due = "wal-12: the checkpoint at 12 frames was due in cycle 3 (5 commits per cycle, one frame each)."

@@ -50,7 +50,7 @@ import sys
 for number, line in enumerate(sys.stdin):
     print(["ok", "error database is locked", "hello", sys.exit][number] if number < 3 else sys.exit(7))
 """
-    said = lines(cli, code, options=("--max-failed", "100%"))
+    said = lines(cli, code, options=("--max-failed", "100%", "--details"))
     assert said.code == 0
     kinds = {one.what for one in answers("answer")}
     assert kinds == {"database is locked", "unexpected answer: 'hello'"}

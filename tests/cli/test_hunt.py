@@ -41,7 +41,7 @@ def test_a_hunt_says_what_it_tried_and_leaves_nothing_behind(tmp_path: Path) -> 
 def test_the_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
     """It may be patched here: then nothing may be found."""
     report = tmp_path / "hunt.json"
-    done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "5s", "--dir", tmp_path, "-o", report)
+    done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)
     assert done.returncode in (0, 1) and done.stderr == ""
     hunt = json.loads(report.read_text(encoding="utf-8"))["hunt"]["found"]
     assert bool(hunt["found"]) == bool(done.returncode)

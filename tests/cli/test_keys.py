@@ -13,7 +13,6 @@ import pytest
 from sqlstress.experiments.keys.experiment import SCHEMAS
 from sqlstress.targets.sqlite import space as spaces
 from tests.cli.conftest import Cli, saved
-from tests.rows import thorough
 from tests.targets.test_analyzer import PROGRAM, assert_same
 
 FEW = ("--users", "40", "--picks", "20", "--items", "100", "--repeat", "1")
@@ -21,7 +20,7 @@ SMALL = ("keys", "-c", "2", *FEW, "--synchronous", "off")
 
 
 def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Path) -> None:
-    said = cli(*SMALL, "--id-type", "int,uuid4,ulid-monotonic", "-o", "report.json")
+    said = cli(*SMALL, "--id-type", "int,uuid4,ulid-monotonic", "--details", "-o", "report.json")
     assert (said.code, said.err) == (0, "")
     runs = saved().runs
     assert [(run.case.spec.schema, run.case.spec.id_type) for run in runs if run.case.spec] == [
@@ -55,13 +54,11 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
     "options",
     [
         ("--schema", "id-norowid,pair-norowid", "--made-by", "sqlite,python", "--id-type", "uuid7"),
-        thorough(
-            ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete")
-        ),
+        ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete"),
         ("--schema=no-key", "--driver=apsw", "--verify=full", "--page-size=1024", "--repeat=2"),
-        thorough(("--driver", "dry")),
-        thorough(("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3")),
-        thorough(("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key")),
+        ("--driver", "dry"),
+        ("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3"),
+        ("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key"),
     ],
     ids=" ".join,
 )

@@ -174,7 +174,15 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("words", [("kv", "--key-space", "200"), ("sql", "-b", "bank"), ("app", "bank.py")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("kv", "--key-space", "200", "--synchronous", "off"),
+        ("sql", "-b", "bank", "--synchronous", "off"),
+        ("app", "bank.py"),
+    ],
+    ids=lambda words: words[0],
+)
 def test_a_real_search_comes_to_an_end_and_leaves_no_file(
     words: tuple[str, ...], cli: Cli, tmp_path: Path
 ) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from sqlstress.engine.study import Observer, Progress
 from tests.cli.conftest import Cli, saved
-from tests.rows import thorough
 
 SHORT = ("--repeat", "1", "--duration", "50ms", "--warmup", "100ms", "--key-space", "500")
 
@@ -145,12 +144,12 @@ def test_too_few_keys_for_a_batch_in_every_file_are_refused(cli: Cli, tmp_path: 
         ("--driver", "dry"),
         ("--update-ratio", "0.5", "--batch", "3", "-c", "2"),
         ("--key-type", "blob", "--value-size", "100", "--distribution", "zipfian", "-b", "4"),
-        thorough(("--journal-mode", "delete", "--synchronous", "normal", "-c", "2")),
+        ("--journal-mode", "delete", "--synchronous", "normal", "-c", "2"),
         ("--pragma", "locking_mode=exclusive"),
-        thorough(("--verify", "none")),
+        ("--verify", "none"),
         ("--verify", "full", "--page-size", "8192", "--cache-size", "-500"),
-        thorough(("--read-ratio", "1")),
-        thorough(("--read-ratio", "0", "--busy-timeout", "0", "-c", "2", "--max-failed", "100%")),
+        ("--read-ratio", "1"),
+        ("--read-ratio", "0", "--busy-timeout", "0", "-c", "2", "--max-failed", "100%"),
     ],
     ids=" ".join,
 )

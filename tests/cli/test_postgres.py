@@ -135,10 +135,13 @@ def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
+LATE = ("--read-ratio=0", "--duration=2s", "-oreport.json")
+
+
 def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:
     """Measure while something happens in the window; return what was said, and the run."""
     with in_the_window(dsn, act):
-        said = cli(*SHORT, "--dsn", dsn, "--read-ratio=0", "--duration=2s", "-oreport.json", *options)
+        said = cli(*SHORT, "--details", "--dsn", dsn, *LATE, *options)
     assert said.code == code, said.err
     (run,) = saved().runs
     return said, run

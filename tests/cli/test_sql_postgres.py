@@ -86,7 +86,7 @@ def test_what_the_server_refuses_is_given_up_where_it_is_not_begun_again(cli: Cl
 
 @pytest.mark.thorough
 def test_targets_are_set_side_by_side_each_with_its_own_sql(cli: Cli, server: str, url: str) -> None:
-    options = ("-bbank", "--target=sqlite,postgres", f"--dsn={url}", "-c2", "--journal-mode=wal", "--details")
+    options = ("-bbank", "--target=sqlite,postgres", f"--dsn={url}", "-c2", "--journal-mode=wal")
     said, report = measured(cli, "sql", *options)
     assert [run.case.driver for run in report.runs] == ["sqlite3", "psycopg"]
     assert [run.verdict.status for run in report.runs] == ["ok", "ok"]

@@ -64,15 +64,18 @@ class LocalCluster:
 
     def worker(self, name: str, preload: Path, nanny: bool = False) -> psutil.Process:
         """Start `dask worker`, and wait until it has joined; return its process."""
-        log = self.folder / f"{name}.log"
-        process = self._start(
+        process = self.begin(name, preload, nanny)
+        self.wait_for(lambda: b"Registered to" in (self.folder / f"{name}.log").read_bytes())
+        return psutil.Process(process.pid)
+
+    def begin(self, name: str, preload: Path, nanny: bool = False) -> subprocess.Popen[bytes]:
+        """Start `dask worker`."""
+        return self._start(
             *("worker", self.address, "--name", name, "--nworkers", "1", "--nthreads", "1", "--no-dashboard"),
             *("--nanny" if nanny else "--no-nanny", "--preload", str(preload)),
             *("--local-directory", str(self.folder / f"{name}-dask"), *self._security),
-            log=log,
+            log=self.folder / f"{name}.log",
         )
-        self.wait_for(lambda: b"Registered to" in log.read_bytes())
-        return psutil.Process(process.pid)
 
     def command(self, plan: str, folder: Path, *more: str) -> subprocess.Popen[str]:
         """Start `sqlstress fleet` in a process of its own."""

@@ -22,7 +22,7 @@ from sqlstress.cluster.job import Turn, Watch, clean_environment, machine, parse
 from sqlstress.cluster.rounds import FleetRequest, Rounds
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
-from tests.drawing import examples
+from tests.drawing import CHARACTERS, examples
 from tests.engine.processes import environment
 
 
@@ -88,7 +88,7 @@ def test_nobody_there_is_told_at_once() -> None:
 
 
 @settings(max_examples=examples(0.5))
-@given(st.text(max_size=200), st.sets(st.text(max_size=8), max_size=2))
+@given(st.text(CHARACTERS, max_size=200), st.sets(st.text(CHARACTERS, max_size=8), max_size=2))
 def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str]) -> None:
     taken: list[str] = []
     for one in (*others, host, host, host.upper()):

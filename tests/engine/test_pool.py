@@ -284,6 +284,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
     waiting: Waiting, monkeypatch: pytest.MonkeyPatch, heeds: str, expected: list[str]
 ) -> None:
     pool, _, _ = waiting
+    monkeypatch.setattr("sqlstress.engine.pool.GRACE_S", 0.01)
     for name in ("terminate", "kill"):
         monkeypatch.setattr(f"multiprocessing.process.BaseProcess.{name}", getattr(Stubborn, name))
     process: Any = Stubborn(heeds)

@@ -6,16 +6,16 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from sqlstress.engine.trial import NOTICED_S
 from tests.engine.processes import Command, saved_report, sqlstress
 from tests.rows import fault
 
-TELLING = (sys.executable, str(Path(__file__).with_name("telling.py")))
+FROZEN = (sys.executable, str(Path(__file__).with_name("frozen.py")))
 KV = (
     "kv",
     "-c",
@@ -31,7 +31,9 @@ KV = (
     "--synchronous",
     "off",
 )
-DRY = ("kv", "-c", "1", "--driver", "dry", "--repeat", "1", "--duration", "50ms", "--warmup", "50ms")
+LONGER = ("--duration", "500ms")
+"""It does not end before it is looked how far it is."""
+DRY = ("kv", "-c", "1", "--driver", "dry", "--repeat", "1", *LONGER, "--warmup", "50ms")
 SAVED = ("-o", "report.json", "--quiet")
 
 STEPPING = """
@@ -68,13 +70,11 @@ def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: py
     assert 0 < longest_ns < (time.monotonic() - begun) * 1e9
 
 
-def freeze(command: Command, phases: Iterator[str]) -> None:
-    """Stop everything when the next load begins, as a suspended virtual machine does, and let it go on."""
+def thaw(command: Command) -> None:
+    """Let a command go on that has stopped itself, after a while: as a suspended virtual machine does."""
+    program = psutil.Process(command.process.pid)
+    command.until(lambda: program.status() == psutil.STATUS_STOPPED, "stop of it")
     if sys.platform != "win32":
-        while next(phases) != "measuring\n":
-            pass
-        time.sleep(0.1)  # it says so shortly before it begins to look at the clock
-        os.killpg(command.process.pid, signal.SIGSTOP)
         time.sleep(NOTICED_S + 0.3)
         os.killpg(command.process.pid, signal.SIGCONT)
 
@@ -87,13 +87,15 @@ def freeze(command: Command, phases: Iterator[str]) -> None:
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
-    with Command(tmp_path, *KV, *SAVED, program=TELLING) as command:
-        freeze(command, iter(command.process.stdout or ()))
+    with Command(tmp_path, *KV, *LONGER, *SAVED, program=(*FROZEN, "1")) as command:
+        thaw(command)
         code, _, errors = command.finish()
     (run,) = saved_report(tmp_path).runs
     assert (code, errors, run.verdict.status) == (0, "", "ok")
-    assert [(trial.attempts, trial.error) for trial in run.trials] == [(2, None)]
-    assert (run.trials[0].longest_wait_ns or 0) < NOTICED_S * 1e9
+    (trial,) = run.trials
+    # On a busy machine a worker may come late to the second one.
+    assert trial.attempts > 1 and trial.error is None
+    assert (trial.longest_wait_ns or 0) < NOTICED_S * 1e9
 
 
 @pytest.mark.thorough
@@ -104,11 +106,9 @@ def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
-    # Long enough not to end before it is stopped.
-    with Command(tmp_path, *DRY, "--duration", "1s", *SAVED, program=TELLING) as command:
-        phases = iter(command.process.stdout or ())
+    with Command(tmp_path, *DRY, *SAVED, program=(*FROZEN, "3")) as command:
         for _ in range(3):
-            freeze(command, phases)
+            thaw(command)
         code, _, errors = command.finish()
     (run,) = saved_report(tmp_path).runs
     text = "the machine slept, or this program was stopped, while it measured 3 times"

@@ -19,7 +19,8 @@ from sqlstress.engine.study import Observer
 
 MOMENTS = ("examining", "preparing", "starting", "measuring", "verifying", "saving", "showing")
 """In their order. Examining: the machine. Saving: the new report has been written beside the old one, and
-has not taken its place. Besides, proving: verifying has found that nobody else had a hand in it."""
+has not taken its place. Besides, connected: all workers have opened the files, and none of them has begun;
+proving: verifying has found that nobody else had a hand in it."""
 
 
 class Hold:
@@ -50,7 +51,7 @@ def install(hold: Hold) -> None:
     """Have every moment told to a hold."""
     from sqlstress.cli import measure, outputs
     from sqlstress.engine import session
-    from sqlstress.engine.trial import Guard
+    from sqlstress.engine.trial import Guard, TrialRunner
     from sqlstress.experiments.crash.database import Database
     from sqlstress.experiments.crash.study import Victims
     from sqlstress.targets.place import Disturbance
@@ -75,6 +76,7 @@ def install(hold: Hold) -> None:
     vars(measure)["watcher"] = watcher
     vars(outputs)["say"] = hold.before("showing", vars(outputs)["say"])
     for kind, name, moment in (
+        (TrialRunner, "_window", "connected"),
         (Database, "create", "preparing"),
         (Victims, "wait_ready", "starting"),
         (Victims, "let_write", "measuring"),

@@ -107,8 +107,8 @@ def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) 
 )
 @linux
 def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_path: Path) -> None:
-    options = ("kv", *LONGER, *ONCE, "-c", "2", "--checkpointer", "restart", "-o", "report.json")
-    with Held(tmp_path, "measuring", *options) as command:
+    options = ("kv", *LONGER, "--duration", "1s", *ONCE, "-c", "2", "--checkpointer", "restart")
+    with Held(tmp_path, "measuring", *options, "-o", "report.json") as command:
         _, _, checkpointer, _ = sorted(command.workers(), key=lambda process: process.pid)
         if sys.platform == "linux":
             checkpointer.rlimit(psutil.RLIMIT_FSIZE, (0, 0))
@@ -131,7 +131,7 @@ def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_pa
 def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
     with small_disk(tmp_path, 12_000) as place:
-        code, errors, report = struck(place, "measuring", 1, *KV, "--key-space", "5000", *options)
+        code, errors, report = struck(place, "connected", 1, *KV, "--key-space", "5000", *options)
     (run,) = report.runs
     assert code == 4
     assert FULL in errors
@@ -147,7 +147,7 @@ def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
 def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
     options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
     with small_disk(tmp_path, 8000) as place:
-        code, errors, report = struck(place, "measuring", 1, *KV, *options)
+        code, errors, report = struck(place, "connected", 1, *KV, *options)
     (run,) = report.runs
     (trial,) = run.trials
     assert code == 4
@@ -258,8 +258,8 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
     "options",
     [
         ("kv", "-c2", "--key-space=100", "--ops=1000", "--read-ratio=0", "--wal-autocheckpoint=0", "--quiet"),
-        thorough(("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", *ONCE)),
-        thorough(("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", *ONCE)),
+        ("methods", "--phase=insert", "--scale=50000", "--method=BLK", "--driver=sqlite3", *ONCE),
+        ("keys", "--schema=no-key", "--id-type=int", "--users=500", "--items=1000", *ONCE),
     ],
     ids=lambda options: options[0],
 )

@@ -11,7 +11,7 @@ import pytest
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
 from tests.faults.surroundings import posix
-from tests.rows import mostly_thorough, thorough
+from tests.rows import mostly_thorough
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
@@ -82,7 +82,7 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
 @pytest.mark.thorough
 def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
     place = odd_folder(tmp_path)
-    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-time", "5s")
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable, "--max-time", "2s")
     load = ("-c1", "--key-space=500", "--ops=5000", "--driver=dry", "--quiet")
     code, output, errors = sqlstress(place, "ab", *pythons, *load, "-o", NAME)
     assert (code, output, errors) == (0, "", "")
@@ -97,7 +97,7 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
     outcome="exit 0; it is a folder",
 )
 @posix
-@pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
     (tmp_path / "file:x?mode=ro").mkdir()
     arguments = (*KV, "--driver", driver, "--dir", "file:x?mode=ro")

@@ -29,8 +29,10 @@ SAID = {
     "SIGKILL": "was killed by SIGKILL",
 }
 KILLED = "ended with exit code" if sys.platform == "win32" else "was killed by SIGKILL"
-AT_ONCE_S = 20.0
-"""A process has two seconds to heed us and two to be terminated; the rest is for a busy machine."""
+AT_ONCE_S = 28.0
+"""Two seconds less than is waited for a next trial. A process has two to heed us and two to be terminated."""
+LONGER = ("--duration", "1s")
+"""It is still open when a busy machine has found the workers and struck them."""
 FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") for failure in SAID]
 
 
@@ -72,7 +74,7 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
     outcome="exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
 )
 def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
-    with Held(tmp_path, "measuring", *ARGUMENTS) as command:
+    with Held(tmp_path, "measuring", *ARGUMENTS, *LONGER) as command:
         for worker in command.workers():
             worker.kill()
         code, output, errors = command.finish()
@@ -183,14 +185,14 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     large = ("--value-size", "500000", "--key-space", "10", "--read-ratio", "0", "--synchronous", "off")
-    with Held(tmp_path, "measuring", *ARGUMENTS, *large, "--duration", "300ms") as command:
+    with Held(tmp_path, "connected", *ARGUMENTS, *large) as command:
         if sys.platform == "linux":
             command.workers()[0].rlimit(psutil.RLIMIT_AS, (1 << 20, 1 << 20))
         code, _, errors = command.finish()
     _, following = saved_report(tmp_path).runs
     assert code == 4
     assert len(errors.splitlines()) == 1
-    # It cannot even connect again, where a window that was held for long is measured anew.
+    # It may not even hear when the window opens.
     assert re.search(
         r"worker \d failed: (out of memory|SQLITE_NOMEM)|could not start: .*lower --conc", errors
     )
@@ -205,7 +207,8 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
 )
 def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
     # Fair, since SQLite's own handler may starve a worker for the whole window, as a slow disk may.
-    with Held(tmp_path, "measuring", *ARGUMENTS, "--busy", "fair", "--synchronous", "off") as command:
+    fair = ("--busy", "fair", "--synchronous", "off", "--duration", "500ms")
+    with Held(tmp_path, "measuring", *ARGUMENTS, *fair) as command:
         command.workers()[1].kill()
         code, output, errors = command.finish()
     report = saved_report(tmp_path)
@@ -231,7 +234,7 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
 )
 @posix
 def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(tmp_path: Path) -> None:
-    with Held(tmp_path, "measuring", *ARGUMENTS) as command:
+    with Held(tmp_path, "measuring", *ARGUMENTS, *LONGER) as command:
         workers = command.workers()
         psutil.Process(workers[0].ppid()).kill()
         assert gone(workers)
@@ -250,7 +253,7 @@ def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(
     outcome="exit 4; the workers' figures are kept and verified",
 )
 def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
-    beside = ("--busy", "fair", "--checkpointer", "restart", "--pinned-reader", "--duration", "500ms")
+    beside = ("--busy", "fair", "--checkpointer", "restart", "--pinned-reader", *LONGER)
     with Held(tmp_path, "measuring", *ARGUMENTS, "-c", "2", *beside) as command:
         sorted(command.workers(), key=lambda process: process.pid)[2].kill()
         code, output, errors = command.finish()

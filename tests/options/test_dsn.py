@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from sqlstress.options.dsn import UNSHOWN, Dsn, dsn, redacted
 from sqlstress.report import jsonable
 from sqlstress.report.case import Case, Server
+from tests.drawing import CHARACTERS
 
 pytest.importorskip("psycopg")
 
 SECRET = "s3cr3t"
-words = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
+words = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True, alphabet=CHARACTERS)
 secrets = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12).map(
     lambda text: f"{SECRET}{text}{SECRET}"
 )
@@ -77,7 +78,7 @@ def test_a_password_that_was_not_quoted_is_not_shown_either(secret: str) -> None
         assert SECRET not in " ".join(redacted(("sqlstress", "--dsn", text)))
 
 
-@given(st.text())
+@given(st.text(CHARACTERS))
 def test_whatever_is_given_is_read_or_refused_without_being_repeated(text: str) -> None:
     try:
         dsn(f"{SECRET} {text} {SECRET}")

@@ -34,6 +34,7 @@ from sqlstress.options.parsing import (
 )
 from sqlstress.studies.ab import ab_options
 from sqlstress.studies.limit import limit_options
+from tests.drawing import CHARACTERS
 
 HUGE = 10**5000
 DEEP: list[Any] = []
@@ -45,11 +46,11 @@ anything: st.SearchStrategy[Any] = st.recursive(
     | st.booleans()
     | st.integers()
     | st.floats()
-    | st.text()
+    | st.text(CHARACTERS)
     | st.dates()
     | st.sampled_from((5000, 20_000)).map(lambda digits: 10**digits)
     | st.sampled_from((DEEP, "9" * 5000, "1-8", "2s", "wal", "a=1")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(CHARACTERS), inner, max_size=3),
     max_leaves=5,
 )
 """Everything that a command line or a TOML file can hold."""

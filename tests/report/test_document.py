@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.report import FORMAT_VERSION, Report, from_json, to_json
-from tests.drawing import examples
+from tests.drawing import CHARACTERS, examples
 from tests.example_report import assert_golden, example_report, failed_report
 from tests.strategies import reports
 
@@ -164,7 +164,7 @@ def read_or_refuse(text: str) -> None:
         assert from_json(to_json(report)) == report
 
 
-@given(st.text(max_size=200))
+@given(st.text(CHARACTERS, max_size=200))
 def test_any_text_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError):
         from_json(text)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.report.document import json_text
 from sqlstress.report.jsonable import INT_LIMIT, all_rows, all_whole, from_plain, to_plain
+from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 
 
@@ -64,8 +65,8 @@ PLAIN = {
 }
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(CHARACTERS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(CHARACTERS), inner, max_size=3),
     max_leaves=8,
 )
 
@@ -212,7 +213,11 @@ def test_all_are_rows_when_each_is_one_of_whole_numbers_and_there_is_one(values:
 
 
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(CHARACTERS)
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
     SCALARS,
@@ -220,7 +225,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
         st.lists(inner, max_size=4)
         | st.lists(st.integers() | st.just(0.5), max_size=4)
         | st.lists(st.lists(st.integers(), max_size=2), max_size=3)
-        | st.dictionaries(st.text(), inner, max_size=4)
+        | st.dictionaries(st.text(CHARACTERS), inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -233,7 +238,11 @@ def test_whatever_is_written_is_read_back_the_same(value: Any) -> None:
     assert repr(again) == repr(value)  # True is no 1, and 1 no 1.0
 
 
-@given(st.dictionaries(st.text(), st.lists(st.text() | st.booleans(), min_size=1), min_size=1))
+@given(
+    st.dictionaries(
+        st.text(CHARACTERS), st.lists(st.text(CHARACTERS) | st.booleans(), min_size=1), min_size=1
+    )
+)
 def test_what_holds_no_numbers_has_the_lines_of_the_standard_library(value: Any) -> None:
     assert json_text(value) == json.dumps(value, indent=1)
 

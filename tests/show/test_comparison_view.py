@@ -21,7 +21,7 @@ from sqlstress.show.text import WIDTH, comparison_text
 from tests import strategies
 from tests.analysis.comparison.sides import WINDOWS, library, report, settings_read_back
 from tests.analysis.hand_made import run, trial
-from tests.drawing import examples
+from tests.drawing import CHARACTERS, examples
 from tests.show.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
 from tests.strategies import cases, reports
 
@@ -178,7 +178,7 @@ def related(draw: st.DrawFn) -> list[Report]:
 @settings(
     max_examples=examples(0.5), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-@given(related(), st.booleans(), st.text(max_size=30))
+@given(related(), st.booleans(), st.text(CHARACTERS, max_size=30))
 def test_whatever_the_reports_they_are_shown_in_visible_lines_of_80_columns(
     found: list[Report], anyway: bool, name: str
 ) -> None:

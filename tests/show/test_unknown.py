@@ -20,7 +20,7 @@ from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import summary, workflow_commands
 from sqlstress.show.markdown import comparison_markdown
 from sqlstress.show.text import WIDTH, comparison_text, report_text
-from tests.drawing import examples
+from tests.drawing import CHARACTERS, examples
 from tests.hostile.formats import CHECKS
 from tests.hostile.texts import TEXTS
 from tests.unknown_report import SCRIPT, unknown_plain, unknown_report
@@ -115,15 +115,15 @@ def test_what_could_not_be_written_again_is_not_read() -> None:
 
 
 hostile_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(TEXTS),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(TEXTS), inner),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(CHARACTERS) | st.sampled_from(TEXTS),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(CHARACTERS) | st.sampled_from(TEXTS), inner),
     max_leaves=8,
 )
-strange_names = (st.text() | st.sampled_from(TEXTS)).filter(lambda name: name not in EXPERIMENTS)
+strange_names = (st.text(CHARACTERS) | st.sampled_from(TEXTS)).filter(lambda name: name not in EXPERIMENTS)
 
 
 @settings(max_examples=examples(0.4))
-@given(strange_names, st.dictionaries(st.text(min_size=1), hostile_values, max_size=3))
+@given(strange_names, st.dictionaries(st.text(CHARACTERS, min_size=1), hostile_values, max_size=3))
 def test_whatever_it_says_of_itself_it_is_shown_or_refused(workload: str, own: dict[str, Any]) -> None:
     common = unknown_plain(runs=2)["runs"][0]["case"]
     own = {name: value for name, value in own.items() if name not in common}

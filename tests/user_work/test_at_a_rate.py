@@ -14,7 +14,6 @@ from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from tests.experiments.holding import measured, slow
 from tests.experiments.sql.databases import case_of
-from tests.rows import mostly_thorough
 
 EVEN: dict[str, Any] = {
     "arrival": "even",
@@ -68,7 +67,7 @@ ROWS = [(sql, 200), (app, 200), (commands, 40)]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("made", "rate"), mostly_thorough(ROWS, [(sql, 200)]))
+@pytest.mark.parametrize(("made", "rate"), ROWS)
 def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(
     tmp_path: Path, made: Callable[[Path, int], Case], rate: int
 ) -> None:

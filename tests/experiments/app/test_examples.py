@@ -40,11 +40,17 @@ def failed(name: str, folder: Path, ops: int, examples: Path = FOLDER) -> list[s
     return [check.name for check in run.verdict.checks if check.status == "failed"]
 
 
+TRIES = 10
+"""A race needs processes that meet, which a busy machine may keep apart for a while."""
+
+
 @pytest.mark.parametrize("name", mostly_thorough(NAMES, []))
 def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
-    # A wrong one needs processes that meet; a right one has the checks of a few operations as of many.
-    wrong = "wrong" in name
-    assert bool(failed(name, tmp_path, 100 if wrong else 25)) == wrong
+    # A right one has the checks of a few operations as of many.
+    if "wrong" in name:
+        assert any(failed(name, tmp_path, 100) for _ in range(TRIES))
+    else:
+        assert not failed(name, tmp_path, 25)
 
 
 def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:

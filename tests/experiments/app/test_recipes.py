@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.experiments.app.test_examples import failed
+from tests.experiments.app.test_examples import TRIES, failed
 from tests.pages import ROOT
 from tests.rows import mostly_thorough
 from tests.test_examples import run
@@ -17,8 +17,6 @@ PAGE = ROOT / "docs" / "recipes.md"
 NAMES = sorted(path.name for path in FOLDER.glob("*.py"))
 NEW_FILE = "new_file.py"
 FOR_APP = [name for name in NAMES if name != NEW_FILE]
-TRIES = 10
-"""A race needs processes that meet, which a busy machine may keep apart for a while."""
 
 
 @pytest.mark.parametrize("name", mostly_thorough(FOR_APP, ["job_queue.py", "job_queue_wrong.py"]))

@@ -111,7 +111,8 @@ def test_who_looks_no_more_holds_a_worker_up_once_only(monkeypatch: pytest.Monke
     for cycle in range(2, 1000):
         asking.wait(cycle)
     assert once >= 0.05
-    assert time.perf_counter() - begun - once < once
+    # Held up each time it would take 50 s.
+    assert time.perf_counter() - begun - once < 25
     # A late look is still that of the cycle for which it was asked, and nothing is asked for after it.
     taking = Watched(lines_of(words)[0])
     assert taking.is_waiting()

@@ -24,6 +24,7 @@ from sqlstress.plan import cases_of
 from sqlstress.targets.dry import DryPlace
 from sqlstress.user_work.messages import LONGEST, OTHERS, kind_of, line_of
 from sqlstress.user_work.source import MOST_KINDS, Kinds
+from tests.drawing import CHARACTERS
 
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
@@ -225,7 +226,7 @@ def test_words_make_kinds() -> None:
         assert kind_of(one) != kind_of(other)
 
 
-@given(st.lists(st.text(), max_size=60))
+@given(st.lists(st.text(CHARACTERS), max_size=60))
 def test_every_message_is_counted_the_first_is_kept_and_memory_is_bounded(texts: list[str]) -> None:
     kinds = Kinds(OTHERS)
     for text in texts:
@@ -254,7 +255,7 @@ def test_what_stands_for_values_is_filled_in() -> None:
     ]
 
 
-@given(st.text())
+@given(st.text(CHARACTERS))
 def test_any_text_stays_as_it_is_when_its_braces_are_doubled(text: str) -> None:
     assert words(text.replace("{", "{{").replace("}", "}}")) == [text]
 
@@ -277,7 +278,7 @@ def test_what_stands_for_nothing_is_told_with_what_there_is(word: str) -> None:
         parsed(["{random:5:1}"])
 
 
-@given(st.text())
+@given(st.text(CHARACTERS))
 def test_any_word_is_read_or_refused_in_a_line(word: str) -> None:
     try:
         words(word)

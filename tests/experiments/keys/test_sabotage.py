@@ -128,7 +128,8 @@ def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
     count = next(check.checked for check in verdict.checks if check.name == "picks")
-    assert 2000 < count < 200_000
+    # Each of the two has done a hundred users and more, with some ten picks each.
+    assert 1000 < count < 200_000
     # What is there of the two that were under way is all or nothing, and the rest is held against the file.
     done.execute("DELETE FROM picks WHERE rowid = (SELECT max(rowid) FROM picks)")
     assert rejected(done.verdict(), "picks").problems == 1

@@ -12,11 +12,11 @@ from typing import Any
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
-from sqlstress.engine.worker import SLOT_WORDS
+from sqlstress.engine.worker import SLOT_WORDS, STOP
 from sqlstress.experiments.kv.acks import area_of
 from sqlstress.experiments.kv.experiment import Load
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE
-from tests.experiments.measured import Measured, rejected
+from tests.experiments.measured import Measured, rejected, wait_for
 
 LOOPS = ("native", "python")
 KEYS = 120
@@ -70,6 +70,28 @@ def killing(seed: int) -> Callable[[Pool], None]:
             time.sleep(0.001)
         time.sleep(random.Random(seed).uniform(0, 0.3))
         pool._processes[1].kill()
+
+    return kill
+
+
+def wrote(folder: Path, worker: int) -> bool:
+    """Whether the store has a value of that worker, while others write to it."""
+    with closing(sqlite3.connect(folder / "kv.db", timeout=10)) as connection:
+        values = [value for (value,) in connection.execute("SELECT value FROM kv")]
+    return any((stamp := Values(SALT, 8).read(value)) and stamp.worker == worker for value in values)
+
+
+FOREVER_S = 60.0
+"""No window is so long that somebody ends."""
+
+
+def killing_a_writer(folder: Path) -> Callable[[Pool], None]:
+    """Return what kills the second worker when it has written, and ends the others: they write over it."""
+
+    def kill(pool: Pool) -> None:
+        wait_for(lambda: wrote(folder, 2))
+        pool._processes[1].kill()
+        pool._words[STOP] = 1
 
     return kill
 

@@ -24,6 +24,7 @@ from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
 from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import by_name
+from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 from tests.options.test_options import anything
 from tests.show.variants import EXAMPLE, with_case
@@ -73,7 +74,9 @@ WRITTEN: dict[str, list[Any]] = {
 }
 """Values of every option that are right by themselves."""
 
-TEXTS = st.text(max_size=20) | st.sampled_from([text for texts in WRITTEN.values() for text in texts])
+TEXTS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
+    [text for texts in WRITTEN.values() for text in texts]
+)
 GIVEN = st.dictionaries(st.sampled_from(list(by_name("kv"))), TEXTS | anything, max_size=6)
 
 

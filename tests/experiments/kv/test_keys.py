@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.kv import keys
 from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
+from tests.drawing import CHARACTERS
 from tests.experiments.kv.evenness import uneven
 
 LARGEST_SPACE = 10**8
@@ -68,7 +69,7 @@ def test_what_no_number_is_written_as_is_nobodys_key(key_type: str, stranger: ob
     assert keys.number_of(stranger, key_type) is None
 
 
-@given(key_types, st.one_of(st.integers(), st.text(max_size=20), st.binary(max_size=20)))
+@given(key_types, st.one_of(st.integers(), st.text(CHARACTERS, max_size=20), st.binary(max_size=20)))
 def test_what_is_read_as_a_number_is_written_so(key_type: str, key: object) -> None:
     number = keys.number_of(key, key_type)
     assert number is None or (number >= 0 and keys.encoder(key_type)(number) == key)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
+from sqlstress.engine.worker import STOP
 from sqlstress.experiments.kv.acks import area_of
 from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
 from sqlstress.experiments.kv.keys import number_of
@@ -31,12 +32,14 @@ from tests.drawing import examples
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
 from tests.experiments.kv.loops import (
     CONTENTS,
+    FOREVER_S,
     KEYS,
     KILLED,
     LOOPS,
     SO_FEW,
     check_counts,
     killing,
+    killing_a_writer,
     meddling,
     take_back_one,
     told,
@@ -245,7 +248,7 @@ def test_a_value_that_its_writer_had_replaced_before_the_get_began_is_caught(
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_sqlite_refuses_is_told_alike_by_both_loops(tmp_path: Path, loop: str) -> None:
-    case = case_of(Load(key_space=KEYS), loop, concurrency=1)
+    case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=FOREVER_S)
 
     def drop(_pool: Pool) -> None:
         with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
@@ -258,15 +261,15 @@ def test_what_sqlite_refuses_is_told_alike_by_both_loops(tmp_path: Path, loop: s
 @pytest.mark.parametrize("busy", ["default", "fair"])
 def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) -> None:
     settings = replace(FAST, busy_timeout_ms=30, busy=busy)
-    case = case_of(
-        Load(key_space=KEYS, read_ratio=0.0), "native", concurrency=1, settings=settings, duration_s=0.4
-    )
+    load = Load(key_space=KEYS, read_ratio=0.0)
+    case = case_of(load, "native", concurrency=1, settings=settings, duration_s=FOREVER_S)
 
-    def hold(_pool: Pool) -> None:
+    def hold(pool: Pool) -> None:
         with closing(sqlite3.connect(tmp_path / "kv.db", timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             time.sleep(0.5)
             connection.execute("ROLLBACK")
+        pool._words[STOP] = 1
 
     done = measure(case, tmp_path, hold)
     assert done.verdict().status == "ok", done.verdict().counterexamples
@@ -294,6 +297,8 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(tmp_path: Path, l
 
 
 def test_every_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path) -> None:
-    done = killed(tmp_path, replace(KILLED[0], key_space=20_000), "sqlite3", 3)
+    load, fair = replace(KILLED[0], key_space=20_000), replace(FAST, busy="fair")
+    case = case_of(load, "native", concurrency=2, duration_s=FOREVER_S, settings=fair)
+    done = measure(case, tmp_path, killing_a_writer(tmp_path))
     assert done.verdict().status == "ok"
     take_back_one(done)

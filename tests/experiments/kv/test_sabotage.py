@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.mutations.trial import work_on
-from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
-from tests.experiments.kv.loops import meddling, take_back_one
+from tests.experiments.kv.loops import FOREVER_S, killing_a_writer, meddling, take_back_one
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.pulses import nothing
 from tests.rows import thorough
@@ -29,13 +27,6 @@ VALUES = Values(SALT, 8)
 
 def rows(done: Measured, bucket: int = 0) -> list[tuple[int, int]]:
     return done.rows("SELECT key, value FROM kv ORDER BY key", bucket=bucket)
-
-
-def wrote(folder: Path, worker: int) -> bool:
-    """Whether the store has a value of that worker, while others write to it."""
-    with closing(sqlite3.connect(folder / "kv.db", timeout=10)) as connection:
-        values = [value for (value,) in connection.execute("SELECT value FROM kv")]
-    return any((stamp := VALUES.read(value)) and stamp.worker == worker for value in values)
 
 
 def case_of(load: Load, concurrency: int = 2, buckets: int = 1, duration_s: float = 0.15) -> Case:
@@ -115,19 +106,10 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
 )
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
-    # Killed so late, and with so many keys, that the others don't overwrite all that it wrote before the
-    # window closes. Fair waits, so that each worker gets to write at all.
-    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=1.0)
+    # Fair waits, so that each worker gets to write at all.
+    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S)
     case = replace(case, settings=replace(FAST, busy="fair"))
-
-    def kill(pool: Pool) -> None:
-        time.sleep(0.6)
-        # A slow disk may keep it waiting for its first write.
-        while not wrote(tmp_path, 2) and pool._processes[1].is_alive():
-            time.sleep(0.02)
-        pool._processes[1].kill()
-
-    done = measure(case, tmp_path, kill)
+    done = measure(case, tmp_path, killing_a_writer(tmp_path))
     assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
 from tests.drivers import WHOLE
+from tests.experiments.measured import wait_for
 from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as
 from tests.rows import mostly_thorough, thorough
 
@@ -198,19 +200,39 @@ WAITING = [("1b1", False, "delete"), ("1b1", True, "delete"), ("1b1", True, "wal
 @pytest.mark.parametrize("busy_timeout_ms", [60_000, 20])
 @pytest.mark.parametrize(("name", "transaction", "journal"), WAITING)
 def test_who_waits_for_a_lock_gives_up_when_it_is_too_late_or_the_busy_time_out_has_passed(
-    name: str, transaction: bool, journal: str, busy_timeout_ms: int, driver: str, tmp_path: Path
+    name: str,
+    transaction: bool,
+    journal: str,
+    busy_timeout_ms: int,
+    driver: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings = replace(FAST, journal_mode=journal, busy_timeout_ms=busy_timeout_ms)
     patient = busy_timeout_ms > 50
     more: dict[str, Any] = {"timeout_s": 0.05} if patient else {}
     case = cell("insert", name, 30, transaction=transaction, driver=driver, settings=settings, **more)
     ran = prepared(case, tmp_path)
+    releases: list[threading.Thread] = []
     with locked(ran) as connection:
-        # Who is patient gets the lock in the end, in a statement that has been interrupted by then.
-        release = threading.Timer(0.2 if patient else 60, lambda: connection.rows("COMMIT"))
-        release.start()
+
+        def release(course: worker.Course) -> None:
+            # Who is patient gets the lock in the end, in a statement that has been interrupted by then.
+            wait_for(lambda: course.late)
+            time.sleep(0.1)
+            connection.rows("COMMIT")
+
+        def begin(course: worker.Course) -> None:
+            begun(course)
+            if patient:
+                releases.append(threading.Thread(target=release, args=(course,)))
+                releases[0].start()
+
+        begun = worker.Course.begin
+        monkeypatch.setattr(worker.Course, "begin", begin)
         work_as(ran, 1)
-        release.join() if patient else release.cancel()
+        for thread in releases:
+            thread.join()
     assert (ran.outcome, ran.totals[0].failed, written_rows(ran)) == (TIMEOUT, 1, 0)
     note = "given up after 50ms" if patient else "a lock was not to be had within 20ms"
     assert ran.findings[0].note == note

@@ -25,6 +25,7 @@ from sqlstress.experiments.methods.tables import (
     value,
 )
 from sqlstress.report.case import Case
+from tests.drawing import CHARACTERS
 from tests.experiments.methods.cells import cell
 
 DEFINITIONS = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
@@ -57,7 +58,12 @@ def test_a_sample_has_the_place_that_its_path_says(place: int) -> None:
     assert sample_place(PATH.format(place)) == place
 
 
-@given(st.text() | st.integers() | st.none() | st.sampled_from(["/dataset/1.mat", "/dataset/٣٣٣٣٣٣.mat"]))
+@given(
+    st.text(CHARACTERS)
+    | st.integers()
+    | st.none()
+    | st.sampled_from(["/dataset/1.mat", "/dataset/٣٣٣٣٣٣.mat"])
+)
 def test_any_other_path_has_no_place(path: object) -> None:
     assert sample_place(path) is None
 

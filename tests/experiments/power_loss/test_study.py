@@ -53,12 +53,12 @@ def study(folder: Path, *cases: Case, count: int = 300, device: Device = Device(
     [
         ("wal", "full", GOOD),
         ("wal", "normal", LOST),
-        thorough("wal", "off", CORRUPT),
+        ("wal", "off", CORRUPT),
         ("delete", "full", LOST),
-        thorough("delete", "extra", GOOD),
-        thorough("delete", "off", CORRUPT),
-        thorough("truncate", "normal", CORRUPT),
-        thorough("persist", "full", GOOD),
+        ("delete", "extra", GOOD),
+        ("delete", "off", CORRUPT),
+        ("truncate", "normal", CORRUPT),
+        ("persist", "full", GOOD),
         ("memory", "extra", CORRUPT),
     ],
 )

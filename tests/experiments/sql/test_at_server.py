@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,10 @@ INSERT INTO account VALUES (1, 100), (2, 100);
 CREATE TABLE seen (value text, flag boolean, share float8, moment timestamptz DEFAULT now());
 CREATE FUNCTION twice(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN; RETURN 2 * n; END $$;
 """.replace("BEGIN;", "BEGIN")
-SOON_S = 0.3
 UPGRADE = """\\set x random(1, 1000000)
 BEGIN;
 SELECT balance AS b FROM account WHERE id = 1 \\gset
-\\sleep 600 ms
+\\sleep 1 ms
 \\set y :x + random(1, 1000000)
 INSERT INTO seen VALUES (:y);
 UPDATE account SET balance = :b + 1 WHERE id = 1;
@@ -78,14 +77,20 @@ def at(server: str, work: SqlWork, sql: str) -> None:
         connection.execute(sql)
 
 
-@contextmanager
-def paid_soon(server: str, work: SqlWork) -> Iterator[None]:
-    """Let somebody else add 10 to the first balance meanwhile, in a moment."""
-    sql = "UPDATE account SET balance = balance + 10 WHERE id = 1"
-    meanwhile = threading.Timer(SOON_S, at, (server, work, sql))
-    meanwhile.start()
-    yield
-    meanwhile.join()
+Acts = list[Callable[[], object]]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Acts:
+    """What happens while scripts sleep, in turn: so it does, however fast or slow this machine is."""
+    acts: Acts = []
+    monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: acts and acts.pop(0)())
+    return acts
+
+
+def pays(server: str, work: SqlWork) -> Callable[[], None]:
+    """Return what somebody else does who adds 10 to the first balance."""
+    return lambda: at(server, work, "UPDATE account SET balance = balance + 10 WHERE id = 1")
 
 
 @pytest.mark.thorough
@@ -107,11 +112,11 @@ def test_values_are_parameters_of_the_types_that_the_server_infers(start: Open) 
     "isolation", ["repeatable-read", pytest.param("serializable", marks=pytest.mark.thorough)]
 )
 def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
-    start: Open, our_server: str, tmp_path: Path, isolation: str
+    start: Open, our_server: str, tmp_path: Path, isolation: str, meanwhile: Acts
 ) -> None:
     work, source = start(UPGRADE, max_tries=2, isolation=isolation)
-    with paid_soon(our_server, work):
-        assert list(done(source, 1).kinds) == [0]
+    meanwhile.append(pays(our_server, work))
+    assert list(done(source, 1).kinds) == [0]
     assert source.busy_counts() == (0, 1)
     again = open_source(work.case, tmp_path, 1, 1, work.shared)
     assert isinstance(again, SqlSource)
@@ -123,10 +128,12 @@ def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
 
 
 @pytest.mark.thorough
-def test_at_read_committed_the_same_loses_what_was_written_meanwhile(start: Open, our_server: str) -> None:
+def test_at_read_committed_the_same_loses_what_was_written_meanwhile(
+    start: Open, our_server: str, meanwhile: Acts
+) -> None:
     work, source = start(UPGRADE)
-    with paid_soon(our_server, work):
-        assert list(done(source, 1).kinds) == [0]
+    meanwhile.append(pays(our_server, work))
+    assert list(done(source, 1).kinds) == [0]
     assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(101,)]
 
 
@@ -162,15 +169,19 @@ def test_what_a_lock_stays_taken_for_is_given_up_counted_and_undone(start: Open,
 
 
 @pytest.mark.thorough
-def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(start: Open, tmp_path: Path) -> None:
+def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(
+    start: Open, tmp_path: Path, meanwhile: Acts
+) -> None:
     script = (
         "\\set mine 1 + :client_id\n\\set theirs 2 - :client_id\nBEGIN;\n"
-        "UPDATE account SET balance = balance + 1 WHERE id = :mine;\n\\sleep 300 ms\n"
+        "UPDATE account SET balance = balance + 1 WHERE id = :mine;\n\\sleep 1 ms\n"
         "UPDATE account SET balance = balance + 1 WHERE id = :theirs;\nCOMMIT;"
     )
     work, source = start(script, max_tries=5, busy_timeout="10s")
     rival = open_source(work.case, tmp_path, 2, 1, work.shared)
     assert isinstance(rival, SqlSource)
+    each_has_its_own = threading.Barrier(2, timeout=60)
+    meanwhile += [each_has_its_own.wait] * 2
     try:
         thread = threading.Thread(target=done, args=(rival, 1))
         thread.start()
@@ -310,7 +321,8 @@ def test_a_history_shows_what_an_isolation_level_lets_happen_and_nothing_else(
     others.append(other)
     done(source, 1)
     outcomes = [Outcome(number, False, one.findings()) for number, one in enumerate((source, other), 1)]
-    other.close()
+    for one in (source, other):
+        one.close()  # it is waited for those who have a session
     (check,) = [one for one in work.verify(outcomes, nothing).checks if one.name == "history"]
     assert work._history
     seen = [one.what for one in work._history.sightings]

@@ -15,6 +15,7 @@ from sqlstress.experiments.sql.builtin import SCRIPTS
 from sqlstress.experiments.sql.expressions import Variables
 from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
 from sqlstress.experiments.sql.worker import Nowhere
+from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 
 TRANSFER = """-- moves money
@@ -128,7 +129,9 @@ def test_what_is_wrong_with_a_script_is_told_with_its_place() -> None:
     assert_golden_texts("scripts-refused.txt", found)
 
 
-@given(st.text("\\setifndls:x01 ;'\n\r\t()+-*/BEGINCOMTgr\0é", max_size=80) | st.text(max_size=60))
+@given(
+    st.text("\\setifndls:x01 ;'\n\r\t()+-*/BEGINCOMTgr\0é", max_size=80) | st.text(CHARACTERS, max_size=60)
+)
 def test_whatever_a_file_holds_it_is_a_script_or_an_error_of_ours(text: str) -> None:
     try:
         script = read("x.sql", text, ["x"])

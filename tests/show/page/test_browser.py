@@ -21,7 +21,6 @@ from tests.browser import Page, find_chromium, running
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
-from tests.rows import thorough
 from tests.show.hostile import hostile_report
 from tests.show.variants import beside_report, classic_report
 
@@ -30,7 +29,11 @@ if TYPE_CHECKING:
 
 KEPT = Path(__file__).parents[3] / "reports"
 CHROMIUM = find_chromium()
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+# All for CI: what starts a browser takes four seconds of a processor, however little it is asked.
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
+]
 
 PLOTS = "document.querySelectorAll('[data-plot]').length"
 PLOT = '[data-plot="{}"]'
@@ -76,13 +79,12 @@ def check(page: Page, path: Path) -> None:
     assert page.requests == [path.resolve().as_uri()]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
         pytest.param(example_report, 5, id="kv"),
-        thorough(keys_report, 2, id="keys"),
-        thorough(beside_report, 6, id="wal"),
+        pytest.param(keys_report, 2, id="keys"),
+        pytest.param(beside_report, 6, id="wal"),
     ],
 )
 def test_every_plot_is_drawn_with_no_error_and_no_request(
@@ -94,7 +96,6 @@ def test_every_plot_is_drawn_with_no_error_and_no_request(
     check(page, path)
 
 
-@pytest.mark.thorough
 def test_an_ab_test_and_reports_side_by_side_are_shown_too(page: Page, tmp_path: Path) -> None:
     for reports in (
         (ab_report([around(1.0, 10)]),),
@@ -122,7 +123,6 @@ def drawn_values(page: Page, plot: int) -> list[float]:
     return [low + (height - at_low) / (at_high - at_low) * (high - low) for height in heights]
 
 
-@pytest.mark.thorough
 def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
     page: Page, tmp_path: Path
 ) -> None:
@@ -136,7 +136,6 @@ def test_the_figures_that_are_drawn_and_those_in_the_table_are_the_reports(
     assert cells[place :: len(columns)] == [f"{rate:,.0f}" for rate in rates]
 
 
-@pytest.mark.thorough
 def test_another_view_is_drawn_when_it_is_chosen(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     names = page.ask(
@@ -161,7 +160,6 @@ def test_ticks_of_a_logarithm_are_powers_of_ten(page: Page, tmp_path: Path) -> N
         assert all(log10(float(tick.replace(",", ""))).is_integer() for tick in found)
 
 
-@pytest.mark.thorough
 def test_an_axis_of_one_count_has_a_tick_there_and_nowhere_else(page: Page, tmp_path: Path) -> None:
     report = example_report()
     only = tuple(run for run in report.runs if run.case.concurrency == 4)
@@ -178,7 +176,6 @@ def test_a_mark_says_its_figure_when_the_pointer_is_on_it(page: Page, tmp_path: 
     assert told == f"4 processes on 1 bucket: {report.runs[2].median_tps():,.0f} transactions/s"
 
 
-@pytest.mark.thorough
 def test_a_part_that_is_dragged_is_enlarged_until_all_is_asked_for_again(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     plot = PLOT.format(0)
@@ -194,7 +191,6 @@ def test_a_part_that_is_dragged_is_enlarged_until_all_is_asked_for_again(page: P
     assert page.ask(ticks) == whole
 
 
-@pytest.mark.thorough
 def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
     page: Page, tmp_path: Path
 ) -> None:
@@ -225,7 +221,6 @@ def test_no_two_names_of_a_legend_have_the_same_sample(page: Page, tmp_path: Pat
     assert [samples for samples in legends if len({*samples}) < len(samples)] == []
 
 
-@pytest.mark.thorough
 def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()), dark=True)
     page.point(f"{PLOT.format(0)} h3")
@@ -236,7 +231,6 @@ def test_a_chart_is_saved_as_a_picture_that_stands_alone(page: Page, tmp_path: P
     assert "1 bucket" in picture and page.errors == []
 
 
-@pytest.mark.thorough
 def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Page, tmp_path: Path) -> None:
     report = read(KEPT / "linux-1-and-20-files.json")
     page.open(saved(tmp_path, report))
@@ -268,7 +262,6 @@ def test_on_a_phone_the_matrix_shows_its_answers_and_keeps_its_names_in_sight(
     assert page.ask("document.querySelector('thead th:last-child').getBoundingClientRect().right") <= 390
 
 
-@pytest.mark.thorough
 def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, read(KEPT / "linux-keys.json")), 300)
     assert page.ask("document.querySelector('.table').classList.contains('kept')") is False
@@ -280,7 +273,6 @@ def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, 
     assert second < 0 <= x
 
 
-@pytest.mark.thorough
 def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, read(KEPT / "linux-methods.json")), 390)
     assert page.ask("document.documentElement.scrollHeight") < 5500
@@ -289,7 +281,6 @@ def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp
     assert page.ask("document.querySelector('details table').getBoundingClientRect().height") > 50
 
 
-@pytest.mark.thorough
 def test_beside_texts_nothing_stays_empty_on_a_wide_screen(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     begins = (
@@ -301,14 +292,12 @@ def test_beside_texts_nothing_stays_empty_on_a_wide_screen(page: Page, tmp_path:
     assert len(page.ask(begins)) == 1
 
 
-@pytest.mark.thorough
 def test_no_button_of_a_plot_sends_it_anywhere(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     buttons = page.ask("[...document.querySelectorAll('figure button')].map(one => one.textContent)")
     assert set(buttons) == {"Show all", "Save"}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("width", [400, 320, 1280])
 def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: Path, width: int) -> None:
     page.open(saved(tmp_path, example_report()), width)
@@ -317,7 +306,6 @@ def test_nothing_but_wide_tables_is_wider_than_the_screen(page: Page, tmp_path: 
     assert page.errors == []
 
 
-@pytest.mark.thorough
 def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Path) -> None:
     page.open(saved(tmp_path, example_report()))
     light = page.ask(INK)
@@ -326,7 +314,6 @@ def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Pa
     page.prefer(dark=False)
 
 
-@pytest.mark.thorough
 def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded(
     page: Page, tmp_path: Path
 ) -> None:
@@ -347,7 +334,6 @@ def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded
     assert page.errors == []
 
 
-@pytest.mark.thorough
 def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
     path = saved(tmp_path, hostile_report(), hostile_report())
     page.open(path)
@@ -358,7 +344,6 @@ def test_nothing_of_a_hostile_report_runs(page: Page, tmp_path: Path) -> None:
     check(page, path)
 
 
-@pytest.mark.thorough
 def test_a_script_that_got_into_the_page_would_not_run_and_nothing_could_be_loaded(
     page: Page, tmp_path: Path
 ) -> None:

@@ -14,11 +14,22 @@ import pytest
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
+from sqlstress.engine.worker import STOP
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets.postgres.dialect import schema_of
-from tests.experiments.kv.loops import CONTENTS, KEYS, KILLED, LOOPS, SO_FEW, check_counts, killing, told
-from tests.experiments.measured import SALT, Measured, measure, rejected
+from tests.experiments.kv.loops import (
+    CONTENTS,
+    FOREVER_S,
+    KEYS,
+    KILLED,
+    LOOPS,
+    SO_FEW,
+    check_counts,
+    killing,
+    told,
+)
+from tests.experiments.measured import SALT, Measured, measure, rejected, wait_for
 from tests.rows import mostly_thorough
 
 psycopg = pytest.importorskip("psycopg")
@@ -164,11 +175,10 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(
 
     def end(_pool: Pool) -> None:
         worker = "query LIKE 'SELECT value%%' OR query LIKE 'INSERT%%'"
-        until = time.monotonic() + 10
-        while not bench.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {worker}"):
-            assert time.monotonic() < until
+        sql = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {worker}"
+        wait_for(lambda: bench.execute(sql) > 0)
 
-    case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=0.4)
+    case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=FOREVER_S)
     (ended,) = bench.measure(case, tmp_path, end if ends else drop).ended
     # Sometimes the connection is gone before the server's word has come.
     ending = r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection"
@@ -180,12 +190,13 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(
 def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
     settings = replace(FAST, busy_timeout_ms=30)
     load = Load(key_space=KEYS, read_ratio=0.0)
-    case = case_of(load, concurrency=1, settings=settings, duration_s=0.4)
+    case = case_of(load, concurrency=1, settings=settings, duration_s=FOREVER_S)
 
-    def hold(_pool: Pool) -> None:
+    def hold(pool: Pool) -> None:
         with psycopg.connect(bench.dsn) as connection:
             connection.execute(f"LOCK TABLE {schema_of(tmp_path)}.kv_0 IN EXCLUSIVE MODE")
             time.sleep(0.5)
+        pool._words[STOP] = 1
 
     done = bench.measure(case, tmp_path, hold)
     assert done.verdict().status == "ok", done.verdict().counterexamples
@@ -194,34 +205,36 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Benc
     assert ended.done.totals.failed and ended.done.totals.longest_wait_ns >= 30_000_000
 
 
-def killed(bench: Bench, folder: Path, load: Load, seed: int) -> Measured:
-    """Measure while a worker is killed at some moment of its window."""
-    case = case_of(load, concurrency=2, seed=seed, duration_s=0.3)
-    return bench.measure(case, folder, killing(seed))
-
-
 @needs_native
 @pytest.mark.parametrize("seed", mostly_thorough(range(8), [0]))
 @pytest.mark.parametrize("load", mostly_thorough(KILLED, KILLED[1:]))
 def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
     tmp_path: Path, bench: Bench, load: Load, seed: int
 ) -> None:
-    verdict = killed(bench, tmp_path, load, seed).verdict()
+    case = case_of(load, concurrency=2, seed=seed, duration_s=0.3)
+    verdict = bench.measure(case, tmp_path, killing(seed)).verdict()
     assert verdict.status == "ok", verdict.counterexamples
 
 
 @pytest.mark.thorough
 @needs_native
 def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path, bench: Bench) -> None:
-    done = killed(bench, tmp_path, replace(KILLED[0], key_space=20_000), 3)
-    assert done.verdict().status == "ok"
     values = Values(SALT, 8)
-    written = (
-        key
-        for key, value in bench.rows(tmp_path, "kv_0")
-        if (stamp := values.read(value)) and stamp.worker == 2
-    )
-    lost = next(written)
+
+    def written() -> list[int]:
+        """Return the keys whose last writer was the second worker."""
+        rows = bench.rows(tmp_path, "kv_0")
+        return [key for key, value in rows if (stamp := values.read(value)) and stamp.worker == 2]
+
+    def kill(pool: Pool) -> None:
+        wait_for(lambda: bool(written()))
+        pool._processes[1].kill()
+        pool._words[STOP] = 1  # else the other one may write over all of it
+
+    case = case_of(replace(KILLED[0], key_space=20_000), concurrency=2, duration_s=FOREVER_S)
+    done = bench.measure(case, tmp_path, kill)
+    assert done.verdict().status == "ok"
+    (lost, *_) = written()
     change = f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = %s"
     assert bench.execute(change, values.maker(0)(lost), lost) == 1
     rejected(done.verdict(), "last write", f"key {lost} ")
