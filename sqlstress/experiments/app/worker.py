@@ -1,4 +1,4 @@
-"""A worker's half: it imports the user's file, and calls its transactions."""
+"""A worker's half: it imports the user's file, calls its transactions, and counts what goes wrong."""
 
 from __future__ import annotations
 

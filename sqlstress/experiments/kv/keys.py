@@ -1,4 +1,4 @@
-"""Keys: numbers 0 to key_space - 1, how they look in the database, how they are drawn, where they lie."""
+"""Keys, 0 to key_space - 1: how they look in the database, how they are drawn, in which bucket each lies."""
 
 from __future__ import annotations
 
