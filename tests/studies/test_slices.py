@@ -6,6 +6,7 @@ import os
 import sqlite3
 import sys
 import venv
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,9 +138,10 @@ def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path:
     inputs = list[str]()
 
     def look() -> None:
-        family = psutil.Process().children(recursive=True)
-        workers = [process for process in family if "--multiprocessing-fork" in process.cmdline()]
-        inputs.extend(str(Path(f"/proc/{process.pid}/fd/0").readlink()) for process in workers)
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error, OSError):  # one that has ended meanwhile
+                if "--multiprocessing-fork" in process.cmdline():
+                    inputs.append(str(Path(f"/proc/{process.pid}/fd/0").readlink()))
         if inputs:
             raise Interrupted("seen")
 
