@@ -591,4 +591,4 @@ def part_add(trial: Trial, random: Random) -> Change:
 def hunt_words(_: Trial, table: str, row: Cells) -> list[str]:
     if table == "writer":
         return [f"writer {row[0] + 1}"] if isinstance(row[0], int) else []  # damage may have made it anything
-    return {"part": [f"row {row[0]}"]}.get(table, ["accounts"])
+    return [f"row {row[0]}"] if table == "part" else ["accounts"]

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import sys
 import venv
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.studies.slices import OtherPythons, OwnPython, Python
 from tests.ab_report import TEST, trial
+from tests.conftest import command_of
 
 ROOT = Path(__file__).parents[2]
 CASE = Case(concurrency=1, duration_s=0.05, warmup_s=0.1, spec=Load(key_space=200), seed=3)
@@ -138,10 +138,9 @@ def test_the_workers_of_a_slice_have_nothing_of_the_pipe_that_holds_it(tmp_path:
     inputs = list[str]()
 
     def look() -> None:
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error, OSError):  # one that has ended meanwhile
-                if "--multiprocessing-fork" in process.cmdline():
-                    inputs.append(str(Path(f"/proc/{process.pid}/fd/0").readlink()))
+        family = psutil.Process().children(recursive=True)
+        workers = [process for process in family if "--multiprocessing-fork" in command_of(process)]
+        inputs.extend(str(Path(f"/proc/{process.pid}/fd/0").readlink()) for process in workers)
         if inputs:
             raise Interrupted("seen")
 
