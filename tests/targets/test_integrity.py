@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sqlstress.engine.proofs import examined
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.place import SqlitePlace
 from tests.pulses import Pulses, nothing
@@ -43,6 +46,19 @@ def test_a_missing_and_a_foreign_file_are_told(tmp_path: Path) -> None:
         "kv_2.db: it has no SQLite header",
     )
     assert not second.exists()
+
+
+def test_a_file_that_stays_locked_is_not_called_wrong(tmp_path: Path) -> None:
+    place = created(tmp_path, buckets=2)
+    locked = SqlitePlace(Case(buckets=2, settings=replace(place.case.settings, busy_timeout_ms=1)), tmp_path)
+    with closing(sqlite3.connect(place.paths[1], isolation_level=None)) as stranger:
+        stranger.execute("PRAGMA locking_mode=exclusive")
+        stranger.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(EnvironmentFailure, match="is locked by another program"):
+            locked.integrity("quick", nothing)
+        with pytest.raises(EnvironmentFailure, match="is locked by another program"):
+            examined("schema", lambda: locked.redefined(place.schema(), nothing))
+    assert locked.integrity("quick", nothing).status == "ok"
 
 
 def test_a_definition_that_was_changed_is_told_with_what_it_was(tmp_path: Path) -> None:

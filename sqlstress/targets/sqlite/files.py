@@ -47,16 +47,24 @@ def remove(case: Case, folder: Path) -> None:
 def opened(case: Case, path: Path) -> Iterator[Connection]:
     """Open one file with the case's driver, SQLite's own busy handler and its default settings.
 
-    Raises EnvironmentFailure for what SQLite lacks there, such as space: that says nothing of the data.
+    Raises EnvironmentFailure for what SQLite lacks there, such as space, and for a lock that stays: neither
+    says anything of the data.
     """
     driver = load_driver(case.driver)
     try:
         with closing(driver.connect(path, case.settings.busy_timeout_ms, None)) as connection:
             yield connection
     except Exception as error:
-        if codes.is_lack(driver.result_code(error)):
+        code = driver.result_code(error)
+        if codes.is_busy(code):
+            raise EnvironmentFailure(f"{_locked(path)}.") from error
+        if codes.is_lack(code):
             raise EnvironmentFailure(f"cannot use {path.name}: {explain(case.driver, error)}.") from error
         raise
+
+
+def _locked(path: Path) -> str:
+    return f"{path.name} is locked by another program: end it and measure again"
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
@@ -295,9 +303,7 @@ class SqliteSnapshot:
         except Exception as error:
             code = load_driver(self._driver).result_code(error)
             if codes.is_busy(code):
-                return Disturbance(
-                    f"{path.name} is locked by another program: end it and measure again", "unknown"
-                )
+                return Disturbance(_locked(path), "unknown")
             if codes.is_damage(code):
                 return Disturbance(f"cannot read {path.name}: {explain(self._driver, error)}")
             raise  # what this machine lacks is nobody's hand
