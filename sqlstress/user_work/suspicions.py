@@ -4,7 +4,8 @@ The rule: a table is read outside of the transaction that writes it, and that tr
 again. Another process may have written it in between. What makes such a write safe is recognised: SQLite
 computes the value itself (`SET n = n + 1`), the UPDATE compares and sets (`WHERE id = ? AND n = ?`), a unique
 key refuses the second INSERT, the count of deleted rows is looked at, the row is the call's own since it made
-or claimed it, all calls hold the same lock meanwhile. A suspicion is not a proof.
+or claimed it, the transaction compares a token and renews it, all calls hold the same lock meanwhile. A
+suspicion is not a proof.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ class Statement(NamedTuple):
     """The number of the transaction whose snapshot it has: of a query that is still open; 0: its own."""
     who: int = 0
     """The thread or the task that ran it."""
+    beside: bool = False
+    """Whether a thread ran it that the call does not wait for."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that it reads, by table; count(*) reads the column ""."""
     write: Write | None = None
@@ -130,7 +133,9 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             if query.write is None
             and not query.shares_snapshot(one)
             and write.table in query.reads
+            and (query.who == one.who or not (query.beside or one.beside))
             and _depends(one, write, query)
+            and not _renews_token(call, number, index)
             and not any(_settles(call[other], query, write) for other in settling if other > number)
         ]
         if queries and not _is_own(call[:index], write):
@@ -162,6 +167,18 @@ def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) ->
         and (other.write is None or other.write.table != table or _is_safe(other.write))
         for other in earlier
     )
+
+
+def _renews_token(call: Sequence[Statement], first: int, then: int) -> bool:
+    """Return whether a call reads a token before a query and again in the transaction, which changes it.
+
+    Who finds there what it found before knows that its query is not outdated.
+    """
+    before = {one.sql for one in call[:first] if not one.write and not one.shares_snapshot(call[then])}
+    inside = [(index, one) for index, one in enumerate(call) if one.transaction == call[then].transaction]
+    changed = {one.write.table for _, one in inside if one.write}
+    again = (one for index, one in inside if index < then and not one.write and one.sql in before)
+    return any(changed & {*one.reads} for one in again)
 
 
 def _is_own(earlier: Sequence[Statement], write: Write) -> bool:

@@ -53,6 +53,15 @@ _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 _COUNTS = {"rowcount", "changes", "total_changes"}
 
 
+_WAITING = tuple(
+    str(Path(sysconfig.get_paths()["stdlib"], name))
+    for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
+)
+"""What a thread runs that waits for others. Who waits for a lock runs none of it."""
+_BEGINS = {"start", "submit"}
+"""Functions there that let another thread work, and do not wait for it."""
+
+
 def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
     """Call a function when the next thing happens in this thread that `has_come` takes."""
     before = sys.getprofile()
@@ -289,6 +298,7 @@ class Followed:
             transaction=self._transaction,
             snapshot=self._snapshot,
             who=_who(),
+            beside=_is_beside(),
             locks=self._tracer.files.held(),
         )
         reads: dict[Table, frozenset[str]] = {}
@@ -423,6 +433,17 @@ def _who() -> int:
     except RuntimeError:
         task = None
     return id(task) if task else threading.get_ident()
+
+
+def _is_beside() -> bool:
+    """Return whether this is a thread that the main one, which makes the calls, does not wait for."""
+    main = threading.main_thread()
+    if threading.current_thread() is main:
+        return False
+    frame, called = sys._current_frames().get(main.ident or 0), ""
+    while frame and frame.f_code.co_filename.startswith(_WAITING):
+        called, frame = frame.f_code.co_name, frame.f_back
+    return not called or called in _BEGINS
 
 
 class Frames:

@@ -12,6 +12,7 @@ import sqlite3
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -559,6 +560,27 @@ def version_compared(file: str) -> None:
         connection.execute(compared, (stock - 1, version))
 
 
+def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
+    token = "SELECT value FROM item WHERE key = 'hits'"
+    before = connection.execute(token).fetchone()
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute(token).fetchone() == before:
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+        connection.execute(after)
+    connection.execute("COMMIT")
+
+
+def token_compared_and_renewed(file: str) -> None:
+    with opened(file) as connection:
+        _sold_if_token_is(connection, "UPDATE item SET value = value + 1 WHERE key = 'hits'")
+
+
+def token_compared_and_kept_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _sold_if_token_is(connection, "DELETE FROM hit")
+
+
 def upsert_if_older(file: str) -> None:
     with opened(file) as connection:
         connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
@@ -624,6 +646,20 @@ async def _in_threads(connection: sqlite3.Connection) -> None:
 def coroutine_wrong(file: str) -> None:
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
         asyncio.run(_in_threads(connection))
+
+
+def another_thread_counts(file: str) -> None:
+    counts: list[int] = []
+
+    def count() -> None:
+        with opened(file) as connection:
+            counts.extend(connection.execute("SELECT count(*) FROM hit").fetchone())
+
+    with ThreadPoolExecutor(1) as pool, opened(file) as connection:
+        pool.submit(count)
+        while not counts:  # the call does something else meanwhile
+            pass
+        connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
 
 def two_transactions_wrong(file: str) -> None:
