@@ -154,6 +154,7 @@ def test_a_loop_counts_what_falls_into_the_window_and_writes_new_values_of_eight
 
 
 @every_kind
+@pytest.mark.thorough
 def test_a_loop_of_gets_alone_writes_nothing_and_one_that_meets_an_error_fails_instead_of_counting(
     command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,7 @@ def test_words_written_as_one_are_told_what_is_meant(cli: Cli) -> None:
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
     said = exec_(cli, *PYTHON, "import time; time.sleep(1)")
     assert said.code == 4
@@ -138,6 +139,7 @@ def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
 
 
 @posix
+@pytest.mark.thorough
 def test_a_command_that_takes_too_long_has_failed_and_is_told(cli: Cli) -> None:
     said = exec_(cli, "sh", "-c", "sleep 1000", options=(*SOME, "--timeout", "100ms"))
     assert said.code == 1
@@ -249,6 +251,7 @@ def test_a_command_that_never_works_is_not_run_for_the_whole_window(cli: Cli) ->
     assert "--max-failed 100%" in said.err
 
 
+@pytest.mark.thorough
 def test_a_program_whose_lines_all_fail_is_ended_with_its_worker(cli: Cli) -> None:
     fails = (
         "import sys, time\nfor line in sys.stdin: print('error no such table: t', flush=True)\ntime.sleep(60)"
@@ -304,6 +307,7 @@ with open(sys.argv[3], "a") as file:
 
 
 @posix
+@pytest.mark.thorough
 def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli: Cli) -> None:
     database("app.db")
     Path("hold.py").write_text(HOLD, encoding="utf-8")

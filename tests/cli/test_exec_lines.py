@@ -62,7 +62,9 @@ for number, line in enumerate(sys.stdin):
     ("code", "problem"),
     [
         ("print('listening')", "answered 'listening'. With --lines it must answer"),
-        ("import time; time.sleep(1000)", "did not answer within 0.5 s. It may not flush its output."),
+        thorough(
+            "import time; time.sleep(1000)", "did not answer within 0.5 s. It may not flush its output."
+        ),
         thorough(
             "raise KeyError('DB_URL')", "ended before it answered, with exit code 1. Its standard error"
         ),

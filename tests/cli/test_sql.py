@@ -52,6 +52,7 @@ def test_the_history_of_real_processes_has_no_anomaly_on_sqlite(cli: Cli) -> Non
     assert history.checked > 10
 
 
+@pytest.mark.thorough
 def test_an_anomaly_that_the_script_lets_happen_exits_3_if_it_is_strict(cli: Cli) -> None:
     Path("rows.sql").write_text(
         "CREATE TABLE place (id INTEGER PRIMARY KEY, version); INSERT INTO place VALUES (1, 1);"
@@ -234,6 +235,7 @@ def test_without_a_database_scripts_show_what_the_harness_costs(cli: Cli) -> Non
     assert bank.code == 2 and "bank:5:1: \\gset needs a row, and the dry driver returns none" in bank.lines[0]
 
 
+@pytest.mark.thorough
 def test_a_window_in_which_no_transaction_ended_is_no_measurement(cli: Cli) -> None:
     Path("slow.sql").write_text("\\sleep 1 s\nSELECT 1;\n")
     Path("s.sql").write_text("CREATE TABLE t (x);\n")

@@ -50,6 +50,7 @@ def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_
         pytest.param("for-update.sql", "read-committed", True, marks=pytest.mark.thorough),
     ],
 )
+@pytest.mark.thorough
 def test_read_modify_write_loses_money_where_it_is_said_to_and_nowhere_else(
     cli: Cli, server: str, url: str, script: str, isolation: str, holds: bool
 ) -> None:

@@ -76,6 +76,7 @@ def test_who_holds_the_write_lock_too_long_is_named_and_the_exit_code_is_1(datab
     assert 0.3 < found["seconds"] < 30
 
 
+@pytest.mark.thorough
 def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(database: Path) -> None:
     report = database.with_name("watch.json")
     over = database.with_name("over")
@@ -93,6 +94,7 @@ def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(d
     assert 0 < found["commits"] <= turns
 
 
+@pytest.mark.thorough
 def test_a_database_that_nobody_has_open_is_waited_for(database: Path) -> None:
     done = watch(database, "--duration", "1.2s")
     assert (done.returncode, done.stderr) == (0, "")

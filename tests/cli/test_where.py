@@ -38,6 +38,7 @@ def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT)
 
 
 @built
+@pytest.mark.thorough
 def test_what_is_slept_after_a_newer_snapshot_is_waiting(cli: Cli, tmp_path: Path) -> None:
     # A quarter of the time and more was told as the binding's, which a native loop has not got.
     writing = ("-c", "4", "--read-ratio", "0", "--synchronous", "off")

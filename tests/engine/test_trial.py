@@ -199,6 +199,7 @@ def test_neither_published_scripts_nor_a_machine_that_is_always_busy_are_tried_w
     assert [runner.run(Case(), index).attempts for index in range(6)] == [2] * PATIENCE + [1] * (6 - PATIENCE)
 
 
+@pytest.mark.thorough
 def test_a_trial_tells_how_busy_the_disk_was_where_that_is_known(tmp_path: Path) -> None:
     trial = bench(tmp_path).runner.run(Case(ops=20, warmup_s=0.0), 0)
     assert (trial.disk_share is None) == (disk_of(tmp_path) is None)

@@ -11,7 +11,6 @@ import psutil
 import pytest
 
 from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
-from tests.rows import thorough
 
 BURNS = "import time\nuntil = time.process_time() + {}\nwhile time.process_time() < until: pass\n"
 WAITS = "input()\n"
@@ -62,7 +61,8 @@ def test_what_a_grandchild_takes_is_ours() -> None:
 
 
 @pytest.mark.skipif(not KEEPS_ACCOUNT, reason="this system keeps no account of those that have ended")
-@pytest.mark.parametrize("changing", [thorough(False), True])
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.thorough
 def test_what_one_took_that_has_ended_stays_ours(changing: bool) -> None:
     code = starting(SAYS + WAITS + BURNS.format(0.4))
     with running(code + "one.wait()\n" + SAYS + "input()") as process:

@@ -71,6 +71,7 @@ def watched(own: Family | None, seconds: float) -> Shares | None:
     return watch.shares()
 
 
+@pytest.mark.thorough
 def test_a_neighbour_that_burns_a_processor_is_seen() -> None:
     with running("import time; time.sleep(60)") as idle, running(BUSY):
         time.sleep(0.2)
@@ -91,6 +92,7 @@ def test_one_that_we_have_started_is_ours() -> None:
             last = look(family)
 
 
+@pytest.mark.thorough
 def test_looks_that_cost_much_are_few_and_one_that_has_ended_fails_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -38,6 +38,7 @@ class Killer(Observer):
     injected="a worker of `sql` killed in the window",
     outcome="the ledger holds what it was told of, one more at most",
 )
+@pytest.mark.thorough
 def test_what_a_killed_worker_was_told_of_is_in_the_ledger(tmp_path: Path) -> None:
     *_, case = cases_of({"builtin": ["bank"], "concurrency": 3, "ledger": True, **SHORT}, "sql")
     killer = Killer()

@@ -234,6 +234,7 @@ def test_a_writer_in_a_container_is_seen_by_its_number_outside(database: Path) -
 
 
 @apart
+@pytest.mark.thorough
 def test_a_writer_outside_of_the_own_container_is_told_as_such(database: Path) -> None:
     words = [*APART, "--mount-proc", sys.executable, "-m", "sqlstress", "watch", str(database)]
     with process(database, "BEGIN IMMEDIATE"):

@@ -92,6 +92,7 @@ def test_a_function_that_can_not_look_is_told(text: str, tmp_path: Path) -> None
         Checks([Invariant("money", f"{tmp_path / 'c.py'}:money")], 5.0)
 
 
+@pytest.mark.thorough
 def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothing(
     driver: str, connection: Connection, tmp_path: Path
 ) -> None:

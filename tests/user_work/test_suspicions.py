@@ -29,6 +29,7 @@ from sqlstress.user_work.suspicions import (
     suspicions,
 )
 from tests.pages import ROOT
+from tests.rows import thorough
 from tests.user_work.racy_programs import PROGRAMS, SCHEMA
 
 TRACED = """
@@ -181,7 +182,7 @@ def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_wer
     [
         ("os._exit(3)", "a process of sqlstress ended with exit code 3"),
         ("raise SystemExit", None),
-        ("time.sleep(60)", "the calls took longer than 1 s"),
+        thorough("time.sleep(60)", "the calls took longer than 1 s"),
     ],
 )
 def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement_and_says_so(
@@ -216,6 +217,7 @@ def at_most_3(database):
 """
 
 
+@pytest.mark.thorough
 def test_what_the_load_has_used_up_is_rehearsed_as_it_was_before(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(LIMITED, encoding="utf-8")
@@ -234,6 +236,7 @@ FORKS = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
+@pytest.mark.thorough
 def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
@@ -244,6 +247,7 @@ def test_a_connection_that_a_fork_uses_is_told_with_its_line(tmp_path: Path) -> 
     assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
+@pytest.mark.thorough
 def test_scripts_tell_the_place_of_each_statement(tmp_path: Path) -> None:
     folder = ROOT / "examples" / "transfer"
     options: dict[str, Any] = {

@@ -60,6 +60,7 @@ def left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
 
 
+@pytest.mark.thorough
 def test_a_damaged_database_is_wrong_data_although_no_check_can_run_in_it(tmp_path: Path) -> None:
     damages = """
 from sqlstress import finish
@@ -305,6 +306,7 @@ def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_what_is_damaged_beside_the_database_fails(tmp_path: Path) -> None:
     damage = """
         other = Path(os.environ["SQLSTRESS_DATABASE"]).with_name("other.db")
@@ -322,6 +324,7 @@ NOTING = (
 )
 
 
+@pytest.mark.thorough
 def test_notes_and_the_end_of_each_process_are_given_to_checks_that_run_last(tmp_path: Path) -> None:
     text = (
         NOTING.replace("@transaction", "from sqlstress import counter, finish, note\n@transaction")
@@ -352,6 +355,7 @@ def made(path):
     assert report.exit_code == 1 and "all_are_there: the counter holds" in report.problems[0]
 
 
+@pytest.mark.thorough
 def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> None:
     text = "from sqlstress import note\n" + NOTING.replace('note("added")', "note(lambda: 1)")
     report = measured(tmp_path, text + "@check\ndef none(notes): assert False")
@@ -359,6 +363,7 @@ def test_a_note_that_is_not_taken_is_no_verdict_on_the_data(tmp_path: Path) -> N
     assert report.runs[0].verdict.status == "unknown"
 
 
+@pytest.mark.thorough
 def test_what_went_wrong_without_a_failure_is_shown(tmp_path: Path) -> None:
     text = """
 import logging, threading

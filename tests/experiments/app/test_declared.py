@@ -80,6 +80,7 @@ def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_an_import_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_file, "IMPORT_S", 1.0)
     with pytest.raises(UsageError, match=r"takes longer than 1 s to import\. It may be waiting"):

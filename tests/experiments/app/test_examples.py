@@ -53,6 +53,7 @@ def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tm
         assert not failed(name, tmp_path, 25)
 
 
+@pytest.mark.thorough
 def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:
     text = (FOLDER / "acknowledged.py").read_text(encoding="utf-8")
     loses = (

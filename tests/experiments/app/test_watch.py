@@ -167,6 +167,7 @@ sqlite3.connect("copy.db").close()
     seen(code, tmp_path)
 
 
+@pytest.mark.thorough
 def test_the_first_statement_waits_for_a_lock_as_it_would_unwatched(tmp_path: Path) -> None:
     code = """
 def app(first):

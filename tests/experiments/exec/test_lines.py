@@ -61,6 +61,7 @@ def test_a_program_that_has_ended_is_started_again() -> None:
         (f"import time; print('x' * {2 * LONGEST_ANSWER}, end='', flush=True); time.sleep(1000)", None),
     ],
 )
+@pytest.mark.thorough
 def test_a_program_that_gives_no_answer_is_ended(code: str, too_late: bool | None) -> None:
     with dialogue(code, timeout_s=0.3 if too_late else 30.0) as one:
         answer = one.ask(b"1\n")

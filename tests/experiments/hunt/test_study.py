@@ -204,6 +204,7 @@ def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str,
 @pytest.mark.fault(
     area="checkers", injected="a commit taken back while others go on, or while it is read", outcome="found"
 )
+@pytest.mark.thorough
 def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
     def take_back(_: Pool) -> None:
         execute(
@@ -243,6 +244,7 @@ def test_a_library_that_can_not_be_wrapped_is_told_in_a_line(
 
 
 @needs_extension
+@pytest.mark.thorough
 def test_a_hunt_in_an_application_finds_what_its_check_sees(tmp_path: Path) -> None:
     report = sqlstress.hunt(
         "app", file="examples/app/bank_wrong.py", max_time="30s", shrink_time="0s", seed=1, directory=tmp_path
@@ -260,6 +262,7 @@ def test_a_hunt_in_an_application_that_is_right_finds_nothing(tmp_path: Path) ->
     assert report.ok, report.text()
 
 
+@pytest.mark.thorough
 def test_a_lone_process_that_connects_anew_may_take_the_wal_along(tmp_path: Path) -> None:
     def occupy(_: Pool) -> None:
         # While it has another name, no new file gets its number.

@@ -259,6 +259,7 @@ def test_what_sqlite_refuses_is_told_alike_by_both_loops(tmp_path: Path, loop: s
 
 
 @pytest.mark.parametrize("busy", ["default", "fair"])
+@pytest.mark.thorough
 def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) -> None:
     settings = replace(FAST, busy_timeout_ms=30, busy=busy)
     load = Load(key_space=KEYS, read_ratio=0.0)

@@ -30,6 +30,7 @@ MOST_SLOW = round(CASE.concurrency * (CASE.warmup_s + CASE.duration_s) * 1000 / 
 """For so many operations slower than that processes have time, one after the other, on any machine."""
 
 
+@pytest.mark.thorough
 def test_a_lock_that_is_held_for_half_a_second_meets_all_who_come_meanwhile(at_a_rate: Trial) -> None:
     # 100 of 240 came while it was held, of which those of the last 100 ms waited less than that.
     assert at_a_rate.arrived and at_a_rate.arrived.due == 240

@@ -68,6 +68,7 @@ def start(host: PostgresMeeting, step: int) -> Callable[[], int]:
     return lambda: host.start_ns(step, LEAD_S, LENGTH_S, nothing)
 
 
+@pytest.mark.thorough
 def test_all_begin_at_one_instant_whatever_their_clocks_say(server: str) -> None:
     with hosts(server, "anna", "bert") as (anna, bert):
         carl = PostgresMeeting(server, Invitation(anna._invited.meeting, "carl", ABC), 60, skewed, day_skewed)
@@ -107,6 +108,7 @@ def test_a_host_that_goes_on_to_the_next_trial_is_left_out_of_this_one(server: s
         assert anna.told(0, 1).began == bert.told(0, 1).began == ("anna", "bert")
 
 
+@pytest.mark.thorough
 def test_who_is_late_hears_it_when_the_others_are_done(server: str) -> None:
     with hosts(server, *ABC[:2], patience_s=0.5) as (anna, bert):
         carl = PostgresMeeting(server, Invitation(anna._invited.meeting, "carl", ABC))

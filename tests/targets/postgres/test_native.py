@@ -187,6 +187,7 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(
 
 
 @needs_native
+@pytest.mark.thorough
 def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
     settings = replace(FAST, busy_timeout_ms=30)
     load = Load(key_space=KEYS, read_ratio=0.0)

@@ -66,6 +66,7 @@ def waited(seen: Seen) -> Span:
 
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 @pytest.mark.parametrize("journal", ["wal", thorough("delete"), thorough("truncate")])
+@pytest.mark.thorough
 def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
     words: Any, tmp_path: Path, driver: str, journal: str
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_lock_held_for_a_known_time_is_found_within_3_percent(
 
 
 @pytest.mark.parametrize("journal", ["wal", thorough("truncate")])
+@pytest.mark.thorough
 def test_a_slow_sync_of_the_holder_is_what_is_waited_for(words: Any, tmp_path: Path, journal: str) -> None:
     path = created(tmp_path / "a.db", journal)
     with (
@@ -237,6 +239,7 @@ def waited_by_worker(seen: Seen) -> Span:
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
 @pytest.mark.parametrize("busy", ["default", "fair"])
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
+@pytest.mark.thorough
 def test_either_loop_finds_a_lock_held_for_a_known_time_within_3_percent(
     words: Any, tmp_path: Path, loop: str, busy: str, driver: str
 ) -> None:
@@ -266,6 +269,7 @@ def test_an_operation_that_either_loop_gives_up_waits_no_longer(
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
+@pytest.mark.thorough
 def test_slow_syncs_are_found_within_3_percent(words: Any, tmp_path: Path, loop: str) -> None:
     case = case_of(loop, "apsw", synchronous="full")
     with working(case, words, WAITER, tmp_path, operations=3, slow_sync_s=0.1) as worker:
