@@ -135,7 +135,7 @@ def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
-LATE = ("--read-ratio=0", "--duration=2s", "-oreport.json")
+LATE = ("--read-ratio=0", "--duration=6s", "-oreport.json")
 
 
 def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:
@@ -144,6 +144,7 @@ def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tup
         said = cli(*SHORT, "--details", "--dsn", dsn, *LATE, *options)
     assert said.code == code, said.err
     (run,) = saved().runs
+    assert run.trials, (run.error, said.err)
     return said, run
 
 
