@@ -28,7 +28,7 @@ def main(folder: Path) -> int:
     best = 0.0
     for buckets in LAYOUTS:
         report = sqlstress.measure(
-            concurrency=4, buckets=buckets, duration="500ms", warmup="100ms", directory=folder, progress=show
+            concurrency=4, buckets=buckets, repeat=5, duration="500ms", directory=folder, progress=show
         )
         if not report.ok:
             print(*report.problems, sep="\n", file=sys.stderr)
