@@ -125,7 +125,7 @@ def test_a_ledger_and_a_rate_and_a_function_that_checks_work_there_too(cli: Cli,
 
 @pytest.mark.thorough
 def test_a_worker_that_is_killed_loses_nothing_that_was_acknowledged(cli: Cli, server: str, url: str) -> None:
-    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c3", "--ledger", "--duration=2s")
+    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c3", "--ledger", "--duration=4s")
     with in_the_window(server, kill_worker, "sqlstress_ledger"):
         _, report = measured(cli, "sql", *options, code=4)
     (trial,) = report.runs[1].trials
@@ -142,7 +142,7 @@ def test_a_table_that_somebody_adds_is_told(cli: Cli, server: str, url: str) -> 
         ).fetchone()
         connection.execute(f"CREATE TABLE {name}.theirs (x int)")
 
-    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c2", "--duration=2s")
+    options = ("-bbank", f"--dsn={url}", "--driver=psycopg", "-c2", "--duration=4s")
     with in_the_window(server, add, "UPDATE bank_accounts"):
         said, _ = measured(cli, "sql", *options, code=1)
     assert "the schema holds the column of theirs" in " ".join((said.out + said.err).split())
