@@ -8,6 +8,7 @@ KeyboardInterrupt, whichever it is, and those that follow it do nothing.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -16,11 +17,34 @@ from typing import TypeVar
 
 from sqlstress.errors import Interrupted
 
+_AGAIN_S = 0.01
+"""Until then a finalizer has ended, and nobody has noticed the wait."""
+
 
 def stop_once() -> None:
     """Let the first of the signals to stop raise KeyboardInterrupt, and nobody disturb the way out."""
     for number in _heard():
         signal.signal(number, _raise)
+    sys.unraisablehook = _ignored
+
+
+def _ignored(unraisable: sys.UnraisableHookArgs) -> None:
+    """Let a KeyboardInterrupt come again that struck in a finalizer, which Python would only show."""
+    error = unraisable.exc_value
+    if isinstance(error, KeyboardInterrupt) and error.args:
+        signal.signal(error.args[0], _raise)
+        again = threading.Timer(_AGAIN_S, _strike_main, error.args)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _strike_main(number: int) -> None:
+    if sys.platform == "win32":
+        signal.raise_signal(number)
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def stop_no_more() -> None:
@@ -33,9 +57,9 @@ def stop_no_more() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _raise(_number: int, _frame: FrameType | None) -> None:
+def _raise(number: int, _frame: FrameType | None) -> None:
     stop_no_more()
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(number)
 
 
 def _heard() -> list[signal.Signals]:

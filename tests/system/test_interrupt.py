@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -23,7 +26,9 @@ STOPPING = [
 @pytest.fixture(autouse=True)
 def handlers_as_before() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in STOPPING}
+    hook = sys.unraisablehook
     yield
+    sys.unraisablehook = hook
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -50,6 +55,35 @@ def test_a_signal_that_nobody_asked_for_is_handed_on_in_the_end(number: signal.S
         signal.raise_signal(number)
         assert heard == []
     assert heard == [number]
+
+
+class StruckAsItGoes:
+    """Something during whose removal a signal comes; Python ignores what is raised there."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __del__(self) -> None:
+        signal.raise_signal(self._number)
+
+
+@each_signal
+def test_a_signal_that_strikes_in_a_finalizer_comes_again_and_nothing_is_shown(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop_once()
+    going = StruckAsItGoes(number)
+    with pytest.raises(KeyboardInterrupt):
+        del going
+        time.sleep(30)
+    assert capsys.readouterr().err == ""
+
+
+def test_what_else_a_finalizer_raises_is_shown_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    stop_once()
+    finalized = weakref.finalize(Pulses(), int, "none")
+    del finalized
+    assert "ValueError" in capsys.readouterr().err
 
 
 @each_signal
