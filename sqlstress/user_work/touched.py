@@ -115,14 +115,16 @@ def _inserted(sql: str) -> tuple[list[str], str] | None:
     """Return the columns that an INSERT names, if it does, and its rows as a query."""
     outer = _outer(sql)
     into, query = _first(outer, "into"), _first(outer, "values", "select", "default")
-    if not into or not query or into.start > query.start or _plain(query) == "default":
+    verb = _first(outer, "insert", "replace")
+    if not verb or not into or not query or into.start > query.start or _plain(query) == "default":
         return None
     listed = [token for token in SQLITE.tokens(sql, into.start, query.start) if token.kind != "space"]
     opens = next((number for number, token in enumerate(listed) if token.text == "("), len(listed))
     columns = [_plain(token) for token in listed[opens:] if token.kind in ("word", "quoted")]
     ends = [one.start for one, then in pairwise(outer) if (_plain(one), _plain(then)) == ("on", "conflict")]
     ends += [token.start for token in outer if _plain(token) == "returning"]
-    return columns, sql[query.start : min(ends, default=len(sql))]
+    # What stands before the verb is a WITH, or nothing.
+    return columns, sql[: verb.start] + sql[query.start : min(ends, default=len(sql))]
 
 
 def _outer(sql: str) -> list[Token]:

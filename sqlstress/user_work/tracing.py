@@ -370,7 +370,11 @@ class Followed:
             for n, event in enumerate(events)
             if event[0] == sqlite3.SQLITE_READ and event[1] == first[1] and (not event[4] or event[4] in sql)
         ]
-        wheres = frozenset(column for n, column in columns if n > last and (sets or kind != INSERT))
+        wheres = frozenset(
+            column
+            for n, column in columns
+            if n > last and (sets or kind != INSERT) and not _looks_inside(sql, column)
+        )
         keys = self._keys_of(first[1])
         if kind == INSERT:
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
@@ -417,6 +421,12 @@ class Followed:
                 frozenset(_column(name) for (name,) in rows) for rows in (columns, *unique)
             )
         return self._keys[table]
+
+
+def _looks_inside(sql: str, column: str) -> bool:
+    """Return whether a statement compares a part of a document only, as far as can be seen."""
+    name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
+    return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", sql, re.IGNORECASE))
 
 
 def _column(name: str | None) -> str:

@@ -588,6 +588,49 @@ def upsert_if_older(file: str) -> None:
         connection.execute(f"INSERT INTO product VALUES (1, 1, 'pen', 2) {newer}")
 
 
+def document_found_by_a_part_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((text,),) = connection.execute("SELECT text FROM settings WHERE text->>'$.n' >= 0")
+        newer = json.dumps({"n": json.loads(text)["n"] + 1})
+        connection.execute("UPDATE settings SET text = ? WHERE text->>'$.n' >= 0", (newer,))
+
+
+def document_compared(file: str) -> None:
+    with opened(file) as connection:
+        ((text,),) = connection.execute("SELECT text FROM settings WHERE id = 1")
+        newer = json.dumps({"n": json.loads(text)["n"] + 1})
+        connection.execute("UPDATE settings SET text = ? WHERE text = ?", (newer, text))
+
+
+# A row that is made where none is found.
+
+
+def get_or_create_numbered_wrong(file: str) -> None:
+    name = uuid.uuid4().hex
+    with opened(file) as connection:
+        if not connection.execute("SELECT id, name FROM person WHERE name = ?", (name,)).fetchone():
+            connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
+
+
+def get_or_create_keyed(file: str) -> None:
+    name = uuid.uuid4().hex
+    with opened(file) as connection:
+        if not connection.execute("SELECT name, n FROM tag WHERE name = ?", (name,)).fetchone():
+            connection.execute("INSERT INTO tag VALUES (?, 1)", (name,))
+
+
+def locked_by_a_row_from_a_with_clause(file: str) -> None:
+    takes = (
+        "WITH now(t) AS (SELECT 7) INSERT INTO held SELECT 'counter', now.t FROM now WHERE true "
+        "ON CONFLICT (name) DO NOTHING RETURNING owner"
+    )
+    with opened(file) as connection:
+        if connection.execute(takes).fetchone():
+            ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+            connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+            connection.execute("DELETE FROM held WHERE name = 'counter'")
+
+
 # A read that counts itself, and a write of the same row after it.
 
 

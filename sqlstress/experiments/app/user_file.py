@@ -9,6 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,7 +56,9 @@ def declared(file: str) -> Declared:
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
     weights: dict[str, int] = {}
     for name, value in reversed(functions.values()):
-        role = getattr(value, loading.MARK, None)
+        role = None
+        with suppress(Exception):  # a proxy of a library may have nothing behind it yet: it is none of ours
+            role = getattr(value, loading.MARK, None)
         if not isinstance(role, loading.Role):
             continue
         if loading.only_begins(value):

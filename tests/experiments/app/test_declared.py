@@ -31,6 +31,9 @@ from shared import audit
 print("x" * 10**6)
 os.chdir("/")
 assert os.environ["SQLSTRESS_DATABASE"]
+class Proxy:
+    def __getattr__(self, name): raise RuntimeError("outside of a request")
+request = Proxy()
 @setup
 def make(path): pass
 @transaction(weight=3)
