@@ -77,6 +77,9 @@ class ProvenWork(Work):
     def ended(self) -> None:
         pass
 
+    def release(self) -> None:
+        pass
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
         if not self.place.stores or self.case.verify == "none":

@@ -167,7 +167,7 @@ class Work(Protocol):
         """Create and fill what the workers connect to; calls `pulse` often, which may raise Interrupted."""
 
     def ended(self) -> None:
-        """No worker is connected any more, or will be: what was kept open for them can be closed."""
+        """No worker is connected any more."""
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
@@ -175,6 +175,9 @@ class Work(Protocol):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add to a trial what is measured when its workers have ended, such as the space it takes."""
         return trial
+
+    def release(self) -> None:
+        """Close what was kept open; called however the trial ended, and before the files are removed."""
 
     def discard(self) -> None:
         """Remove the files; called however the trial ended."""

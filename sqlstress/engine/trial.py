@@ -313,7 +313,7 @@ class TrialRunner:
             self.observer.phase("verifying")
             return self._examined(case, work, guard, trial, measured.ended), flaw
         finally:
-            work.ended()
+            work.release()
             self.discard(work.discard)
 
     def _pool(self, case: Case, place: Place, work: Work, pauses: Pauses | None) -> Pool:

@@ -67,8 +67,11 @@ class Table(Protocol):
     def create(self, pulse: Pulse) -> None:
         """Make every bucket anew and empty, with the settings of the case, and nothing more."""
 
+    def settle(self) -> None:
+        """Make what the workers left ready to be looked at: none of them is connected any more."""
+
     def release(self) -> None:
-        """Close what was kept open: the workers are connected, or won't be."""
+        """Close what was kept open: it has been looked at, or won't be."""
 
     def name(self, bucket: int) -> str:
         """Return what a bucket is called."""

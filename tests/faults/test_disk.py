@@ -184,8 +184,9 @@ def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path
     outcome="exit 4; the verdict is unknown, never failed",
 )
 def test_a_full_disk_at_verifying_accuses_nobody_and_keeps_the_figures(tmp_path: Path) -> None:
+    options = ("keys", "--schema=no-key", "--id-type=int", "-c1", "--repeat=1", "--quiet")
     with small_disk(tmp_path, 12_000) as place:
-        code, errors, report = struck(place, "verifying", 1, *KV, "-c", "1", "--key-space", "20000")
+        code, errors, report = struck(place, "verifying", 1, *options)
     (run,) = report.runs
     (trial,) = run.trials
     assert code == 4

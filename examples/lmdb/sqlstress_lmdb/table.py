@@ -37,6 +37,9 @@ class LmdbTable:
             self._fill_file(path, rows)
             pulse()
 
+    def settle(self) -> None:
+        pass
+
     def release(self) -> None:
         pass
 

@@ -42,6 +42,9 @@ class ExecWork(UserWork):
     def ended(self) -> None:
         self._began = True
 
+    def release(self) -> None:
+        self._began = True
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
         return super().verify(outcomes, pulse)

@@ -55,6 +55,9 @@ class HuntWork(Work):
     def ended(self) -> None:
         pass
 
+    def release(self) -> None:
+        pass
+
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         tallies = {name: Tally(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
         for findings in (outcome.findings for outcome in outcomes if outcome.findings):

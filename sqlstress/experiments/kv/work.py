@@ -133,6 +133,10 @@ class KeyValueWork(ProvenWork):
 
     def ended(self) -> None:
         if self.table:
+            self.table.settle()
+
+    def release(self) -> None:
+        if self.table:
             self.table.release()
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:

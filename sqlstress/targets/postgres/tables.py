@@ -66,6 +66,9 @@ class PostgresTable:
             for row in rows:
                 copy.write_row(row)
 
+    def settle(self) -> None:
+        """Do nothing: the server shows the same to everybody."""
+
     def release(self) -> None:
         """Close nothing: no connection is kept for the workers."""
 

@@ -25,11 +25,11 @@ _GETS = 2_000
 
 class SqliteTarget(Target):
     FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal|-spare)?"
-    DESCRIPTORS = 4
-    """The database, its WAL, the wal-index, and in the parent the database once more.
+    DESCRIPTORS = 6
+    """The parent's are the most: the database, its WAL and the wal-index of the connection that stays; the
+    database and the WAL of the one that proves; the database of another one that has looked at it.
 
-    SQLite closes no descriptor of a file on which the same process still holds a lock: of the connection
-    that filled a database one stays, as long as another connection keeps its WAL.
+    SQLite closes no descriptor of a file on which the same process still holds a lock.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import cache
@@ -315,9 +314,6 @@ def _reached(case: Case, paths: Sequence[Path], connections: list[Connection]) -
     def connect() -> list[Connection]:
         for path in paths:
             connections.append(driver.connect(path, case.settings.busy_timeout_ms, None))
-            if sys.platform == "win32":
-                # Seen under Wine: of two threads that open a WAL at once, one never gets in (SQLite 3.54.1).
-                connections[-1].rows("SELECT 1 FROM sqlite_schema LIMIT 1")
         return connections
 
     try:

@@ -170,6 +170,15 @@ class SqliteTable:
             if path in without_wal:
                 self._grow_wal(path, self._idle[-1])
 
+    def settle(self) -> None:
+        """Bring what the WALs hold into the files, to be looked at there. It syncs nothing.
+
+        The idle connections stay, or each that looks would make a WAL and remove it.
+        """
+        for idle in self._idle:
+            with suppress(Exception):  # of any library: who looks will see what is wrong
+                idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
+
     def release(self) -> None:
         """Close what was kept open, last of all connections: that syncs nothing, since nobody needs it to."""
         if self._idle and self._place.stays:
