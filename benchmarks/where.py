@@ -95,7 +95,7 @@ def _open(case: Case, folder: Path) -> None:
     work.prepare(lambda: None)
     watch = place.watch(work.trace, 1) if work.trace else None
     _sources[:] = [resolve_name(experiment.worker)(case, place, 1, 1, work.shared), watch]
-    work.ended()
+    work.release()
     if watch:
         watch.window(time.perf_counter_ns(), FOREVER_NS)
     gc.collect()

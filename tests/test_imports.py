@@ -99,7 +99,7 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     work.prepare(lambda: None)
     words = ["" if shared is None else str(len(shared)) for shared in work.shared]
     found = modules("-c", WORKER, told(case), str(tmp_path), *words)
-    work.ended()
+    work.release()
     assert "sqlstress.engine.loop" in found
     needed = {"apsw"} & {case.driver} | ({"json"} if case.workload == "methods" else set())
     assert {name.partition(".")[0] for name in within(found, UNWANTED)} == needed
@@ -136,7 +136,7 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     work.prepare(lambda: None)
     words = [str(len(array)) for array in work.shared]
     found = modules("-c", WORKER, told(case), str(tmp_path), *words)
-    work.ended()
+    work.release()
     assert within(found, (*UNWANTED, "ulid")) <= needed  # the standard library's uuid asks for the platform
     assert ("uuid" in found) == (id_type == "uuid4")
 

@@ -148,7 +148,7 @@ def work_on(
         pool.call()
         if failed := pool.wait_ready(READY_S, nothing):
             raise RuntimeError(str(failed))
-        work.ended()
+        work.release()
         pool.go(plan_window(case, time.perf_counter_ns(), ANSWER_S))
         during(pool)
         ended = pool.gather(READY_S, nothing)

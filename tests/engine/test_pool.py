@@ -311,7 +311,7 @@ def started(case: Case, folder: Path = Path(), where: Path | None = None) -> Ite
     """Yield a pool of real processes whose files are in a folder; the workers are told of `where`."""
     work = open_work(case, folder, 0, {})
     work.prepare(no_pulse)
-    work.ended()
+    work.release()
     with Pool(case, open_place(case, where or folder), 0, work.shared) as pool:
         pool.start(no_pulse)
         pool.call()

@@ -74,7 +74,7 @@ def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Pa
         "for name in sys.argv[2:]: importlib.import_module(name)\n"
         "preloaded = set(sys.modules)\n"
         "open_source(case, Path(sys.argv[1]), 1, 1, work.shared).close()\n"
-        "work.ended()\n"  # it holds the files until then, and Windows removes none that is held
+        "work.release()\n"  # it holds the files until then, and Windows removes none that is held
         "work.discard()\n"
         "print(*(set(sys.modules) - preloaded))"
     )
@@ -99,7 +99,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
         assert ours.poll(PATIENCE_S)
         assert ours.recv() == set()
         process.join(PATIENCE_S)
-    work.ended()
+    work.release()
     work.discard()
 
 

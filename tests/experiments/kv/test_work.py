@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import Pulse
+from sqlstress.system.processes import call_apart
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
@@ -38,7 +42,7 @@ def test_workers_find_a_wal_of_its_working_size(
     assert wal_bytes(tmp_path) >= frames * FRAME
     worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
     assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
-    work.ended()
+    work.release()
     assert wal_bytes(tmp_path) >= frames * FRAME
     # The next commit begins the WAL anew, within the size that it has.
     worker.rows("PRAGMA user_version=7")
@@ -48,6 +52,22 @@ def test_workers_find_a_wal_of_its_working_size(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_when_the_workers_have_ended_all_is_in_the_file_and_no_look_at_it_makes_a_wal(tmp_path: Path) -> None:
+    work = prepared(Case(spec=SMALL), tmp_path)
+    inode = (tmp_path / "kv.db-wal").stat().st_ino
+    with closing(sqlite3.connect(tmp_path / "kv.db")) as worker, worker:
+        worker.execute("UPDATE kv SET value = -1")
+    work.ended()
+    # By another process: who closes a file drops the locks that SQLite has on it here.
+    call_apart(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
+    with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert copy.execute("SELECT DISTINCT value FROM kv").fetchall() == [(-1,)]
+    with closing(sqlite3.connect(tmp_path / "kv.db")) as other:
+        assert other.execute("SELECT DISTINCT value FROM kv").fetchall() == [(-1,)]
+    assert (tmp_path / "kv.db-wal").stat().st_ino == inode
+    work.release()
+
+
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
     work = prepared(case, tmp_path)
@@ -55,8 +75,8 @@ def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> N
     worker.rows("BEGIN EXCLUSIVE")
     worker.rows("ROLLBACK")
     worker.close()
-    work.ended()
-    work.ended()
+    work.release()
+    work.release()
     work.discard()
 
 
@@ -95,7 +115,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
             work.prepare(pulse)
             assert len(list(tmp_path.iterdir())) == 3 * buckets
         finally:
-            work.ended()
+            work.release()
             work.discard()
             assert list(tmp_path.iterdir()) == []
 

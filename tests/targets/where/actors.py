@@ -207,7 +207,7 @@ def working(
     work.prepare(lambda: None)
     with started(_work, case, words, process, folder, work.shared, operations, slow_sync_s) as pipe:
         assert heard(pipe) == "ready"
-        work.ended()
+        work.release()
         yield pipe
 
 
