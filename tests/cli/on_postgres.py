@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -55,34 +56,31 @@ def ports_of(process: psutil.Process) -> set[int]:
     return set()
 
 
-def of_workers(connection: Any, query: str = "", before: Any = None) -> list[tuple[int, int]]:
-    """Return (id, port) of the workers' sessions whose last statement was such a one: not of the parent's.
-
-    `before`: statements that had begun by then do not count.
-    """
+def of_workers(connection: Any, query: str = "") -> list[tuple[int, int, Any]]:
+    """Return (id, port, begin) of the workers' sessions whose last statement was such a one."""
     asked = (
-        "SELECT pid, client_port FROM pg_stat_activity WHERE starts_with(application_name, 'sqlstress_') "
-        "AND query ~ %s AND query_start > coalesce(%s::timestamptz, '-infinity')"
+        "SELECT pid, client_port, query_start FROM pg_stat_activity "
+        "WHERE starts_with(application_name, 'sqlstress_') AND query ~ %s"
     )
-    own, given = ports_of(psutil.Process()), (query, before)
-    return [(pid, port) for pid, port in connection.execute(asked, given).fetchall() if port not in own]
+    own = ports_of(psutil.Process())
+    return [row for row in connection.execute(asked, (query,)).fetchall() if row[1] not in own]
 
 
 @contextmanager
 def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]:
-    """Do something when the workers write, and have written: what was under way before has been answered."""
+    """Do something when a worker writes, and has written: a statement is seen when it is prepared, too."""
     over = threading.Event()
 
     def watch() -> None:
+        begins: defaultdict[int, set[Any]] = defaultdict(set)
         with psycopg.connect(server, autocommit=True) as connection:
-            since: list[Any] = []
             while not over.wait(0.01):
-                rows = of_workers(connection, writes, *since)
-                if rows and since:
+                rows = of_workers(connection, writes)
+                for pid, _, begin in rows:
+                    begins[pid].add(begin)
+                if any(len(found) >= 5 for found in begins.values()):
                     act(connection, rows)
                     return
-                if rows:
-                    since = [*connection.execute("SELECT clock_timestamp()").fetchone()]
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -95,6 +93,6 @@ def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]
 
 def kill_worker(connection: Any, _rows: Any) -> None:
     """Kill a process that has a session of ours."""
-    ports = {port for _, port in of_workers(connection)}
+    ports = {port for _, port, _ in of_workers(connection)}
     workers = (one for one in psutil.Process().children(recursive=True) if ports & ports_of(one))
     next(workers).kill()

@@ -135,7 +135,7 @@ def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
-LATE = ("--read-ratio=0", "--duration=6s", "-oreport.json")
+LATE = ("--read-ratio=0", "--duration=4s", "-oreport.json")
 
 
 def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:
@@ -156,7 +156,7 @@ def test_sessions_that_end_in_the_window_lose_nothing_that_was_acknowledged(
     """Where one of its processes is killed the server ends all sessions, and recovers what was committed."""
 
     def end(connection: Any, rows: Any) -> None:
-        for pid, _ in rows if all_at_once else ():
+        for pid, *_ in rows if all_at_once else ():
             connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
         if not all_at_once:
             psutil.Process(rows[0][0]).kill()

@@ -44,6 +44,7 @@ def test_scripts_are_measured_proved_shown_and_saved_in_every_format(cli: Cli) -
     assert {path.suffix for path in Path().iterdir()} == {".csv", ".html", ".json", ".md", ".txt", ".xml"}
 
 
+@pytest.mark.thorough
 def test_the_history_of_real_processes_has_no_anomaly_on_sqlite(cli: Cli) -> None:
     said = cli("sql", "-bisolation", "-c3", *ONCE, *LONGER)
     assert (said.code, said.err) == (0, "")
@@ -85,6 +86,7 @@ def test_a_ledger_is_measured_beside_the_same_without_it(cli: Cli) -> None:
     assert {one.status for one in ledgers[1]} == {"ok"}
 
 
+@pytest.mark.thorough
 def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli, tmp_path: Path) -> None:
     with closing(sqlite3.connect("app.db")) as connection:
         connection.executescript("PRAGMA journal_mode=delete; CREATE TABLE t (x); INSERT INTO t VALUES (1)")

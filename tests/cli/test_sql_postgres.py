@@ -15,6 +15,7 @@ TRANSFER = ROOT / "examples" / "transfer"
 DATA = (f"--setup={TRANSFER / 'schema.sql'}", f"--check={TRANSFER / 'invariants.sql'}")
 
 
+@pytest.mark.thorough
 def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_its_password(
     cli: Cli, server: str, url: str
 ) -> None:

@@ -264,6 +264,7 @@ def add(c):
     assert report.exit_code == 0 and "proof-unknown" in codes(report)
 
 
+@pytest.mark.thorough
 def test_connect_runs_in_another_process_than_setup(tmp_path: Path) -> None:
     text = """
 made_here = []
@@ -297,6 +298,7 @@ def add(c):
 """
 
 
+@pytest.mark.thorough
 def test_what_lies_beside_the_database_belongs_to_it(tmp_path: Path) -> None:
     report = measured(tmp_path, BESIDE)
     checks = {check.name: (check.status, check.checked) for check in report.runs[0].verdict.checks}

@@ -45,6 +45,7 @@ def test_a_closed_loop_sees_the_same_once_for_each_process(tmp_path: Path) -> No
     assert 1 <= next(filter(None, tries), 0) <= MOST_SLOW
 
 
+@pytest.mark.thorough
 def test_the_service_time_of_an_open_loop_hides_it_too(at_a_rate: Trial) -> None:
     assert 1 <= slow(at_a_rate.latency["replace"]) <= MOST_SLOW
 

@@ -99,6 +99,7 @@ def test_a_host_that_is_gone_is_not_waited_for(server: str) -> None:
         assert anna.told(0, 1).began == ("anna", "bert") and anna.told(0, 1).asked == ABC
 
 
+@pytest.mark.thorough
 def test_a_host_that_goes_on_to_the_next_trial_is_left_out_of_this_one(server: str) -> None:
     with hosts(server, "anna", "bert", asked=("anna", "bert")) as (anna, bert), ThreadPoolExecutor() as pool:
         first, second = pool.submit(start(anna, 0)), pool.submit(start(bert, 1))
