@@ -74,12 +74,6 @@ class ProvenWork(Work):
             self.create(pulse)
             self._created = () if self.redefines else self.place.schema()
 
-    def ended(self) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
-
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
         if not self.place.stores or self.case.verify == "none":

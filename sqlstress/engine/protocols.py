@@ -168,6 +168,7 @@ class Work(Protocol):
 
     def ended(self) -> None:
         """No worker is connected any more."""
+        return
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
@@ -178,6 +179,7 @@ class Work(Protocol):
 
     def release(self) -> None:
         """Close what was kept open; called however the trial ended, and before the files are removed."""
+        return
 
     def discard(self) -> None:
         """Remove the files; called however the trial ended."""

@@ -44,7 +44,7 @@ class Guard:
     def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
         """Say what somebody else did by now; None when nothing is to be seen of it.
 
-        No process of ours may be connected any more.
+        No worker may be connected any more.
         """
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {MEANWHILE}", "failed")

@@ -257,7 +257,7 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         # After a miss it overwrites nothing, or what somebody else made of the same.
         return query.found is True and _overwrites(write, columns)
     # A number that SQLite gives is no key that could refuse the row.
-    given = {frozenset(key) for key, _ in {name for _, name in _touched(write)}}
+    given = {frozenset(key) for _, (key, _) in _touched(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in given and key <= columns for key in keys)
     return not refused and (query.found is False or query.summarises)

@@ -424,9 +424,10 @@ class Followed:
 
 
 def _looks_inside(sql: str, column: str) -> bool:
-    """Return whether a statement compares a part of a document only, as far as can be seen."""
+    """Return whether a WHERE compares a part of a document only, as far as can be seen."""
+    where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
-    return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", sql, re.IGNORECASE))
+    return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))
 
 
 def _column(name: str | None) -> str:

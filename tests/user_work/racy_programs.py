@@ -599,7 +599,9 @@ def document_compared(file: str) -> None:
     with opened(file) as connection:
         ((text,),) = connection.execute("SELECT text FROM settings WHERE id = 1")
         newer = json.dumps({"n": json.loads(text)["n"] + 1})
-        connection.execute("UPDATE settings SET text = ? WHERE text = ?", (newer, text))
+        connection.execute(
+            "UPDATE settings SET text = ?, id = 1 + 0 * (text->>'$.n') WHERE text = ?", (newer, text)
+        )
 
 
 # A row that is made where none is found.

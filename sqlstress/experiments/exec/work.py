@@ -37,13 +37,6 @@ class ExecWork(UserWork):
         self._trial = secrets.token_hex(16)
         self.shared = (*self.shared, shared_array("q", 1), self._trial)
         self._escaped = 0
-        self._began = False
-
-    def ended(self) -> None:
-        self._began = True
-
-    def release(self) -> None:
-        self._began = True
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
@@ -60,9 +53,8 @@ class ExecWork(UserWork):
 
     def _end_all(self) -> None:
         """End what the workers could not: what left its process group, or whose worker was killed."""
-        if self.place.stores and self._began:
+        if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
-            self._began = False
 
 
 def end_marked(name: str, value: str) -> int:

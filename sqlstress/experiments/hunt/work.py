@@ -52,12 +52,6 @@ class HuntWork(Work):
             connection.run_many("INSERT INTO account VALUES (?, ?)", ((one, EACH) for one in range(ACCOUNTS)))
             connection.rows("COMMIT")
 
-    def ended(self) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
-
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         tallies = {name: Tally(name) for name in (WRITES, SUMS, STALE, TORN, DAMAGED)}
         for findings in (outcome.findings for outcome in outcomes if outcome.findings):

@@ -137,7 +137,7 @@ class SqliteTable:
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
         """Fill the files, or make them as they were filled before; each WAL has the size that it works at.
 
-        The last connection to close would delete the WAL: one stays until the workers have closed theirs.
+        The last connection to close would delete the WAL: one stays until the trial has been verified.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -278,7 +278,7 @@ MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
 """What a database says of itself, and no worker changes. Every change of a table, an index or a trigger
 raises the schema's version, and so does VACUUM."""
 PATIENCE_MS = 1000
-"""A lock that is still taken then, when no process of ours is connected any more, is a stranger's."""
+"""A lock that is still taken then, when no worker is connected any more, is a stranger's."""
 
 
 class SqliteSnapshot:
