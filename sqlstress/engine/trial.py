@@ -23,7 +23,7 @@ from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
@@ -172,9 +172,14 @@ class Flaw(NamedTuple):
     """How long the window was open when the last worker reached its loop; 0: all were in time."""
     still_s: float
     """How long nothing ran; 0: everything did."""
+    missing: str = ""
+    """What did not happen, such as "transaction ended within the window of 300ms"; empty: it did."""
 
     def said(self, attempts: int) -> str:
         """Say what happened in the last of so many attempts, and what to do."""
+        if self.missing:
+            trials = f", in {attempts} trials" if attempts > 1 else ""
+            return f"no {self.missing}{trials}: give a longer --duration, or --ops"
         times = f" {attempts} times" if attempts > 1 else ""
         if self.still_s:
             return (
@@ -187,6 +192,15 @@ class Flaw(NamedTuple):
 def flaw_of(late_s: float, still_s: float) -> Flaw | None:
     """Return the flaw of a trial, if it has one."""
     return Flaw(late_s, still_s) if late_s or still_s else None
+
+
+def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
+    """Return the flaw of a window in which no operation ended: the disk may have stood still, too."""
+    # At a rate what was not done stands in the table as queued.
+    if trial.error or trial.transactions or trial.failed or trial.arrived or not has_window(case):
+        return None
+    unit, window = face_of(case).words.unit, format_duration(case.duration_s)
+    return Flaw(0.0, 0.0, f"{unit} ended within the window of {window}")
 
 
 class Measured(NamedTuple):
@@ -254,7 +268,7 @@ class TrialRunner:
             return trial
         self._patience -= 1
         again = self.flawless(case, index)
-        # Wrong data is never given a second chance, and a second trial that failed is no better.
+        # A second trial that failed is no better.
         worse = again.error is not None or (_others(again) >= _others(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
         return replace(chosen, attempts=trial.attempts + again.attempts)
@@ -269,7 +283,8 @@ class TrialRunner:
         while True:
             attempt += 1
             trial, flaw = self._attempt(case, index, extra_s)
-            if flaw is None or attempt == self._attempts(case):
+            # Wrong data is never given a second chance.
+            if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
                 return replace(trial, attempts=attempt, error=flaw.said(attempt) if flaw else trial.error)
             # Many busy workers need some time until each has had its turn at a processor.
             extra_s += 2 * flaw.late_s
@@ -282,9 +297,9 @@ class TrialRunner:
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None, *, last: bool = False
     ) -> tuple[Trial, Flaw | None]:
-        """Return a trial, and why it is not valid although nothing failed.
+        """Return a trial, and why it is not valid although nothing failed: then it may be run again.
 
-        Then it may be run again, and is not examined, unless it is the `last` one.
+        One that was late or stood still is not examined, unless it is the `last` one.
         """
         self.salt += 1
         if self.meeting:
@@ -311,7 +326,8 @@ class TrialRunner:
             if flaw and not last and self._attempts(case) > 1:
                 return trial, flaw
             self.observer.phase("verifying")
-            return self._examined(case, work, guard, trial, measured.ended), flaw
+            trial = self._examined(case, work, guard, trial, measured.ended)
+            return trial, flaw or empty_flaw(case, trial)
         finally:
             work.release()
             self.discard(work.discard)

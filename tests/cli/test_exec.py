@@ -135,7 +135,7 @@ def test_words_written_as_one_are_told_what_is_meant(cli: Cli) -> None:
 def test_a_window_in_which_no_command_ended_is_no_measurement(cli: Cli) -> None:
     said = exec_(cli, *PYTHON, "import time; time.sleep(1)")
     assert said.code == 4
-    assert "no command ended within the window of 300ms: give a longer --duration, or --ops" in said.err
+    assert "no command ended within the window of 300ms, in 3 trials: give a longer --duration" in said.err
 
 
 @posix

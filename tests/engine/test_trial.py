@@ -20,11 +20,13 @@ from sqlstress.engine.trial import (
     Flaw,
     Standstill,
     TrialRunner,
+    empty_flaw,
     flaw_of,
     lateness_s,
     plan_window,
     seconds_asleep,
 )
+from sqlstress.experiment import face_of
 from sqlstress.machine.foreign_load import disk_of
 from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case
@@ -158,6 +160,28 @@ def test_a_trial_during_which_nothing_ran_is_run_again_but_no_published_script()
 
 
 LOST = Verdict((Check("last write", "failed", 10, 1),))
+
+
+def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_wrong() -> None:
+    """A disk that stands still for a window must not end a run."""
+    case, empty = Case(duration_s=0.3), replace(TRIAL, transactions=0, failed=0, arrived=None)
+    flaw = empty_flaw(case, empty)
+    assert flaw is not None
+    assert empty_flaw(Case(ops=9), empty) is None
+    assert [empty_flaw(case, replace(empty, **some)) for some in ({"failed": 1}, {"error": "it died"})] == [
+        None,
+        None,
+    ]
+    assert Scripted((empty, flaw), (TRIAL, None)).run(case, 0) == replace(TRIAL, attempts=2)
+    trial = Scripted(*[(empty, flaw)] * 9).run(case, 0)
+    assert (trial.attempts, trial.error) == (
+        ATTEMPTS,
+        f"no {face_of(case).words.unit} ended within the window of 300ms, in 3 trials: give a longer "
+        "--duration, or --ops",
+    )
+    wrong = replace(empty, verdict=LOST)
+    trial = Scripted((wrong, flaw), (TRIAL, None)).run(case, 0)
+    assert (trial.attempts, trial.verdict) == (1, LOST)
 
 
 def taken(share: float, **fields: Any) -> Trial:
