@@ -195,9 +195,10 @@ def flaw_of(late_s: float, still_s: float) -> Flaw | None:
 
 
 def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
-    """Return the flaw of a window in which no operation ended: the disk may have stood still, too."""
+    """Return the flaw of a window in which no operation ended: they take too long, or the disk stood still."""
     # At a rate what was not done stands in the table as queued.
-    if trial.error or trial.transactions or trial.failed or trial.arrived or not has_window(case):
+    done = trial.transactions or trial.failed or trial.arrived
+    if done or trial.error or not has_window(case) or not face_of(case).behaviour.repeats_empty:
         return None
     unit, window = face_of(case).words.unit, format_duration(case.duration_s)
     return Flaw(0.0, 0.0, f"{unit} ended within the window of {window}")

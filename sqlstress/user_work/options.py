@@ -324,7 +324,7 @@ CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that there are not where the user's own code opens the database, and why."""
-BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True)
+BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True, repeats_empty=True)
 COMPANIONS = {
     "checker": "sqlstress.user_work.checks:Checker",
     "lock watch": "sqlstress.user_work.lock_watch:LockWatch",

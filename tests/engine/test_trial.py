@@ -164,10 +164,11 @@ LOST = Verdict((Check("last write", "failed", 10, 1),))
 
 def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_wrong() -> None:
     """A disk that stands still for a window must not end a run."""
-    case, empty = Case(duration_s=0.3), replace(TRIAL, transactions=0, failed=0, arrived=None)
+    case = Case(workload="exec", duration_s=0.3)
+    empty = replace(TRIAL, transactions=0, failed=0, arrived=None)
     flaw = empty_flaw(case, empty)
     assert flaw is not None
-    assert empty_flaw(Case(ops=9), empty) is None
+    assert [empty_flaw(one, empty) for one in (Case(workload="exec", ops=9), Case())] == [None, None]
     assert [empty_flaw(case, replace(empty, **some)) for some in ({"failed": 1}, {"error": "it died"})] == [
         None,
         None,
