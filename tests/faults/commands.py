@@ -32,7 +32,7 @@ EXPERIMENTS = {
     "crash": ("crash", "--rounds", "2", "--seed", "1"),
     "sql": ("sql", "-b", "bank", *BRIEF, *ONCE),
     "app": ("app", BANK, *BRIEF, *ONCE),
-    "limit": ("limit", "sql", "-b", "bank", "--p99", "1s", *BRIEF),
+    "limit": ("limit", "sql", "-b", "bank", "--p99", "1s", "--max-time", "9s", *BRIEF),
     "ab": ("ab", "--a=--synchronous=normal", "--b=--synchronous=off", "--max-pairs=10", "-c2", *LONGER),
 }
 """Small measurements of the commands other than kv and run."""
