@@ -46,7 +46,9 @@ class Write(NamedTuple):
     keys: tuple[frozenset[str], ...] = ()
     """The columns of the table's primary key, and of each other unique one."""
     counted: bool = False
-    """Whether the code looks at how many rows it wrote, as far as that can be seen."""
+    """Whether the user's code looks at how many rows it wrote, as far as that can be seen."""
+    insists: bool = False
+    """Whether a library's code raises an error by how many rows it wrote."""
     rows: frozenset[Row] | None = None
     """The rows that it changes or removes, or that were not there before; None: not known."""
     there: frozenset[Row] = frozenset()
@@ -251,7 +253,7 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # What one call of a library returns that does both is the row, and not how many it removed.
-        is_counted = write.counted and (query.at, query.spot) != (one.at, one.spot)
+        is_counted = write.insists or (write.counted and (query.at, query.spot) != (one.at, one.spot))
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE:
         # After a miss it overwrites nothing, or what somebody else made of the same.

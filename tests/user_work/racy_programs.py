@@ -21,6 +21,8 @@ import peewee
 from sqlalchemy import Integer, create_engine, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
+from tests.a_library import Dictionary
+
 SCHEMA = """
 CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE job (id INTEGER PRIMARY KEY, status TEXT, worker TEXT);
@@ -115,6 +117,16 @@ def pop_counted(file: str) -> None:
         row = connection.execute(FIRST).fetchone()
         if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
             connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+
+
+def pop_refused_by_a_library(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).popitem()
+
+
+def pop_counted_by_a_library_wrong(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).popitem_and_count()
 
 
 def claim_wrong(file: str) -> None:
