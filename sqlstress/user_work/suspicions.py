@@ -42,7 +42,7 @@ class Write(NamedTuple):
     computed: frozenset[str] = frozenset()
     """Columns whose values SQLite makes of this table's own; of the others they come from outside."""
     wheres: frozenset[str] = frozenset()
-    """Columns of this table that decide which rows are written."""
+    """Columns of this table that decide which rows are written; of an INSERT, if it selects them."""
     keys: tuple[frozenset[str], ...] = ()
     """The columns of the table's primary key, and of each other unique one."""
     counted: bool = False
@@ -241,7 +241,7 @@ def _is_safe(write: Write) -> bool:
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
-        return bool(write.computed)
+        return bool(write.wheres)
     # It compares and sets: the value, or a version.
     return bool(write.sets & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
@@ -257,16 +257,16 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE:
         # After a miss it overwrites nothing, or what somebody else made of the same.
-        return query.found is True and _overwrites(write, columns)
+        return query.found is True and _takes(write, columns)
     # A number that SQLite gives is no key that could refuse the row.
     given = {frozenset(key) for _, (key, _) in _touched(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in given and key <= columns for key in keys)
-    return not refused and (query.found is False or query.summarises)
+    return not refused and (query.found is False or query.summarises) and _takes(write, columns)
 
 
-def _overwrites(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether an OVERWRITE sets one of these columns to what comes from outside."""
+def _takes(write: Write, columns: frozenset[str]) -> bool:
+    """Return whether what a row gets from outside may follow from these columns."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # It sets all. Of one that computes nothing a query may decide whatever it read.

@@ -86,6 +86,12 @@ def conditions(sql: str) -> frozenset[str]:
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
+def selects(sql: str) -> bool:
+    """Return whether an INSERT makes the rows that a query finds."""
+    source = _first(_outer(sql), "values", "select")
+    return source is not None and _plain(source) == "select"
+
+
 def _changed(sql: str) -> tuple[str, str, str] | None:
     """Return what stands before an UPDATE or a DELETE, what it calls its table, and its condition."""
     outer = _outer(sql)

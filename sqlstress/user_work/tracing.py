@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, literal
+from sqlstress.user_work.touched import Target, literal, selects
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -367,6 +367,7 @@ class Followed:
         )
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
+            wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
         try:

@@ -383,6 +383,29 @@ def number_wrong(file: str) -> None:
         connection.execute("INSERT INTO ticket VALUES (?, 'broken')", (number,))
 
 
+NEXT = "(SELECT coalesce(max(number), 0) + 1 FROM ticket)"
+
+
+def numbered_in_sql(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(f"SELECT {NEXT}").fetchone()  # for a message
+        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, 'broken')")
+
+
+def numbered_in_sql_with_the_last_text_wrong(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute("SELECT text FROM ticket ORDER BY number DESC LIMIT 1").fetchone()
+        text = "1" if last is None else str(int(last[0]) + 1)
+        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, ?)", (text,))
+
+
+def book_where_none_is(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT * FROM booking WHERE room = 'r'").fetchone():
+            free = "WHERE NOT EXISTS (SELECT 1 FROM booking WHERE room = 'r')"
+            connection.execute(f"INSERT INTO booking SELECT 'r', 'd' {free}")
+
+
 def number_that_is_unique(file: str) -> None:
     with opened(file) as connection:
         ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
