@@ -29,6 +29,8 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
+_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
+"""One made of the time or at random: those of versions 3 and 5 follow from a name."""
 _MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -255,7 +257,7 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         # What one call of a library returns that does both is the row, and not how many it removed.
         is_counted = write.insists or (write.counted and (query.at, query.spot) != (one.at, one.spot))
         return query.found is not False and not is_counted
-    if write.kind == OVERWRITE:
+    if write.kind == OVERWRITE and not _is_new(write):
         # After a miss it overwrites nothing, or what somebody else made of the same.
         return query.found is True and _takes(write, columns)
     # A number that SQLite gives is no key that could refuse the row.
@@ -263,6 +265,16 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in given and key <= columns for key in keys)
     return not refused and (query.found is False or query.summarises) and _takes(write, columns)
+
+
+def _is_new(write: Write) -> bool:
+    """Return whether no other process makes the same rows: each of their keys has a UUID."""
+    names = _names(write)
+    return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
+
+
+def _is_uuid(value: object) -> bool:
+    return isinstance(value, str) and bool(_UUID.fullmatch(value))
 
 
 def _takes(write: Write, columns: frozenset[str]) -> bool:

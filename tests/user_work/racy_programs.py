@@ -34,6 +34,7 @@ CREATE TABLE seat (name TEXT PRIMARY KEY, guest TEXT);
 CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version INTEGER NOT NULL);
 CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE step (run TEXT, id TEXT, parent TEXT, PRIMARY KEY (run, id));
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
@@ -42,6 +43,7 @@ INSERT INTO product VALUES (1, 100, 'pen', 1);
 INSERT INTO settings VALUES (1, '{"n": 0}');
 INSERT INTO tag VALUES ('red', 0);
 INSERT INTO person VALUES (1, 'Anna', 0);
+INSERT INTO step VALUES ('a', '1', NULL);
 INSERT INTO held VALUES ('free', NULL);
 """
 
@@ -637,6 +639,30 @@ def document_compared(file: str) -> None:
         connection.execute(
             "UPDATE settings SET text = ?, id = 1 + 0 * (text->>'$.n') WHERE text = ?", (newer, text)
         )
+
+
+# A row that is put after the last one.
+
+LAST = "SELECT run, id, parent FROM step WHERE run = 'a' ORDER BY id DESC LIMIT 1"
+
+
+def step_with_a_random_key_replaced(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute(LAST).fetchone()[1]
+        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(uuid.uuid4()), last))
+
+
+def step_with_the_next_number_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute(LAST).fetchone()[1]
+        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(int(last) + 1), last))
+
+
+def limit_of_random_keys_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM step")
+        if number < 10:
+            connection.execute("REPLACE INTO step VALUES ('a', ?, NULL)", (uuid.uuid4().hex,))
 
 
 # A row that is made where none is found.
