@@ -47,6 +47,8 @@ class Write(NamedTuple):
     """Columns of this table that decide which rows are written; of an INSERT, if it selects them."""
     keys: tuple[frozenset[str], ...] = ()
     """The columns of the table's primary key, and of each other unique one."""
+    kept: frozenset[str] = frozenset()
+    """Of an UPDATE, columns that it sets to the value that each of its rows has already."""
     counted: bool = False
     """Whether the user's code looks at how many rows it wrote, as far as that can be seen."""
     insists: bool = False
@@ -117,6 +119,35 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
     yield from _deferred(call)
     yield from _mixed(call)
     yield from _forked(call)
+
+
+# Columns that are written back with a row, and that nobody changes.
+
+
+def constant(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, str]]:
+    """Return the columns that UPDATEs set, and to nothing but the value that their rows had."""
+    writes = [one.write for call in calls for one in call if one.write]
+    # One that replaces all columns of a row has none in `sets`.
+    replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
+    changed = {
+        (write.table, column)
+        for write in writes
+        for column in write.sets - write.kept
+        if write.kind != UPDATE or write.rows != frozenset()
+    }
+    kept = {(write.table, column) for write in writes for column in write.kept}
+    return {one for one in kept - changed if one[0] not in replaced}
+
+
+def without(columns: set[tuple[Table, str]], call: Sequence[Statement]) -> list[Statement]:
+    """Return a call as if its writes left some columns alone, unless they compare them."""
+    found = []
+    for one in call:
+        if write := one.write:
+            left_alone = {column for table, column in columns if table == write.table} - write.wheres
+            one = one._replace(write=write._replace(sets=write.sets - left_alone))
+        found.append(one)
+    return found
 
 
 # A table that is read outside of the transaction that writes it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.options.sql_text import SQLITE, Token
 
@@ -22,6 +22,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 _MOST = 20
 """Of a statement that touches more rows none are known: it is about no row of its own."""
+_QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 
 
@@ -36,7 +37,22 @@ class Target:
     def changed(self, sql: str) -> frozenset[Row] | None:
         """Return the rows that an UPDATE or a DELETE is about to write; None: not known."""
         source = _changed(sql)
-        return self._found(*source) if source else None
+        return self._found(*source[:3]) if source else None
+
+    def kept(self, sql: str) -> frozenset[str]:
+        """Return the columns that an UPDATE sets to the value that each of its rows has already.
+
+        None are told of a table that a trigger may write: what it changes is no statement's.
+        """
+        source = _changed(sql)
+        values = _assigned(source.sets) if source else {}
+        named = f"instr(lower(sql), lower({literal(self._name)}))"
+        triggers = self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {named}")
+        if not source or not values or triggers:
+            return frozenset()
+        are_same = ", ".join(f"min({_quoted(column)} IS ({value}))" for column, value in values.items())
+        (found,) = self._query(f"{source.before} SELECT {are_same} FROM {source.table} {source.condition}")
+        return frozenset(column for column, is_same in zip(values, found, strict=True) if is_same)
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
         """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
@@ -92,8 +108,18 @@ def selects(sql: str) -> bool:
     return source is not None and _plain(source) == "select"
 
 
-def _changed(sql: str) -> tuple[str, str, str] | None:
-    """Return what stands before an UPDATE or a DELETE, what it calls its table, and its condition."""
+class _Changed(NamedTuple):
+    """The parts of an UPDATE or a DELETE."""
+
+    before: str
+    table: str
+    """What it calls its table."""
+    condition: str
+    sets: str
+    """What stands after SET."""
+
+
+def _changed(sql: str) -> _Changed | None:
     outer = _outer(sql)
     verb = _first(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
@@ -102,19 +128,32 @@ def _changed(sql: str) -> tuple[str, str, str] | None:
         return None
     where, end = _first(after, "where"), _first(after, *_ENDS)
     stop = end.start if end else len(sql.rstrip().rstrip(";"))
-    upto = where.start if where else stop
+    upto = begin = until = where.start if where else stop
     if _plain(verb) == "update":
         sets = _first(after, "set")
         if not sets or _first(after[after.index(sets) :], "from"):
             return None
         # UPDATE OR IGNORE t
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
-        upto = sets.start
-    return (
+        upto, begin = sets.start, sets.start + len(sets.text)
+    return _Changed(
         sql[: verb.start],
         sql[name.start + len(name.text) : upto],
         sql[where.start : stop] if where else "",
+        sql[begin:until],
     )
+
+
+def _assigned(sets: str) -> dict[str, str]:
+    """Return the expression of each column that a SET names; nothing, if it sets several at once."""
+    depth, begins = 0, [0]
+    for token in SQLITE.tokens(sets):
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and not depth:
+            begins.append(token.start + 1)
+    parts = [sets[begin : end - 1].partition("=") for begin, end in pairwise((*begins, len(sets) + 1))]
+    is_simple = not any("(" in column for column, _, _ in parts)
+    return {column.strip().strip(_QUOTES).lower(): value for column, _, value in parts if is_simple}
 
 
 def _inserted(sql: str) -> tuple[list[str], str] | None:
@@ -148,7 +187,7 @@ def _first(tokens: Sequence[Token], *words: str) -> Token | None:
 
 
 def _plain(token: Token) -> str:
-    return token.text.strip("\"`[]'").lower()
+    return token.text.strip(_QUOTES).lower()
 
 
 def _quoted(name: str) -> str:

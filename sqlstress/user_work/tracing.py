@@ -370,10 +370,10 @@ class Followed:
             wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
-        try:
-            return self._with_rows(write, sql)
-        except Exception:  # of either library: the statement was not understood
-            return write
+        for known in (self._with_rows, self._with_kept):
+            with suppress(Exception):  # of either library: the statement was not understood
+                write = known(write, sql)
+        return write
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])
@@ -381,6 +381,9 @@ class Followed:
             return write._replace(rows=target.changed(sql))
         inserted = target.inserted(sql)
         return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
+
+    def _with_kept(self, write: Write, sql: str) -> Write:
+        return write._replace(kept=self._target(write.table[1]).kept(sql)) if write.kind == UPDATE else write
 
     def _table(self, name: str) -> Table:
         if self._file is None:

@@ -35,6 +35,9 @@ CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version 
 CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
 CREATE TABLE step (run TEXT, id TEXT, parent TEXT, PRIMARY KEY (run, id));
+CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+CREATE TABLE seen (watched INTEGER);
+CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
@@ -44,6 +47,7 @@ INSERT INTO settings VALUES (1, '{"n": 0}');
 INSERT INTO tag VALUES ('red', 0);
 INSERT INTO person VALUES (1, 'Anna', 0);
 INSERT INTO step VALUES ('a', '1', NULL);
+INSERT INTO watched VALUES (1, 'a', 0);
 INSERT INTO held VALUES ('free', NULL);
 """
 
@@ -535,6 +539,35 @@ def peewee_in_sql(file: str) -> None:
     with tags(file):
         red = Tag.get_by_id("red")
         Tag.update(n=Tag.n + 1).where(Tag.name == red.name).execute()
+
+
+class Person(peewee.Model):
+    name = peewee.TextField()
+    seen = peewee.IntegerField()
+
+
+def _seen_and_saved(file: str, more: str) -> None:
+    database = peewee.SqliteDatabase(file)
+    with database.bind_ctx([Person]), database.connection_context():
+        anna: Any = Person.get_by_id(1)
+        anna.seen = Person.seen + 1
+        anna.name += more
+        anna.save()
+
+
+def saved_with_a_name_that_nobody_changes(file: str) -> None:
+    _seen_and_saved(file, "")
+
+
+def saved_with_a_name_that_changes_wrong(file: str) -> None:
+    _seen_and_saved(file, "!")
+
+
+def saved_with_what_a_trigger_counts_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((name, n),) = connection.execute("SELECT name, n FROM watched WHERE id = 1")
+        connection.execute("UPDATE watched SET name = ?, n = ? WHERE id = 1", (name, n))
+        connection.execute("INSERT INTO seen VALUES (1)")
 
 
 # Read, reckoned, written back.

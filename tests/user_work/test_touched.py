@@ -56,6 +56,26 @@ def test_an_update_touches_the_rows_that_its_condition_finds(
 
 
 @pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("SET name = 'x', state = 'old' WHERE id = 1", {"name"}),
+        ("SET [name] = replace('x,', ',', ''), \"STATE\" = state || '' WHERE id = 1;", {"name", "state"}),
+        (
+            "AS j SET state = 'new', name = CASE j.id WHEN 1 THEN 'x' ELSE 'y' END WHERE id < 3",
+            {"state", "name"},
+        ),
+        ("SET state = 'new'", set()),
+        ("SET state = 'new' WHERE id = 9", set()),
+        ("SET state = NULL WHERE id = 1", set()),
+        ("SET (name, state) = ('x', 'new') WHERE id = 1", set()),
+        ("SET state = o.n FROM (SELECT 'new' AS n) AS o WHERE id = 1", set()),
+    ],
+)
+def test_what_an_update_sets_to_what_it_was_is_known(job: Target, sql: str, kept: set[str]) -> None:
+    assert job.kept(f'UPDATE "a job" {sql}') == kept
+
+
+@pytest.mark.parametrize(
     ("sql", "made"),
     [
         ("INSERT INTO \"a job\" VALUES (4, 'z', '')", {(("id",), (4,)), (("name",), ("z",))}),
