@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 
@@ -27,6 +28,13 @@ class Dictionary:
         if not deleted.rowcount:
             raise KeyError(key)
         return key
+
+    def work(self, on: Callable[[int], object]) -> None:
+        """Work on an item, and then raise KeyError if somebody else has done so."""
+        (job,) = key = self._first()
+        on(job)
+        if not self._delete(key).rowcount:
+            raise KeyError(key)
 
     def popitem_and_count(self) -> tuple[Any, ...]:
         """Return an item that somebody else may have, too."""

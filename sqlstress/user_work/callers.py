@@ -33,7 +33,7 @@ class Spot(NamedTuple):
     counted: bool = False
     """Whether it looks at the row count, as far as that can be seen."""
     insists: bool = False
-    """Whether a library in between raises an error by the row count."""
+    """Whether it takes the result of a library's call, which raises an error by the row count instead."""
 
 
 def who() -> int:
@@ -69,13 +69,14 @@ class Frames:
     def where(self) -> Spot:
         """Return where the user's code runs now: its innermost call."""
         frame, passed = self._users(sys._getframe(1))
-        insists = any(map(_raises_by_count, passed))
         if not frame and threading.current_thread() is not threading.main_thread():
             frame = self._waiting()  # for a library's thread
         if not frame:
             return Spot("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        counted = _looks_at_count(frame) or (bool(passed) and _uses_result(frame))
+        is_used = bool(passed) and _uses_result(frame)
+        counted = is_used or _looks_at_count(frame)
+        insists = is_used and any(map(_raises_by_count, passed))
         return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists)
 
     def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
@@ -147,7 +148,7 @@ def _lines_that_raise(code: CodeType) -> list[int]:
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether the result of the call that runs in a frame is looked at: a library's row count."""
+    """Return whether the result of the call that runs in a frame is taken: it may be a row count."""
     after = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
     following = next(after, None)
     return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

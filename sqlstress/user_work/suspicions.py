@@ -52,7 +52,7 @@ class Write(NamedTuple):
     counted: bool = False
     """Whether the user's code looks at how many rows it wrote, as far as that can be seen."""
     insists: bool = False
-    """Whether a library's code raises an error by how many rows it wrote."""
+    """Whether it takes the result of a library's call, which raises an error by that number instead."""
     rows: frozenset[Row] | None = None
     """The rows that it changes or removes, or that were not there before; None: not known."""
     there: frozenset[Row] = frozenset()

@@ -127,12 +127,19 @@ def pop_counted(file: str) -> None:
 
 def pop_refused_by_a_library(file: str) -> None:
     with opened(file) as connection:
-        Dictionary(connection).popitem()
+        (job,) = Dictionary(connection).popitem()
+        assert job
+
+
+def worked_before_it_is_refused_by_a_library_wrong(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).work(bool)
 
 
 def pop_counted_by_a_library_wrong(file: str) -> None:
     with opened(file) as connection:
-        Dictionary(connection).popitem_and_count()
+        (job,) = Dictionary(connection).popitem_and_count()
+        assert job
 
 
 def claim_wrong(file: str) -> None:
