@@ -40,7 +40,10 @@ class Write(NamedTuple):
     table: Table
     kind: str
     sets: frozenset[str] = frozenset()
-    """Columns that it sets; of a plain INSERT none are known."""
+    """Columns that it sets; of a plain INSERT none are known.
+
+    The time of a change that SQLite computes is left out: nobody reckons it from what was read.
+    """
     computed: frozenset[str] = frozenset()
     """Columns whose values SQLite makes of this table's own; of the others they come from outside."""
     wheres: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Which rows a statement is about to write, by their keys: its own condition is asked as a query first.
+"""Which rows a statement is about to write, and which values: its own condition is asked as a query first.
 
 `UPDATE job SET done = 1 WHERE id = 7` touches what `SELECT id FROM job WHERE id = 7` finds. Of a statement
 that is not understood, such as UPDATE ... FROM, no rows are known.
@@ -6,7 +6,10 @@ that is not understood, such as UPDATE ... FROM, no rows are known.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,6 +25,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 _MOST = 20
 """Of a statement that touches more rows none are known: it is about no row of its own."""
+_A_MOMENT_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 
@@ -39,20 +43,22 @@ class Target:
         source = _changed(sql)
         return self._found(*source[:3]) if source else None
 
-    def kept(self, sql: str) -> frozenset[str]:
-        """Return the columns that an UPDATE sets to the value that each of its rows has already.
-
-        None are told of a table that a trigger may write: what it changes is no statement's.
-        """
+    def given(self, sql: str) -> dict[str, tuple[bool, Any]]:
+        """Return whether the rows of an UPDATE have the values already that it sets, and these, by column."""
         source = _changed(sql)
-        values = _assigned(source.sets) if source else {}
+        if not source or not (values := _assigned(source.sets)):
+            return {}
+        asked = ", ".join(
+            f"min({_quoted(column)} IS ({value})), min({value})" for column, value in values.items()
+        )
+        (found,) = self._query(f"{source.before} SELECT {asked} FROM {source.table} {source.condition}")
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
+
+    def has_triggers(self) -> bool:
+        """Return whether a trigger may write it."""
         named = f"instr(lower(sql), lower({literal(self._name)}))"
-        triggers = self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {named}")
-        if not source or not values or triggers:
-            return frozenset()
-        are_same = ", ".join(f"min({_quoted(column)} IS ({value}))" for column, value in values.items())
-        (found,) = self._query(f"{source.before} SELECT {are_same} FROM {source.table} {source.condition}")
-        return frozenset(column for column, is_same in zip(values, found, strict=True) if is_same)
+        return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {named}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
         """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
@@ -93,6 +99,18 @@ class Target:
             f"{_quoted(column)} = {literal(value)}" for column, value in zip(*name, strict=True)
         )
         return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
+
+
+def is_now(value: object) -> bool:
+    """Return whether a value is the time of a moment ago: a text, or seconds or milliseconds since 1970."""
+    times: list[float] = []
+    if isinstance(value, (int, float)):
+        times = [value, value / 1000]
+    elif isinstance(value, str):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            times = [moment.timestamp(), moment.replace(tzinfo=UTC).timestamp()]
+    return any(-0.5 <= time.time() - one <= _A_MOMENT_S for one in times)  # it may be rounded up
 
 
 @lru_cache

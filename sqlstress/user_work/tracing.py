@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, literal, selects
+from sqlstress.user_work.touched import Target, is_now, literal, selects
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -370,7 +370,7 @@ class Followed:
             wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
-        for known in (self._with_rows, self._with_kept):
+        for known in (self._with_rows, self._with_values):
             with suppress(Exception):  # of either library: the statement was not understood
                 write = known(write, sql)
         return write
@@ -382,8 +382,14 @@ class Followed:
         inserted = target.inserted(sql)
         return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
 
-    def _with_kept(self, write: Write, sql: str) -> Write:
-        return write._replace(kept=self._target(write.table[1]).kept(sql)) if write.kind == UPDATE else write
+    def _with_values(self, write: Write, sql: str) -> Write:
+        if write.kind != UPDATE:
+            return write
+        target = self._target(write.table[1])
+        given = target.given(sql)
+        kept = {column for column, (is_same, _) in given.items() if is_same and not target.has_triggers()}
+        times = {column for column, (_, value) in given.items() if write.computed and is_now(value)}
+        return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _table(self, name: str) -> Table:
         if self._file is None:

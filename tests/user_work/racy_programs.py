@@ -10,10 +10,12 @@ import json
 import os
 import sqlite3
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import Any
 
 import apsw
@@ -35,6 +37,7 @@ CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version 
 CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
 CREATE TABLE step (run TEXT, id TEXT, parent TEXT, PRIMARY KEY (run, id));
+CREATE TABLE page (id INTEGER PRIMARY KEY, hits INTEGER, changed);
 CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
 CREATE TABLE seen (watched INTEGER);
 CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
@@ -48,6 +51,7 @@ INSERT INTO tag VALUES ('red', 0);
 INSERT INTO person VALUES (1, 'Anna', 0);
 INSERT INTO step VALUES ('a', '1', NULL);
 INSERT INTO watched VALUES (1, 'a', 0);
+INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
 """
 
@@ -575,6 +579,31 @@ def saved_with_what_a_trigger_counts_wrong(file: str) -> None:
         ((name, n),) = connection.execute("SELECT name, n FROM watched WHERE id = 1")
         connection.execute("UPDATE watched SET name = ?, n = ? WHERE id = 1", (name, n))
         connection.execute("INSERT INTO seen VALUES (1)")
+
+
+def _hit(file: str, changed: object) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
+        connection.execute("UPDATE page SET hits = hits + 1, changed = ? WHERE id = 1", (changed,))
+
+
+def hit_and_the_time_of_it(file: str) -> None:
+    _hit(file, time.time())
+
+
+def hit_and_the_time_as_text(file: str) -> None:
+    _hit(file, datetime.now().isoformat(" "))
+
+
+def hit_and_a_time_to_come_wrong(file: str) -> None:
+    _hit(file, time.time() + 60)
+
+
+def time_alone_decides_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
+        if changed < time.time() - 60:
+            connection.execute("UPDATE page SET changed = ? WHERE id = 1", (time.time(),))
 
 
 # Read, reckoned, written back.
