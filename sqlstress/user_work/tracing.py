@@ -41,6 +41,8 @@ _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
+_ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+_LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """What may stand before a statement. What a trigger does is traced as a comment to its end."""
@@ -293,7 +295,7 @@ class Followed:
         return statement(
             reads=reads,
             found=self._finds(sql),
-            summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),
+            summarises=bool(functions & _SUMMARIES) or self._is_one_of_many(sql),
         )
 
     def _reads_still(self) -> bool:
@@ -333,6 +335,17 @@ class Followed:
     def _finds(self, sql: str) -> bool:
         row = next(iter(self._connection.rows(sql, 1)), None)
         return any(row) if row and _EXISTS.search(sql) else row is not None
+
+    def _is_one_of_many(self, sql: str) -> bool:
+        """Return whether a query shows the first of its rows, as far as can be seen.
+
+        A mapper's `get` allows more rows than one to see that it is alone.
+        """
+        limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
+        if not limit:
+            return bool(_ONE_OF_MANY.search(sql))
+        most = int(limit[1])
+        return len(self._connection.rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
         """Return what a statement writes itself: triggers have their names in the last place."""

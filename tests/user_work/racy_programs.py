@@ -744,6 +744,18 @@ def get_or_create_numbered_wrong(file: str) -> None:
             connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
 
 
+def got_and_another_created(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT id, name FROM person WHERE name = 'Anna' LIMIT 21").fetchall()
+        connection.execute("INSERT INTO person (name) VALUES ('Bea')")
+
+
+def first_got_and_the_next_created_wrong(file: str) -> None:
+    with opened(file) as connection:
+        (name,) = connection.execute("SELECT name FROM person ORDER BY id DESC LIMIT 1").fetchone()
+        connection.execute("INSERT INTO person (name) VALUES (?)", (name + "!",))
+
+
 def get_or_create_keyed(file: str) -> None:
     name = uuid.uuid4().hex
     with opened(file) as connection:
