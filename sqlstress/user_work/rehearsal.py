@@ -25,7 +25,16 @@ from sqlstress.system.processes import call_apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.user_work import SUSPICION, UNREHEARSED
-from sqlstress.user_work.suspicions import STALE, STALE_COPY, Suspicion, copies, stale_copies, suspicions
+from sqlstress.user_work.suspicions import (
+    STALE,
+    STALE_COPY,
+    Suspicion,
+    constant,
+    copies,
+    stale_copies,
+    suspicions,
+    without,
+)
 from sqlstress.user_work.tracing import Tracer
 
 if TYPE_CHECKING:
@@ -150,12 +159,15 @@ def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
     """Return what the calls of each transaction make suspicious, each kind once."""
-    pairs = copies(call for calls in traced.values() for call in calls)
+    every = [call for calls in traced.values() for call in calls]
+    pairs, columns = copies(every), constant(every)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
         for call in calls:
-            found = {one.key: one for one in (*suspicions(call), *stale_copies(call, pairs))}
+            found = {
+                one.key: one for one in (*suspicions(without(columns, call)), *stale_copies(call, pairs))
+            }
             for key, one in found.items():
                 before = first.setdefault((name, *key), one)
                 first[name, *key] = before._replace(guards=before.guards & one.guards)

@@ -29,6 +29,8 @@ _BEGINS_DEFERRED = re.compile(
     r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
 )
 
+_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
+"""One made of the time or at random: those of versions 3 and 5 follow from a name."""
 _MAKES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
@@ -38,15 +40,22 @@ class Write(NamedTuple):
     table: Table
     kind: str
     sets: frozenset[str] = frozenset()
-    """Columns that it sets; of a plain INSERT none are known."""
+    """Columns that it sets; of a plain INSERT none are known.
+
+    The time of a change that SQLite computes is left out: nobody reckons it from what was read.
+    """
     computed: frozenset[str] = frozenset()
     """Columns whose values SQLite makes of this table's own; of the others they come from outside."""
     wheres: frozenset[str] = frozenset()
-    """Columns of this table that decide which rows are written."""
+    """Columns of this table that decide which rows are written; of an INSERT, if it selects them."""
     keys: tuple[frozenset[str], ...] = ()
     """The columns of the table's primary key, and of each other unique one."""
+    kept: frozenset[str] = frozenset()
+    """Of an UPDATE, columns that it sets to the value that each of its rows has already."""
     counted: bool = False
-    """Whether the code looks at how many rows it wrote, as far as that can be seen."""
+    """Whether the user's code looks at how many rows it wrote, as far as that can be seen."""
+    insists: bool = False
+    """Whether it takes the result of a library's call, which raises an error by that number instead."""
     rows: frozenset[Row] | None = None
     """The rows that it changes or removes, or that were not there before; None: not known."""
     there: frozenset[Row] = frozenset()
@@ -113,6 +122,35 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
     yield from _deferred(call)
     yield from _mixed(call)
     yield from _forked(call)
+
+
+# Columns that are written back with a row, and that nobody changes.
+
+
+def constant(calls: Iterable[Sequence[Statement]]) -> set[tuple[Table, str]]:
+    """Return the columns that UPDATEs set, and to nothing but the value that their rows had."""
+    writes = [one.write for call in calls for one in call if one.write]
+    # One that replaces all columns of a row has none in `sets`.
+    replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
+    changed = {
+        (write.table, column)
+        for write in writes
+        for column in write.sets - write.kept
+        if write.kind != UPDATE or write.rows != frozenset()
+    }
+    kept = {(write.table, column) for write in writes for column in write.kept}
+    return {one for one in kept - changed if one[0] not in replaced}
+
+
+def without(columns: set[tuple[Table, str]], call: Sequence[Statement]) -> list[Statement]:
+    """Return a call as if its writes left some columns alone, unless they compare them."""
+    found = []
+    for one in call:
+        if write := one.write:
+            left_alone = {column for table, column in columns if table == write.table} - write.wheres
+            one = one._replace(write=write._replace(sets=write.sets - left_alone))
+        found.append(one)
+    return found
 
 
 # A table that is read outside of the transaction that writes it.
@@ -239,7 +277,7 @@ def _is_safe(write: Write) -> bool:
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
-        return bool(write.computed)
+        return bool(write.wheres)
     # It compares and sets: the value, or a version.
     return bool(write.sets & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
@@ -251,20 +289,30 @@ def _depends(one: Statement, write: Write, query: Statement) -> bool:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
         # What one call of a library returns that does both is the row, and not how many it removed.
-        is_counted = write.counted and (query.at, query.spot) != (one.at, one.spot)
+        is_counted = write.insists or (write.counted and (query.at, query.spot) != (one.at, one.spot))
         return query.found is not False and not is_counted
-    if write.kind == OVERWRITE:
+    if write.kind == OVERWRITE and not _is_new(write):
         # After a miss it overwrites nothing, or what somebody else made of the same.
-        return query.found is True and _overwrites(write, columns)
+        return query.found is True and _takes(write, columns)
     # A number that SQLite gives is no key that could refuse the row.
     given = {frozenset(key) for _, (key, _) in _touched(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in given and key <= columns for key in keys)
-    return not refused and (query.found is False or query.summarises)
+    return not refused and (query.found is False or query.summarises) and _takes(write, columns)
 
 
-def _overwrites(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether an OVERWRITE sets one of these columns to what comes from outside."""
+def _is_new(write: Write) -> bool:
+    """Return whether no other process makes the same rows: each of their keys has a UUID."""
+    names = _names(write)
+    return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
+
+
+def _is_uuid(value: object) -> bool:
+    return isinstance(value, str) and bool(_UUID.fullmatch(value))
+
+
+def _takes(write: Write, columns: frozenset[str]) -> bool:
+    """Return whether what a row gets from outside may follow from these columns."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # It sets all. Of one that computes nothing a query may decide whatever it read.

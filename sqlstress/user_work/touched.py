@@ -1,4 +1,4 @@
-"""Which rows a statement is about to write, by their keys: its own condition is asked as a query first.
+"""Which rows a statement is about to write, and which values: its own condition is asked as a query first.
 
 `UPDATE job SET done = 1 WHERE id = 7` touches what `SELECT id FROM job WHERE id = 7` finds. Of a statement
 that is not understood, such as UPDATE ... FROM, no rows are known.
@@ -6,10 +6,13 @@ that is not understood, such as UPDATE ... FROM, no rows are known.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlstress.options.sql_text import SQLITE, Token
 
@@ -22,6 +25,8 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 _MOST = 20
 """Of a statement that touches more rows none are known: it is about no row of its own."""
+_A_MOMENT_S = 5.0
+_QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 
 
@@ -36,7 +41,24 @@ class Target:
     def changed(self, sql: str) -> frozenset[Row] | None:
         """Return the rows that an UPDATE or a DELETE is about to write; None: not known."""
         source = _changed(sql)
-        return self._found(*source) if source else None
+        return self._found(*source[:3]) if source else None
+
+    def given(self, sql: str) -> dict[str, tuple[bool, Any]]:
+        """Return whether the rows of an UPDATE have the values already that it sets, and these, by column."""
+        source = _changed(sql)
+        if not source or not (values := _assigned(source.sets)):
+            return {}
+        asked = ", ".join(
+            f"min({_quoted(column)} IS ({value})), min({value})" for column, value in values.items()
+        )
+        (found,) = self._query(f"{source.before} SELECT {asked} FROM {source.table} {source.condition}")
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
+
+    def has_triggers(self) -> bool:
+        """Return whether a trigger may write it."""
+        named = f"instr(lower(sql), lower({literal(self._name)}))"
+        return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {named}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
         """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
@@ -79,6 +101,18 @@ class Target:
         return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
 
 
+def is_now(value: object) -> bool:
+    """Return whether a value is the time of a moment ago: a text, or seconds or milliseconds since 1970."""
+    times: list[float] = []
+    if isinstance(value, (int, float)):
+        times = [value, value / 1000]
+    elif isinstance(value, str):
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            times = [moment.timestamp(), moment.replace(tzinfo=UTC).timestamp()]
+    return any(-0.5 <= time.time() - one <= _A_MOMENT_S for one in times)  # it may be rounded up
+
+
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
     """Return the words of a query's conditions, among which are the columns that it searches by."""
@@ -86,8 +120,24 @@ def conditions(sql: str) -> frozenset[str]:
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
-def _changed(sql: str) -> tuple[str, str, str] | None:
-    """Return what stands before an UPDATE or a DELETE, what it calls its table, and its condition."""
+def selects(sql: str) -> bool:
+    """Return whether an INSERT makes the rows that a query finds."""
+    source = _first(_outer(sql), "values", "select")
+    return source is not None and _plain(source) == "select"
+
+
+class _Changed(NamedTuple):
+    """The parts of an UPDATE or a DELETE."""
+
+    before: str
+    table: str
+    """What it calls its table."""
+    condition: str
+    sets: str
+    """What stands after SET."""
+
+
+def _changed(sql: str) -> _Changed | None:
     outer = _outer(sql)
     verb = _first(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
@@ -96,19 +146,32 @@ def _changed(sql: str) -> tuple[str, str, str] | None:
         return None
     where, end = _first(after, "where"), _first(after, *_ENDS)
     stop = end.start if end else len(sql.rstrip().rstrip(";"))
-    upto = where.start if where else stop
+    upto = begin = until = where.start if where else stop
     if _plain(verb) == "update":
         sets = _first(after, "set")
         if not sets or _first(after[after.index(sets) :], "from"):
             return None
         # UPDATE OR IGNORE t
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
-        upto = sets.start
-    return (
+        upto, begin = sets.start, sets.start + len(sets.text)
+    return _Changed(
         sql[: verb.start],
         sql[name.start + len(name.text) : upto],
         sql[where.start : stop] if where else "",
+        sql[begin:until],
     )
+
+
+def _assigned(sets: str) -> dict[str, str]:
+    """Return the expression of each column that a SET names; nothing, if it sets several at once."""
+    depth, begins = 0, [0]
+    for token in SQLITE.tokens(sets):
+        depth += (token.text == "(") - (token.text == ")")
+        if token.text == "," and not depth:
+            begins.append(token.start + 1)
+    parts = [sets[begin : end - 1].partition("=") for begin, end in pairwise((*begins, len(sets) + 1))]
+    is_simple = not any("(" in column for column, _, _ in parts)
+    return {column.strip().strip(_QUOTES).lower(): value for column, _, value in parts if is_simple}
 
 
 def _inserted(sql: str) -> tuple[list[str], str] | None:
@@ -142,7 +205,7 @@ def _first(tokens: Sequence[Token], *words: str) -> Token | None:
 
 
 def _plain(token: Token) -> str:
-    return token.text.strip("\"`[]'").lower()
+    return token.text.strip(_QUOTES).lower()
 
 
 def _quoted(name: str) -> str:

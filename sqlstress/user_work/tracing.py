@@ -10,15 +10,12 @@ Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.o
 
 from __future__ import annotations
 
-import dis
 import json
 import multiprocessing.connection
 import os
 import re
 import sqlite3
 import sys
-import sysconfig
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -27,10 +24,11 @@ from importlib.util import find_spec
 from itertools import count, pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, literal
+from sqlstress.user_work.touched import Target, is_now, literal, selects
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -43,6 +41,8 @@ _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
+_ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+_LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """What may stand before a statement. What a trigger does is traced as a comment to its end."""
@@ -50,16 +50,6 @@ _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """No other statement is explained: of one that changes the schema that has consequences."""
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
-_COUNTS = {"rowcount", "changes", "total_changes"}
-
-
-_WAITING = tuple(
-    str(Path(sysconfig.get_paths()["stdlib"], name))
-    for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
-)
-"""What a thread runs that waits for others. Who waits for a lock runs none of it."""
-_BEGINS = {"start", "submit"}
-"""Functions there that let another thread work, and do not wait for it."""
 
 
 def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
@@ -118,17 +108,6 @@ class ApswConnection:
             return [row for row, _ in zip(cursor.execute(sql), range(most), strict=False)]
         finally:
             cursor.close()
-
-
-class Spot(NamedTuple):
-    """Where the user's code runs a statement."""
-
-    at: str
-    """"bank.py:27"; empty: not known."""
-    number: int = 0
-    """Tells calls in one line from each other."""
-    counted: bool = False
-    """Whether it looks at the row count, as far as that can be seen."""
 
 
 class Tracer:
@@ -297,8 +276,8 @@ class Followed:
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            who=_who(),
-            beside=_is_beside(),
+            who=who(),
+            beside=is_beside(),
             locks=self._tracer.files.held(),
         )
         reads: dict[Table, frozenset[str]] = {}
@@ -306,14 +285,17 @@ class Followed:
             if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
                 name = self._table(table)
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
-        write = self._write(sql, events, spot.counted or bool(_RETURNING.search(sql)))
+        write = self._write(sql, events)
+        if write:
+            counted = spot.counted or bool(_RETURNING.search(sql))
+            write = write._replace(counted=counted, insists=spot.insists)
         if write or not reads:
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
             reads=reads,
             found=self._finds(sql),
-            summarises=bool(functions & _SUMMARIES or _ONE_OF_MANY.search(sql)),
+            summarises=bool(functions & _SUMMARIES) or self._is_one_of_many(sql),
         )
 
     def _reads_still(self) -> bool:
@@ -354,7 +336,18 @@ class Followed:
         row = next(iter(self._connection.rows(sql, 1)), None)
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
-    def _write(self, sql: str, events: Events, counted: bool) -> Write | None:
+    def _is_one_of_many(self, sql: str) -> bool:
+        """Return whether a query shows the first of its rows, as far as can be seen.
+
+        A mapper's `get` allows more rows than one to see that it is alone.
+        """
+        limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
+        if not limit:
+            return bool(_ONE_OF_MANY.search(sql))
+        most = int(limit[1])
+        return len(self._connection.rows(sql, most)) == most
+
+    def _write(self, sql: str, events: Events) -> Write | None:
         """Return what a statement writes itself: triggers have their names in the last place."""
         direct = [event for event in events if event[4] is None]
         kinds = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
@@ -387,12 +380,13 @@ class Followed:
         )
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
+            wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
-        write = Write(table, kind, setting, computed, wheres, keys, counted)
-        try:
-            return self._with_rows(write, sql)
-        except Exception:  # of either library: the statement was not understood
-            return write
+        write = Write(table, kind, setting, computed, wheres, keys)
+        for known in (self._with_rows, self._with_values):
+            with suppress(Exception):  # of either library: the statement was not understood
+                write = known(write, sql)
+        return write
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])
@@ -400,6 +394,15 @@ class Followed:
             return write._replace(rows=target.changed(sql))
         inserted = target.inserted(sql)
         return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
+
+    def _with_values(self, write: Write, sql: str) -> Write:
+        if write.kind != UPDATE:
+            return write
+        target = self._target(write.table[1])
+        given = target.given(sql)
+        kept = {column for column, (is_same, _) in given.items() if is_same and not target.has_triggers()}
+        times = {column for column, (_, value) in given.items() if write.computed and is_now(value)}
+        return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _table(self, name: str) -> Table:
         if self._file is None:
@@ -433,91 +436,3 @@ def _looks_inside(sql: str, column: str) -> bool:
 def _column(name: str | None) -> str:
     lower = (name or "").lower()
     return "rowid" if lower in _ROWID else lower
-
-
-def _who() -> int:
-    """Return who runs: a task of asyncio where there is one, else the thread."""
-    import asyncio  # here, since every process of an application imports this module, and few trace anything
-
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
-    return id(task) if task else threading.get_ident()
-
-
-def _is_beside() -> bool:
-    """Return whether this is a thread that the main one, which makes the calls, does not wait for."""
-    main = threading.main_thread()
-    if threading.current_thread() is main:
-        return False
-    frame, called = sys._current_frames().get(main.ident or 0), ""
-    while frame and frame.f_code.co_filename.startswith(_WAITING):
-        called, frame = frame.f_code.co_name, frame.f_back
-    return not called or called in _BEGINS
-
-
-class Frames:
-    """The frames of the user's code."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = str(folder.absolute()) + os.sep
-        paths = sysconfig.get_paths()
-        self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
-
-    def where(self) -> Spot:
-        """Return where the user's code runs now: its innermost call."""
-        frame, passed = self._users(sys._getframe(1))
-        if not frame and threading.current_thread() is not threading.main_thread():
-            frame, passed = self._waiting(), 1  # for a library's thread
-        if not frame:
-            return Spot("")
-        at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        counted = _looks_at_count(frame) or (passed > 0 and _uses_result(frame))
-        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted)
-
-    def _users(self, frame: FrameType | None) -> tuple[FrameType | None, int]:
-        """Return the innermost frame of the user's, and how many frames of libraries are within it."""
-        passed = 0
-        while frame and not self._is_users(frame.f_code.co_filename):
-            passed += not frame.f_code.co_filename.startswith(str(Path(__file__).parent))
-            frame = frame.f_back
-        return frame, passed
-
-    def _waiting(self) -> FrameType | None:
-        """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
-        import asyncio
-
-        main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
-        while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
-            frame = frame.f_back
-        if frame:
-            tasks = asyncio.all_tasks(frame.f_locals["self"])
-            waiting = [found for task in tasks if (found := self._suspended(task.get_coro()))]
-            if len(waiting) == 1:
-                return waiting[0]
-        return self._users(main)[0]
-
-    def _suspended(self, coroutine: Any) -> FrameType | None:
-        """Return where a coroutine of the user's waits."""
-        found: FrameType | None = None
-        while frame := getattr(coroutine, "cr_frame", None):
-            found = frame if self._is_users(frame.f_code.co_filename) else found
-            coroutine = coroutine.cr_await
-        return found
-
-    def _is_users(self, file: str) -> bool:
-        return file.startswith(self._folder) and not file.startswith(self._libraries)
-
-
-def _looks_at_count(frame: FrameType) -> bool:
-    code = frame.f_code
-    texts = " ".join(one for one in code.co_consts if isinstance(one, str)).lower()
-    return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
-
-
-def _uses_result(frame: FrameType) -> bool:
-    """Return whether the result of the call that runs in a frame is looked at: a library's row count."""
-    after = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
-    following = next(after, None)
-    return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

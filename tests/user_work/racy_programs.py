@@ -10,16 +10,20 @@ import json
 import os
 import sqlite3
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from datetime import datetime
 from typing import Any
 
 import apsw
 import peewee
 from sqlalchemy import Integer, create_engine, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from tests.a_library import Dictionary
 
 SCHEMA = """
 CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT);
@@ -32,6 +36,11 @@ CREATE TABLE seat (name TEXT PRIMARY KEY, guest TEXT);
 CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version INTEGER NOT NULL);
 CREATE TABLE settings (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tag (name TEXT PRIMARY KEY, n INTEGER);
+CREATE TABLE step (run TEXT, id TEXT, parent TEXT, PRIMARY KEY (run, id));
+CREATE TABLE page (id INTEGER PRIMARY KEY, hits INTEGER, changed);
+CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
+CREATE TABLE seen (watched INTEGER);
+CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
@@ -40,6 +49,9 @@ INSERT INTO product VALUES (1, 100, 'pen', 1);
 INSERT INTO settings VALUES (1, '{"n": 0}');
 INSERT INTO tag VALUES ('red', 0);
 INSERT INTO person VALUES (1, 'Anna', 0);
+INSERT INTO step VALUES ('a', '1', NULL);
+INSERT INTO watched VALUES (1, 'a', 0);
+INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
 """
 
@@ -115,6 +127,23 @@ def pop_counted(file: str) -> None:
         row = connection.execute(FIRST).fetchone()
         if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
             connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+
+
+def pop_refused_by_a_library(file: str) -> None:
+    with opened(file) as connection:
+        (job,) = Dictionary(connection).popitem()
+        assert job
+
+
+def worked_before_it_is_refused_by_a_library_wrong(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).work(bool)
+
+
+def pop_counted_by_a_library_wrong(file: str) -> None:
+    with opened(file) as connection:
+        (job,) = Dictionary(connection).popitem_and_count()
+        assert job
 
 
 def claim_wrong(file: str) -> None:
@@ -371,6 +400,29 @@ def number_wrong(file: str) -> None:
         connection.execute("INSERT INTO ticket VALUES (?, 'broken')", (number,))
 
 
+NEXT = "(SELECT coalesce(max(number), 0) + 1 FROM ticket)"
+
+
+def numbered_in_sql(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(f"SELECT {NEXT}").fetchone()  # for a message
+        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, 'broken')")
+
+
+def numbered_in_sql_with_the_last_text_wrong(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute("SELECT text FROM ticket ORDER BY number DESC LIMIT 1").fetchone()
+        text = "1" if last is None else str(int(last[0]) + 1)
+        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, ?)", (text,))
+
+
+def book_where_none_is(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT * FROM booking WHERE room = 'r'").fetchone():
+            free = "WHERE NOT EXISTS (SELECT 1 FROM booking WHERE room = 'r')"
+            connection.execute(f"INSERT INTO booking SELECT 'r', 'd' {free}")
+
+
 def number_that_is_unique(file: str) -> None:
     with opened(file) as connection:
         ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
@@ -500,6 +552,60 @@ def peewee_in_sql(file: str) -> None:
         Tag.update(n=Tag.n + 1).where(Tag.name == red.name).execute()
 
 
+class Person(peewee.Model):
+    name = peewee.TextField()
+    seen = peewee.IntegerField()
+
+
+def _seen_and_saved(file: str, more: str) -> None:
+    database = peewee.SqliteDatabase(file)
+    with database.bind_ctx([Person]), database.connection_context():
+        anna: Any = Person.get_by_id(1)
+        anna.seen = Person.seen + 1
+        anna.name += more
+        anna.save()
+
+
+def saved_with_a_name_that_nobody_changes(file: str) -> None:
+    _seen_and_saved(file, "")
+
+
+def saved_with_a_name_that_changes_wrong(file: str) -> None:
+    _seen_and_saved(file, "!")
+
+
+def saved_with_what_a_trigger_counts_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((name, n),) = connection.execute("SELECT name, n FROM watched WHERE id = 1")
+        connection.execute("UPDATE watched SET name = ?, n = ? WHERE id = 1", (name, n))
+        connection.execute("INSERT INTO seen VALUES (1)")
+
+
+def _hit(file: str, changed: object) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
+        connection.execute("UPDATE page SET hits = hits + 1, changed = ? WHERE id = 1", (changed,))
+
+
+def hit_and_the_time_of_it(file: str) -> None:
+    _hit(file, time.time())
+
+
+def hit_and_the_time_as_text(file: str) -> None:
+    _hit(file, datetime.now().isoformat(" "))
+
+
+def hit_and_a_time_to_come_wrong(file: str) -> None:
+    _hit(file, time.time() + 60)
+
+
+def time_alone_decides_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
+        if changed < time.time() - 60:
+            connection.execute("UPDATE page SET changed = ? WHERE id = 1", (time.time(),))
+
+
 # Read, reckoned, written back.
 
 
@@ -604,6 +710,30 @@ def document_compared(file: str) -> None:
         )
 
 
+# A row that is put after the last one.
+
+LAST = "SELECT run, id, parent FROM step WHERE run = 'a' ORDER BY id DESC LIMIT 1"
+
+
+def step_with_a_random_key_replaced(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute(LAST).fetchone()[1]
+        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(uuid.uuid4()), last))
+
+
+def step_with_the_next_number_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        last = connection.execute(LAST).fetchone()[1]
+        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(int(last) + 1), last))
+
+
+def limit_of_random_keys_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM step")
+        if number < 10:
+            connection.execute("REPLACE INTO step VALUES ('a', ?, NULL)", (uuid.uuid4().hex,))
+
+
 # A row that is made where none is found.
 
 
@@ -612,6 +742,18 @@ def get_or_create_numbered_wrong(file: str) -> None:
     with opened(file) as connection:
         if not connection.execute("SELECT id, name FROM person WHERE name = ?", (name,)).fetchone():
             connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
+
+
+def got_and_another_created(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT id, name FROM person WHERE name = 'Anna' LIMIT 21").fetchall()
+        connection.execute("INSERT INTO person (name) VALUES ('Bea')")
+
+
+def first_got_and_the_next_created_wrong(file: str) -> None:
+    with opened(file) as connection:
+        (name,) = connection.execute("SELECT name FROM person ORDER BY id DESC LIMIT 1").fetchone()
+        connection.execute("INSERT INTO person (name) VALUES (?)", (name + "!",))
 
 
 def get_or_create_keyed(file: str) -> None:

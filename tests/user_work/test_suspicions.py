@@ -42,7 +42,7 @@ from sqlstress.user_work.tracing import Tracer
 rehearsal.ROUNDS = 2
 tracer = Tracer()
 tracer.start()
-tracer.tells_lines_of(Path("ROOT/tests"))
+tracer.tells_lines_of(Path("ROOT/tests/user_work"))
 from tests.user_work.racy_programs import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}

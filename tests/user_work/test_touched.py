@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from sqlstress.user_work.touched import Row, Target, conditions
+from sqlstress.user_work.touched import Row, Target, conditions, is_now
 
 SCHEMA = """
 CREATE TABLE "a job" (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT);
@@ -53,6 +55,46 @@ def test_an_update_touches_the_rows_that_its_condition_finds(
     job: Target, sql: str, touched: set[int] | None
 ) -> None:
     assert ids(job.changed(sql)) == touched
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("SET name = 'x', state = 'old' WHERE id = 1", {"name"}),
+        ("SET [name] = replace('x,', ',', ''), \"STATE\" = state || '' WHERE id = 1;", {"name", "state"}),
+        (
+            "AS j SET state = 'new', name = CASE j.id WHEN 1 THEN 'x' ELSE 'y' END WHERE id < 3",
+            {"state", "name"},
+        ),
+        ("SET state = 'new'", set()),
+        ("SET state = 'new' WHERE id = 9", set()),
+        ("SET state = NULL WHERE id = 1", set()),
+        ("SET (name, state) = ('x', 'new') WHERE id = 1", set()),
+        ("SET state = o.n FROM (SELECT 'new' AS n) AS o WHERE id = 1", set()),
+    ],
+)
+def test_what_an_update_sets_to_what_it_was_is_known(job: Target, sql: str, kept: set[str]) -> None:
+    given = job.given(f'UPDATE "a job" {sql}')
+    assert {column for column, (is_same, _) in given.items() if is_same} == kept
+
+
+@pytest.mark.parametrize(
+    ("moment", "says_so"),
+    [
+        (time.time, True),
+        (lambda: round(time.time()), True),
+        (lambda: int(time.time() * 1000), True),
+        (lambda: datetime.now().isoformat(), True),
+        (lambda: f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", True),
+        (lambda: datetime.now(timezone(timedelta(hours=-3))).isoformat(), True),
+        (lambda: time.time() + 2, False),
+        (lambda: time.time() - 60, False),
+        (lambda: "7", False),
+        (lambda: None, False),
+    ],
+)
+def test_a_value_says_whether_it_is_the_time(moment: Callable[[], object], says_so: bool) -> None:
+    assert is_now(moment()) == says_so
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,154 @@
+"""Who runs a statement: which line of the user's code, which thread, and what they do with its row count."""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+import sysconfig
+import threading
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+_COUNTS = {"rowcount", "changes", "total_changes"}
+
+_WAITING = tuple(
+    str(Path(sysconfig.get_paths()["stdlib"], name))
+    for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
+)
+"""What a thread runs that waits for others. Who waits for a lock runs none of it."""
+_BEGINS = {"start", "submit"}
+"""Functions there that let another thread work, and do not wait for it."""
+
+
+class Spot(NamedTuple):
+    """Where the user's code runs a statement."""
+
+    at: str
+    """"bank.py:27"; empty: not known."""
+    number: int = 0
+    """Tells calls in one line from each other."""
+    counted: bool = False
+    """Whether it looks at the row count, as far as that can be seen."""
+    insists: bool = False
+    """Whether it takes the result of a library's call, which raises an error by the row count instead."""
+
+
+def who() -> int:
+    """Return who runs: a task of asyncio where there is one, else the thread."""
+    import asyncio  # here, since every process of an application imports this, and few trace anything
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return id(task) if task else threading.get_ident()
+
+
+def is_beside() -> bool:
+    """Return whether this is a thread that the main one, which makes the calls, does not wait for."""
+    main = threading.main_thread()
+    if threading.current_thread() is main:
+        return False
+    frame, called = sys._current_frames().get(main.ident or 0), ""
+    while frame and frame.f_code.co_filename.startswith(_WAITING):
+        called, frame = frame.f_code.co_name, frame.f_back
+    return not called or called in _BEGINS
+
+
+class Frames:
+    """The frames of the user's code."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder.absolute()) + os.sep
+        paths = sysconfig.get_paths()
+        self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
+
+    def where(self) -> Spot:
+        """Return where the user's code runs now: its innermost call."""
+        frame, passed = self._users(sys._getframe(1))
+        if not frame and threading.current_thread() is not threading.main_thread():
+            frame = self._waiting()  # for a library's thread
+        if not frame:
+            return Spot("")
+        at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        is_used = bool(passed) and _uses_result(frame)
+        counted = is_used or _looks_at_count(frame)
+        insists = is_used and any(map(_raises_by_count, passed))
+        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists)
+
+    def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
+        """Return the innermost frame of the user's, and the frames of libraries within it."""
+        passed = []
+        while frame and not self._is_users(frame.f_code.co_filename):
+            if not frame.f_code.co_filename.startswith(str(Path(__file__).parent)):
+                passed.append(frame)
+            frame = frame.f_back
+        return frame, passed
+
+    def _waiting(self) -> FrameType | None:
+        """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
+        import asyncio
+
+        main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
+            frame = frame.f_back
+        if frame:
+            tasks = asyncio.all_tasks(frame.f_locals["self"])
+            waiting = [found for task in tasks if (found := self._suspended(task.get_coro()))]
+            if len(waiting) == 1:
+                return waiting[0]
+        return self._users(main)[0]
+
+    def _suspended(self, coroutine: Any) -> FrameType | None:
+        """Return where a coroutine of the user's waits."""
+        found: FrameType | None = None
+        while frame := getattr(coroutine, "cr_frame", None):
+            found = frame if self._is_users(frame.f_code.co_filename) else found
+            coroutine = coroutine.cr_await
+        return found
+
+    def _is_users(self, file: str) -> bool:
+        return file.startswith(self._folder) and not file.startswith(self._libraries)
+
+
+def _looks_at_count(frame: FrameType) -> bool:
+    code = frame.f_code
+    texts = " ".join(one for one in code.co_consts if isinstance(one, str)).lower()
+    return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
+
+
+def _raises_by_count(frame: FrameType) -> bool:
+    """Return whether a function raises an error by a row count, after the line where it is."""
+    return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
+
+
+@cache
+def _lines_that_raise(code: CodeType) -> list[int]:
+    """Return the lines of `if cursor.rowcount …: raise …` in a function."""
+    if not _COUNTS & {*code.co_names}:
+        return []
+    import ast  # here, as asyncio above
+    import inspect
+    import textwrap
+
+    try:
+        source = textwrap.dedent(inspect.getsource(code))
+    except (OSError, TypeError):
+        return []
+    return [
+        code.co_firstlineno + node.lineno - 1
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.If)
+        and any(isinstance(one, ast.Attribute) and one.attr in _COUNTS for one in ast.walk(node.test))
+        and any(isinstance(one, ast.Raise) for one in node.body)
+    ]
+
+
+def _uses_result(frame: FrameType) -> bool:
+    """Return whether the result of the call that runs in a frame is taken: it may be a row count."""
+    after = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
+    following = next(after, None)
+    return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

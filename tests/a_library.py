@@ -1,0 +1,46 @@
+"""A library that programs of tests/user_work call: its code is none of the user's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+
+class Dictionary:
+    """The table `job` as a dictionary."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.taken = 0
+
+    def _first(self) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._connection.execute("SELECT id FROM job LIMIT 1").fetchone()
+        return found
+
+    def _delete(self, key: tuple[Any, ...]) -> sqlite3.Cursor:
+        return self._connection.execute("DELETE FROM job WHERE id = ?", key)
+
+    def popitem(self) -> tuple[Any, ...]:
+        """Return an item that nobody else has got, or raise KeyError."""
+        key = self._first()
+        deleted = self._delete(key)
+        if not deleted.rowcount:
+            raise KeyError(key)
+        return key
+
+    def work(self, on: Callable[[int], object]) -> None:
+        """Work on an item, and then raise KeyError if somebody else has done so."""
+        (job,) = key = self._first()
+        on(job)
+        if not self._delete(key).rowcount:
+            raise KeyError(key)
+
+    def popitem_and_count(self) -> tuple[Any, ...]:
+        """Return an item that somebody else may have, too."""
+        key = self._first()
+        if key is None:
+            raise KeyError
+        if self._delete(key).rowcount:
+            self.taken += 1
+        return key
