@@ -120,7 +120,7 @@ class Behaviour:
     windowed: bool = False
     """Whether what completes within a window is counted, unless a number of operations is given."""
     repeats_empty: bool = False
-    """Whether a window in which no operation ended is no measurement, but measured again; else it is 0 TPS."""
+    """Whether a window in which no operation ended is measured again; else it is 0 TPS."""
     whole_script: bool = False
     """Whether the files serve a whole sweep, and time counts from the first process's start."""
     connects: bool = True

@@ -7,6 +7,7 @@ for the next trial are a crew.
 from __future__ import annotations
 
 import ctypes
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -313,7 +314,9 @@ COMMON = (
     "sqlstress.engine.worker",
     "sqlstress.system.sharing",
     "sqlstress.targets.place",
+    *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
+"""With the first seed that is a text, `random` imports `_sha2` since Python 3.13."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:

@@ -195,7 +195,7 @@ def flaw_of(late_s: float, still_s: float) -> Flaw | None:
 
 
 def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
-    """Return the flaw of a window in which no operation ended: they take too long, or the disk stood still."""
+    """Return the flaw of a window in which no operation ended: they are slow, or the disk stood still."""
     # At a rate what was not done stands in the table as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not face_of(case).behaviour.repeats_empty:

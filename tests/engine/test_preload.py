@@ -91,16 +91,18 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
         pytest.importorskip("sqlstress.targets.native._native")
     case = replace(CASES[name], spec=replace(CASES[name].spec, key_space=10))
     work = open_work(case, tmp_path, 1, {})
-    work.prepare(lambda: None)
     ours, theirs = Pipe()
-    with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
-        task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
-        process = starter.start(preloaded.begin, task)
-        assert ours.poll(PATIENCE_S)
-        assert ours.recv() == set()
-        process.join(PATIENCE_S)
-    work.release()
-    work.discard()
+    try:
+        work.prepare(lambda: None)
+        with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
+            task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
+            process = starter.start(preloaded.begin, task)
+            assert ours.poll(PATIENCE_S)
+            assert ours.recv() == set()
+            process.join(PATIENCE_S)
+    finally:
+        work.release()
+        work.discard()
 
 
 def test_of_several_cases_all_that_they_need_is_imported_once() -> None:

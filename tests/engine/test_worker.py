@@ -6,6 +6,7 @@ import gc
 import pickle
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing.sharedctypes import RawArray
@@ -73,6 +74,8 @@ def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
 
 def run(job: Job, parent: Parent) -> list[Any]:
     worker.main(job, parent)  # type: ignore[arg-type]
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()  # one that fails leaves its connections to the end of its process
     return parent.sent
 
 

@@ -218,7 +218,7 @@ def test_nobody_waits_for_the_rest_of_a_message_and_who_is_gone_in_its_middle_is
         inbox.receive()
 
 
-SLEEP = "import time; time.sleep(1000)"
+SLEEP = "import time; print(flush=True); time.sleep(1000)"
 
 
 def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
@@ -228,11 +228,14 @@ def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
             [sys.executable, "-S", "-E", "-c", SLEEP],
             env={**os.environ, "SQLSTRESS_TRIAL": value},
             start_new_session=True,
+            stdout=subprocess.PIPE,
         )
         for value in (mark, mark + "0")
     ]
     marked, other = processes
     try:
+        for process in processes:  # the system may show its variables a little later than the process
+            assert process.stdout and process.stdout.readline()
         assert end_marked("SQLSTRESS_TRIAL", mark) == 1
         marked.wait(10)
         assert other.poll() is None
@@ -240,4 +243,4 @@ def test_what_has_the_mark_is_ended_and_nothing_else() -> None:
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.communicate()

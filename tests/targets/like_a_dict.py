@@ -120,6 +120,7 @@ class Machine(RuleBasedStateMachine):
             check = self.place.integrity("quick", nothing)
             assert check and check.status in ("ok", "skipped")
         finally:
+            self.table.release()
             self.place.discard()
 
 

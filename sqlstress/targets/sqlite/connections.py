@@ -59,7 +59,11 @@ class Client:
         return connection
 
     def connect_all(self) -> list[Connection]:
-        return [self.connect(bucket) for bucket in range(len(self._paths))]
+        try:
+            return [self.connect(bucket) for bucket in range(len(self._paths))]
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def waits_outside(self) -> bool:

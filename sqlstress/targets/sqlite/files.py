@@ -227,9 +227,13 @@ class SqliteTable:
 
     def _idle_on(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
-        if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
-            idle.rows("PRAGMA synchronous=off")
-            idle.rows("SELECT count(*) FROM sqlite_schema")
+        try:
+            if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+                idle.rows("PRAGMA synchronous=off")
+                idle.rows("SELECT count(*) FROM sqlite_schema")
+        except BaseException:
+            idle.close()
+            raise
         return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -35,7 +36,10 @@ def raises(error: BaseException) -> None:
 def test_what_ends_a_thread_is_counted_unless_it_is_an_exit(unraised: Unraised) -> None:
     for error in (KeyError("secret"), KeyError("b"), SystemExit(3)):
         raises(error)
-    with sqlite3.connect(":memory:") as connection, pytest.raises(sqlite3.OperationalError) as caught:
+    with (
+        closing(sqlite3.connect(":memory:")) as connection,
+        pytest.raises(sqlite3.OperationalError) as caught,
+    ):
         connection.execute("nonsense")
     raises(caught.value)
     assert unraised.sightings() == [

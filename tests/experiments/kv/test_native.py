@@ -242,6 +242,7 @@ def test_a_value_that_its_writer_had_replaced_before_the_get_began_is_caught(
     source.run(Window(now, now, FOREVER_NS), 3000, progress, stop)
     examples = source.findings().bad_read_examples
     source.close()
+    work.release()
     told = [text for text in examples if "worker 2's write 9 was acknowledged" in text]
     assert bool(told) == is_stale
 

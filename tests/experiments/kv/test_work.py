@@ -123,6 +123,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
     work = prepared(case, tmp_path)
     work.ended()
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
+    work.release()
     assert [verdict.status for verdict in verdicts] == ["ok"]
 
 
@@ -136,6 +137,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     with files.opened(case, tmp_path / "kv.db") as connection:
         connection.rows("DELETE FROM kv")
     check = {check.name: check for check in work.verify(all_alive(case), missing).checks}["last write"]
+    work.release()
     assert (check.problems, check.counterexamples[0]) == (20_000, "key 0 is gone")
     assert min(preparing.count, verifying.count, missing.count) >= 20_000 // 256
 
@@ -149,6 +151,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
         with files.opened(case, path) as connection:
             connection.rows(f"DELETE FROM kv WHERE key IN {gone}")
     check = {check.name: check for check in work.verify(all_alive(case), nothing).checks}["last write"]
+    work.release()
     assert check.counterexamples == tuple(f"key {key} is gone" for key in gone)
 
 
@@ -162,5 +165,6 @@ def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_pat
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+        work.release()
     assert 8 * len(work.shared[0]) > 15 << 20
     assert peak < 2 << 20

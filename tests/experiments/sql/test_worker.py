@@ -15,7 +15,7 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.builtin import checks
 from sqlstress.experiments.sql.work import SqlWork, check_ledger
 from sqlstress.experiments.sql.worker import LEDGER
-from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from tests.experiments.sql.databases import case_of, done, opened, rows
 from tests.pages import ROOT
 from tests.pulses import nothing
@@ -100,11 +100,17 @@ def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_
 
     def interfere(work: SqlWork) -> None:
         rival = load_driver(driver).connect(Path(work.place.directions().address), 1000, None)
-        acts.append(lambda: (rival.rows("DELETE FROM seen"), rival.rows("DELETE FROM account WHERE id = 2")))
+        acts.append(lambda: deleted(rival))
 
     kind, counts, found = values_written(tmp_path / "rival", driver, tries, interfere)
     assert not acts and counts == (0, 1)
     assert (kind, found) == ((FAILED, []) if tries == 1 else (0, expected[2]))
+
+
+def deleted(rival: Connection) -> None:
+    rival.rows("DELETE FROM seen")
+    rival.rows("DELETE FROM account WHERE id = 2")
+    rival.close()
 
 
 def values_written(

@@ -15,7 +15,7 @@ from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from sqlstress.targets.native import NotToBeHad, extension, lacking
 from sqlstress.targets.sqlite import connections as reach
-from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
 pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
 DRIVERS = ("sqlite3", "apsw")
@@ -62,7 +62,13 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
 ) -> None:
     closed = []
     connection = load_driver(driver).connect(Path(":memory:"), 0, None)
-    monkeypatch.setattr(type(connection), "close", lambda self: closed.append(self))
+    close = type(connection).close
+
+    def closing(self: Connection) -> None:
+        closed.append(self)
+        close(self)
+
+    monkeypatch.setattr(type(connection), "close", closing)
     with pytest.raises(NotToBeHad, match=f"{driver} handed over"):
         # It was opened before anybody could see it, or is closed already: nothing is handed over.
         monkeypatch.setattr(reach, "_hand_over", lambda driver, connection: None)
