@@ -335,7 +335,12 @@ def settings_tested(folder: Path, expected: int, **changes: str) -> str:
 
 @pytest.mark.thorough
 def test_how_many_buckets_stops_where_more_bring_no_more(tmp_path: Path) -> None:
-    done = run([str(EXAMPLES / "how_many_buckets.py"), str(tmp_path)], tmp_path)
+    text, given = (EXAMPLES / "how_many_buckets.py").read_text(encoding="utf-8"), 'repeat=5, duration="500ms"'
+    assert given in text
+    script = tmp_path / "how_many_buckets.py"
+    script.write_text(text.replace(given, 'repeat=2, duration="100ms"'), encoding="utf-8")
+    done = run([str(script), str(tmp_path)], tmp_path)
+    script.unlink()
     first, *_ = lines = done.stdout.splitlines()
     assert re.fullmatch(r"1 bucket, 4 processes: [\d,]+ transactions per second, verified: ok", first)
     assert len(lines) == 5 or "that is where to stop" in lines[-1]
