@@ -53,8 +53,17 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 def data(plain: Any) -> str:
     """Return JSON that can stand in a script element: nothing in it ends the element, or begins another."""
-    written = json.dumps(plain, allow_nan=False, separators=(",", ":"))
+    written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _short(plain: Any) -> Any:
+    """Return data with as many digits as a plot can show: the last ones differ between versions of Python."""
+    if isinstance(plain, float):
+        return float(f"{plain:.7g}")
+    if isinstance(plain, dict):
+        return {key: _short(value) for key, value in plain.items()}
+    return [_short(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
 WIDE = 240
