@@ -18,8 +18,8 @@ from sqlstress.engine.worker import wait_until
 from sqlstress.errors import UsageError, plainly, said
 from sqlstress.targets import open_place
 from sqlstress.targets.views import BUSY, INTERRUPTED
-from sqlstress.user_work import notes
-from sqlstress.user_work.loading import Unloadable, load, only_begins, prepare_process
+from sqlstress.user_work import loading, notes
+from sqlstress.user_work.loading import Unloadable, only_begins, prepare_process
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -159,7 +159,7 @@ def _function_of(one: Invariant) -> Callable[..., object]:
     where = one.where
     file, _, name = where.rpartition(":")
     try:
-        function: Any = getattr(load(file), name)
+        function: Any = getattr(loading.load(file), name)
     except (Unloadable, AttributeError) as error:
         raise Unchecked(f"cannot load the check {where}: {said(error).removesuffix('.')}.") from error
     if not callable(function) or only_begins(function):
@@ -185,6 +185,11 @@ MOST_UNOPENED = 5
 
 _checkers: list[Checker] = []
 """Of this process, as soon as one was asked for."""
+
+
+def load(case: Case, where: Path) -> None:
+    """Import the files of checks. Raises Unchecked."""
+    _checker(case, where)
 
 
 def broken(case: Case, where: Path) -> list[Broken]:

@@ -87,6 +87,8 @@ class UserWork(ProvenWork):
         """Make the database, and see that all checks hold before anybody works."""
         notes.begin(self.place.where)
         self.build(pulse)
+        if self._checking:
+            self._checking.load()
         self.ready(pulse)
         if self._checking and (broken := self._checking.before(pulse)):
             raise BrokenBefore(
@@ -205,9 +207,15 @@ class Checking:
         self.failure = ""
         """The same, where it is not for a check to say: its process died, or had to be ended."""
 
+    def load(self) -> None:
+        """Have the user's file imported, beside what else is to be done before the load."""
+        self._process.begin(checks.load, *self._given)
+
     def before(self, pulse: Pulse) -> list[Broken]:
         """Return the checks that fail. Raises Unchecked for one that can't be run, or takes too long."""
-        return self._process.call(self._limited(pulse), checks.broken, *self._given)
+        limited = self._limited(pulse)
+        self._process.result(limited)
+        return self._process.call(limited, checks.broken, *self._given)
 
     def after(self, pulse: Pulse) -> list[Broken]:
         """Do the same with the checks that wait until all processes have ended; no other look follows."""
