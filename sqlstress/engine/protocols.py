@@ -166,7 +166,7 @@ class Work(Protocol):
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers connect to; calls `pulse` often, which may raise Interrupted."""
 
-    def meanwhile(self, window: Window) -> None:
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
         """The workers work, or are about to; called about ten times a second."""
         return
 

@@ -416,10 +416,10 @@ class TrialRunner:
             self.signals.check()
             standstill.look()
             watch.pulse()
-            work.meanwhile(window)
+            work.meanwhile(window, self.signals.check)
             self.observer.tick(pool.done_so_far())
 
-        work.meanwhile(window)
+        work.meanwhile(window, self.signals.check)
         ended = pool.gather(stall_s(case), pulse)
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)

@@ -98,9 +98,9 @@ class UserWork(ProvenWork):
         if self._is_rehearsed and ("rehearsed", self.case.spec) not in self._carry:
             self._carry["before", self.case.spec] = content(self.place.where)
 
-    def meanwhile(self, window: Window) -> None:
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
         if self._checking and self._in_rounds:
-            self._checking.look(window)
+            self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
         if self._checking:
@@ -222,10 +222,10 @@ class Checking:
         with self._process as process:
             return process.call(self._limited(pulse), checks.broken_at_end, *self._given)
 
-    def look(self, window: Window) -> None:
+    def look(self, window: Window, pulse: Pulse) -> None:
         """Have the next round run if it is time for it, beside workers of this window."""
         if self._begun_s is not None and self._process.has_answered():
-            self.finish(lambda: None)
+            self.finish(pulse)
         now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
         if self._begun_s is None and not self._problem and not is_over and now_s >= self._due_s:
             self._begun_s = now_s
