@@ -234,7 +234,7 @@ def forks(c):
         (WRITES + "@setup\ndef made(p): 1 / 0", "setup failed: ZeroDivisionError: division by zero"),
         (
             WRITES + "@setup\ndef made(p): os._exit(2)",
-            "setup or connect ended the process: .* code 2",
+            "setup ended the process: .* code 2",
         ),
     ],
 )
