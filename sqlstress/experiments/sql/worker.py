@@ -313,7 +313,7 @@ class Rehearsed(SqlSource):
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
         acknowledged = bytearray(8 * case.concurrency)
-        super().__init__(case, place, 1, 0, (None, acknowledged))
+        super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
         """Go on at once."""
