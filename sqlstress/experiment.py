@@ -210,7 +210,7 @@ class Experiment:
     worker: str = ""
     """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
     imports: Callable[[Case], tuple[str, ...]] = lambda case: ()
-    """Modules that the worker's half imports for some cases only."""
+    """Modules that its processes import beside their halves."""
     companions: Mapping[str, str] = field(default_factory=dict)
     """Processes that it may run beside the workers: name → import string."""
     needless: str = ""

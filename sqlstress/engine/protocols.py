@@ -166,7 +166,11 @@ class Work(Protocol):
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers connect to; calls `pulse` often, which may raise Interrupted."""
 
-    def ended(self) -> None:
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
+        """The workers work, or are about to; called about ten times a second."""
+        return
+
+    def ended(self, pulse: Pulse) -> None:
         """No worker is connected any more."""
         return
 

@@ -320,8 +320,8 @@ class TrialRunner:
             work.share(self._wait)
             with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
                 guard = self._prepared(case, place, work, pool)
-                measured = self._measure(case, pool, extra_s)
-            work.ended()
+                measured = self._measure(case, work, pool, extra_s)
+            work.ended(self._wait)
             trial = self._summed(case, index, measured)
             flaw = flaw_of(lateness_s(case, measured.window, measured.ended), measured.still_s)
             if flaw and not last and self._attempts(case) > 1:
@@ -392,7 +392,7 @@ class TrialRunner:
                 why = f"the data could not be verified: {why}"
             return replace(trial, error=trial.error or why)
 
-    def _measure(self, case: Case, pool: Pool, extra_s: float) -> Measured:
+    def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> Measured:
         """Let the processes work, and wait until they have ended."""
         # Until they work, nothing of ours uses the disk.
         disk = DiskWatch(self._disk if starts_silently(case) else None)
@@ -417,8 +417,10 @@ class TrialRunner:
             self.signals.check()
             standstill.look()
             watch.pulse()
+            work.meanwhile(window, self.signals.check)
             self.observer.tick(pool.done_so_far())
 
+        work.meanwhile(window, self.signals.check)
         ended = pool.gather(stall_s(case), pulse)
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)

@@ -5,15 +5,18 @@ A child forked from us would share our connections to SQLite, and our locks.
 
 from __future__ import annotations
 
+import gc
 import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from multiprocessing import Pipe as open_pipe
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.child import LAST, Pipe, begin_child, send
@@ -82,12 +85,27 @@ class Spawning:
 SPAWNING = Spawning()
 
 
-def starting(modules: Sequence[str]) -> AbstractContextManager[Starter]:
-    """Return what starts processes that need these modules: they are forked by one that has imported them.
+_STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
+"""What starts a process that calls functions for us."""
+
+
+@contextmanager
+def starting(modules: Sequence[str]) -> Iterator[Starter]:
+    """Yield what starts processes that need these modules: they are forked by one that has imported them.
 
     They are spawned where there are none, on Windows, and where this Python's multiprocessing is not the one
-    that `forkserver` knows.
+    that `forkserver` knows. Those that call functions for us are started the same way while the block lasts.
     """
+    before = _STARTER.get()
+    with _starter(modules) as starter:
+        _STARTER.set(starter)
+        try:
+            yield starter
+        finally:
+            _STARTER.set(before)
+
+
+def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
     if modules and sys.platform != "win32":
         with suppress(ImportError, AttributeError):  # of what multiprocessing keeps to itself
             from sqlstress.system import forkserver
@@ -143,44 +161,110 @@ def death(exitcode: int | None) -> str:
         return f"was killed by signal {-exitcode}"
 
 
+class Apart:
+    """A process of its own that calls functions of modules for us, one after the other.
+
+    It is started by the first call, and ended with the block; one that has died is started anew.
+    """
+
+    def __init__(self, name: str = "a process of sqlstress") -> None:
+        """`name` is what it is called in an error."""
+        self._name = name
+        self._process: BaseProcess | None = None
+        self._pipe: Pipe
+        self._inbox: Inbox
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def call(self, pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a function returns. Raises what it raises, or what `begin` and `result` do."""
+        self.begin(function, *args, **kwargs)
+        return cast(T, self.result(pulse))
+
+    def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Have a function called. Raises EnvironmentFailure when the process can't start."""
+        if self._process is None:
+            self._start()
+        with suppress(OSError):  # it has died: the result says so
+            self._pipe.send((function, args, kwargs))
+
+    def has_answered(self) -> bool:
+        """Return whether `result` need not wait for long."""
+        return bool(wait_some([self._pipe], 0.0))
+
+    def result(self, pulse: Pulse) -> Any:
+        """Return what the function returns that was begun.
+
+        Raises what it raises, or Died. Calls `pulse` often; when that raises, the process is ended.
+        """
+        try:
+            pulse()
+            while (answer := self._inbox.receive()) is None:
+                wait_some([self._pipe], TICK_S)
+                pulse()
+        except (EOFError, ConnectionError) as error:
+            assert self._process
+            self._process.join(GRACE_S)
+            how = death(self._process.exitcode)
+            self.end()
+            raise Died(f"{self._name} {how}. Try again.") from error
+        except BaseException:
+            self.end()
+            raise
+        result, problem = answer
+        if problem is not None:
+            raise problem
+        return result
+
+    def _start(self) -> None:
+        self._pipe, theirs = open_pipe()
+        self._inbox = Inbox(self._pipe)
+        with theirs:
+            try:
+                process = _STARTER.get().start(_answer, (theirs,))
+                process.pid  # noqa: B018 - raises where it could not be forked
+            except OSError as error:
+                self._pipe.close()
+                raise EnvironmentFailure(
+                    f"cannot start a process: {error.strerror}. Close other programs."
+                ) from error
+        self._process = process
+
+    def end(self) -> None:
+        """Leave no process behind."""
+        if self._process:
+            self._pipe.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+
 def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return what a function of a module returns, called in a process of its own.
 
     Raises what the function raises, or EnvironmentFailure when the process can't start or dies. Calls
     `pulse` often; when that raises, the process is ended.
     """
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_answer, args=(theirs, function, args, kwargs), daemon=True)
-    with ours:
-        with theirs:
-            try:
-                start(process)
-            except OSError as error:
-                raise EnvironmentFailure(
-                    f"cannot start a process: {error.strerror}. Close other programs."
-                ) from error
-        try:
-            pulse()
-            inbox = Inbox(ours)
-            while (answer := inbox.receive()) is None:
-                wait_some([ours], TICK_S)
-                pulse()
-        except (EOFError, ConnectionError) as error:
-            process.join(GRACE_S)
-            raise Died(f"a process of sqlstress {death(process.exitcode)}. Try again.") from error
-        finally:
-            process.kill()
-            process.join()
-    result, problem = answer
-    if problem is not None:
-        raise problem
-    return cast(T, result)
+    with Apart() as apart:
+        return apart.call(pulse, function, *args, **kwargs)
 
 
-def _answer(pipe: Pipe, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _answer(pipe: Pipe) -> None:
+    """Call what is asked for, until nobody asks any more."""
+    gc.enable()  # who forks processes has disabled it
     try:
         begin_child()
-        send(pipe, (function(*args, **kwargs), None))
-    except Exception as error:
+        while True:
+            function, args, kwargs = pipe.recv()
+            try:
+                send(pipe, (function(*args, **kwargs), None))
+            except Exception as error:
+                send(pipe, (None, error))
+    except (EOFError, ConnectionError):
+        return
+    except EnvironmentFailure as error:
         send(pipe, (None, error))

@@ -1,28 +1,28 @@
 """The user's checks: a query must return no rows, a function must not raise; neither takes for ever.
 
-They run before the load and after it, and in a process beside the workers while they work.
+They run in one process: before the load, beside the workers while they work, and after it.
 """
 
 from __future__ import annotations
 
-import pickle
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlstress.engine.worker import wait_until
 from sqlstress.errors import UsageError, plainly, said
-from sqlstress.system.sharing import shared_array
+from sqlstress.targets import open_place
 from sqlstress.targets.views import BUSY, INTERRUPTED
-from sqlstress.user_work import notes
-from sqlstress.user_work.loading import Unloadable, load, only_begins, prepare_process
+from sqlstress.user_work import loading, notes
+from sqlstress.user_work.loading import Unloadable, only_begins, prepare_process
 
 if TYPE_CHECKING:
-    from sqlstress.engine.loop import Window
     from sqlstress.report.case import Case
-    from sqlstress.statistics.series import Series
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Reader, Row
     from sqlstress.user_work.options import Invariant
@@ -159,7 +159,7 @@ def _function_of(one: Invariant) -> Callable[..., object]:
     where = one.where
     file, _, name = where.rpartition(":")
     try:
-        function: Any = getattr(load(file), name)
+        function: Any = getattr(loading.load(file), name)
     except (Unloadable, AttributeError) as error:
         raise Unchecked(f"cannot load the check {where}: {said(error).removesuffix('.')}.") from error
     if not callable(function) or only_begins(function):
@@ -177,126 +177,102 @@ def _shown(row: Row) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 2]}.."
 
 
-# A board in shared memory, on which one process writes what another reads when it has ended.
+# The process that runs them: it does nothing else, and has loaded the user's file once for all looks.
 
 
-_WORDS = 8192
-_ROOM = 8 * (_WORDS - 1)
+MOST_UNOPENED = 5
+"""So often in a row a round may get no connection: whoever closes the last one has the file to itself."""
+
+_checkers: list[Checker] = []
+"""Of this process, as soon as one was asked for."""
 
 
-def shared_words() -> Any:
-    """Return the shared memory of a board, with nothing on it."""
-    return shared_array("q", _WORDS)
+def load(case: Case, where: Path) -> None:
+    """Import the files of checks. Raises Unchecked."""
+    _checker(case, where)
 
 
-class Board:
-    """What stands there; one process writes."""
-
-    def __init__(self, words: Any) -> None:
-        self._length = memoryview(words).cast("B").cast("q")[:1]
-        self._room = memoryview(words).cast("B")[8:]
-
-    def write(self, content: Any) -> bool:
-        """Write something in the place of what stands there; return whether there is room for it."""
-        data = pickle.dumps(content)
-        if len(data) > _ROOM:
-            return False
-        # Whoever dies in between leaves nothing that could be taken for the whole.
-        self._length[0] = 0
-        self._room[: len(data)] = data
-        self._length[0] = len(data)
-        return True
-
-    def read(self) -> Any:
-        """Return what stands there; None where nothing does."""
-        length = self._length[0]
-        return pickle.loads(bytes(self._room[:length])) if length else None
+def broken(case: Case, where: Path) -> list[Broken]:
+    """Return the checks of a case that fail now. Raises Unchecked."""
+    return _checker(case, where).broken()
 
 
-# The process beside the workers.
+def round_of(case: Case, where: Path, starts_ns: int) -> Round:
+    """Run a round beside the workers, who start then. Raises Unchecked."""
+    checker = _checker(case, where)
+    wait_until(starts_ns)
+    return checker.round()
 
 
-PAUSE_S = 0.1
-"""The shortest pause between two rounds. It is as long as the round took, if that was longer: the checker
-takes half a processor at most."""
-_TICK_S = 0.02
-_MOST_UNOPENED = 5
-"""So often in a row a connection may not be had: whoever closes the last one has the file to itself."""
-_BRIEF = 40
-"""Characters."""
+def broken_at_end(case: Case, where: Path) -> list[Broken]:
+    """Return what fails now that all processes of the load have ended. Raises Unchecked."""
+    return _checker(case, where).broken_at_end()
+
+
+def _checker(case: Case, where: Path) -> Checker:
+    if not _checkers:
+        place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
+        prepare_process(place.directions(), str(case.seed))
+        notes.remember_in(where)
+        _checkers.append(Checker(case, place))
+    os.chdir(_checkers[0].folder)  # a check may have gone elsewhere, and our paths are relative
+    return _checkers[0]
+
+
+class Round(NamedTuple):
+    """What a round beside the load came to."""
+
+    took_s: float
+    broken: list[Broken] | None
+    """None: somebody was in the way, and it says nothing."""
 
 
 class Checker:
-    """Runs all checks until the workers are done, each round in one read transaction.
+    """Looks at the data of a trial, again and again.
 
-    A round has a connection of its own: the last one that is closed checkpoints the WAL and removes it, and
+    Each look has a connection of its own: the last one that is closed checkpoints the WAL and removes it, and
     where one of ours stayed open it would never be one of the load's.
     """
 
-    def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
-        self._board = Board(shared[0])
-        self._place, data = place, case.spec.data
-        if not all(one.sql for one in data.checks):
-            prepare_process(place.directions(), str(case.seed))
-            notes.remember_in(place.where)
+    def __init__(self, case: Case, place: SqlPlace) -> None:
+        self._case, self._place, data = case, place, case.spec.data
+        self.folder = Path.cwd()
         self._checks = Checks(data.checks, data.check_timeout_s)
-        self._rounds = self._failed = self._unopened = 0
-        self._broken: dict[str, Broken] = {}
-        self._problem = ""
+        self._unopened = 0
 
-    def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Check again and again. What it finds stands on the board."""
-        while not ended() and not self._problem:
-            begun = time.monotonic()
-            if reader := self._opened():
-                self._round(reader)
-            self._report()
-            until = time.monotonic() + max(PAUSE_S, time.monotonic() - begun)
-            while not ended() and time.monotonic() < until:
-                time.sleep(_TICK_S)
-        return []
+    def broken(self) -> list[Broken]:
+        """Return the checks that fail, but those that wait until all processes have ended."""
+        with self._place.reading(lambda: None) as reader:
+            return list(self._checks.broken(reader))
 
-    def _opened(self) -> Reader | None:
+    def broken_at_end(self) -> list[Broken]:
+        """Return all checks that fail."""
+        with self._place.reading(lambda: None) as reader:
+            found = list(self._checks.broken(reader))
+            noted = notes.read(self._place.where, self._case.concurrency)
+            given = {NOTES: noted, DATABASE: self._place.directions().address}
+            return [*found, *self._checks.broken_at_end(reader, given)]
+
+    def round(self) -> Round:
+        """Return what `broken` does, in a connection like those of the load."""
+        begun = time.monotonic()
         try:
             reader = self._place.reader()
         except Exception:
             self._unopened += 1
-            if self._unopened >= _MOST_UNOPENED:
+            if self._unopened >= MOST_UNOPENED:
                 raise
-            return None
+            return Round(time.monotonic() - begun, None)
         self._unopened = 0
-        return reader
-
-    def _round(self, reader: Reader) -> None:
+        found = None
         try:
-            broken = list(self._checks.broken(reader))
-            self._rounds += 1
-            self._failed += bool(broken)
-            for one in broken:
-                # The first counter-example explains the later ones.
-                self._broken.setdefault(one.name, one)
-        except Unchecked as error:
-            self._problem = str(error)
+            found = list(self._checks.broken(reader))
+        except Unchecked:
+            raise
         except Exception as error:
             answer = reader.answer(error)
             if not answer or answer.kind != BUSY:
                 raise  # else the next round finds nobody in the way
         finally:
             reader.close()
-
-    def _report(self) -> None:
-        known = {"rounds": self._rounds, "failed": self._failed, "problem": self._problem}
-        # Where there is no room for all of it, what is broken has to be told all the same.
-        for broken in fewer(list(self._broken.values())):
-            if self._board.write({**known, "broken": broken}):
-                break
-
-    def close(self) -> None:
-        """Each round has closed what it opened."""
-
-
-def fewer(broken: list[Broken]) -> Iterator[list[Broken]]:
-    """Yield what is broken with all examples, then in ever fewer words."""
-    yield broken
-    yield [one._replace(examples=tuple(text[:_BRIEF] for text in one.examples[:1])) for one in broken]
-    yield [one._replace(name=one.name[:_BRIEF], examples=()) for one in broken[:1]]
+        return Round(time.monotonic() - begun, found)

@@ -5,6 +5,7 @@ It takes no lock, and has no connection: programs in any language are seen, and 
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import SqlstressError
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Look, Runs, sampled
 from sqlstress.user_work import OTHERS, OURS
-from sqlstress.user_work.checks import Board
 from sqlstress.user_work.messages import kind_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class LockWatch:
     """Takes samples while the window is open. What they say stands on the board at the end."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
-        self._board, self._path = Board(shared[1]), Path(place.directions().address)
+        self._board, self._path = Board(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(asker()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
@@ -139,3 +140,39 @@ def asker() -> Callable[[int], Sequence[str]]:
 def shortly(words: Sequence[str]) -> list[str]:
     """Return a command line without folders; what has a space is no name of a file."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
+
+
+# A board in shared memory, on which one process writes what another reads when it has ended.
+
+
+_WORDS = 8192
+_ROOM = 8 * (_WORDS - 1)
+
+
+def board_words() -> Any:
+    """Return the shared memory of a board, with nothing on it."""
+    return shared_array("q", _WORDS)
+
+
+class Board:
+    """What stands there; one process writes."""
+
+    def __init__(self, words: Any) -> None:
+        self._length = memoryview(words).cast("B").cast("q")[:1]
+        self._room = memoryview(words).cast("B")[8:]
+
+    def write(self, content: Any) -> bool:
+        """Write something in the place of what stands there; return whether there is room for it."""
+        data = pickle.dumps(content)
+        if len(data) > _ROOM:
+            return False
+        # Whoever dies in between leaves nothing that could be taken for the whole.
+        self._length[0] = 0
+        self._room[: len(data)] = data
+        self._length[0] = len(data)
+        return True
+
+    def read(self) -> Any:
+        """Return what stands there; None where nothing does."""
+        length = self._length[0]
+        return pickle.loads(bytes(self._room[:length])) if length else None

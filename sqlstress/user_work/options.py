@@ -325,10 +325,9 @@ SEED = common("seed")
 ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that there are not where the user's own code opens the database, and why."""
 BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True, repeats_empty=True)
-COMPANIONS = {
-    "checker": "sqlstress.user_work.checks:Checker",
-    "lock watch": "sqlstress.user_work.lock_watch:LockWatch",
-}
+COMPANIONS = {"lock watch": "sqlstress.user_work.lock_watch:LockWatch"}
+IMPORTS = ("sqlstress.user_work.checks",)
+"""What the process that runs the user's checks imports."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import plain
 from sqlstress.engine.proofs import ProvenWork, examined
-from sqlstress.errors import SqlstressError
+from sqlstress.engine.study import as_failure
+from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
-from sqlstress.system.processes import call_apart
-from sqlstress.targets import open_place, run_watched
+from sqlstress.system.processes import Apart
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
-from sqlstress.user_work.checks import Broken, Checks, Unchecked
-from sqlstress.user_work.loading import prepare_process
+from sqlstress.user_work.checks import Broken, Unchecked
+from sqlstress.user_work.lock_watch import Board, board_words
 from sqlstress.user_work.rehearsal import content, rehearsed
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report import Trial
     from sqlstress.report.case import Case
     from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place, SqlPlace
-    from sqlstress.targets.views import Reader
 
 
-CHECKER, LOCK_WATCH = "checker", "lock watch"
+LOCK_WATCH = "lock watch"
 
 
 class BrokenBefore(SqlstressError):
@@ -50,15 +50,14 @@ class UserWork(ProvenWork):
         super().__init__(case, place)
         self._carry = carry
         self.data = case.spec.data
-        self._is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
-        is_watched = self._is_checked and not all(one.at_end for one in self.data.checks)
-        self.companions: tuple[str, ...] = (CHECKER,) if is_watched else ()
-        self._board = checks.shared_words()
-        self.shared: tuple[Any, ...] = (self._board,)
-        """First the checker's board, then that of the lock watch; a workload adds its own behind."""
+        is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
+        self._checking = Checking(case, place.where) if is_checked else None
+        self._in_rounds = not all(one.at_end for one in self.data.checks)
+        self.companions: tuple[str, ...] = ()
+        self.shared: tuple[Any, ...] = ()
+        """First the board of the lock watch, if there is one; a workload adds its own behind."""
         if self._looks_on:
-            self.companions += (LOCK_WATCH,)
-            self.shared += (checks.shared_words(),)
+            self.companions, self.shared = (LOCK_WATCH,), (board_words(),)
 
     @property
     def _looks_on(self) -> bool:
@@ -88,8 +87,10 @@ class UserWork(ProvenWork):
         """Make the database, and see that all checks hold before anybody works."""
         notes.begin(self.place.where)
         self.build(pulse)
+        if self._checking:
+            self._checking.load()
         self.ready(pulse)
-        if self._is_checked and (broken := _broken_checks(self.place, pulse)):
+        if self._checking and (broken := self._checking.before(pulse)):
             raise BrokenBefore(
                 f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
@@ -97,27 +98,39 @@ class UserWork(ProvenWork):
         if self._is_rehearsed and ("rehearsed", self.case.spec) not in self._carry:
             self._carry["before", self.case.spec] = content(self.place.where)
 
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
+        if self._checking and self._in_rounds:
+            self._checking.look(window, pulse)
+
+    def ended(self, pulse: Pulse) -> None:
+        if self._checking:
+            self._checking.finish(pulse)
+
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         sound = self.sound(pulse)
         yield from sound
         yield from self.proofs(outcomes, pulse)
-        if CHECKER in self.companions:
-            yield _during(checks.Board(self._board).read())
-        if self._is_checked:
+        if self._checking:
+            checking = self._checking
+            if self._in_rounds:
+                yield checking.during()
             try:
-                yield examined(AFTER, lambda: self._after(outcomes, pulse))
-            except checks.Unchecked as error:
+                yield examined(AFTER, lambda: self._after(checking.after(pulse), outcomes))
+            except Unchecked as error:
                 if all(check.status != "failed" for check in sound):
                     raise
                 # In a damaged database a check may not run, and that it is damaged is the verdict.
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
+    def release(self) -> None:
+        if self._checking:
+            self._checking.end()
+
     def discard(self) -> None:
         super().discard()
         notes.end(self.place.where)
 
-    def _after(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        broken = _broken_checks(self.place, pulse, at_end=True)
+    def _after(self, broken: Sequence[Broken], outcomes: Sequence[Outcome]) -> Check:
         late = {one.name for one in self.data.checks if one.at_end}
         if broken and late.issuperset(one.name for one in broken) and any(one.died for one in outcomes):
             why = f"a process ended early, so notes may be missing; {'; '.join(_lines(broken))}"
@@ -143,22 +156,11 @@ class UserWork(ProvenWork):
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(pulse)))
+        if self._checking:
+            trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._looks_on:
-            trial = replace(trial, write_lock=_write_lock(checks.Board(self.shared[1]).read()))
+            trial = replace(trial, write_lock=_write_lock(Board(self.shared[0]).read()))
         return trial
-
-
-def _during(seen: dict[str, Any] | None) -> Check:
-    """Return what the checker saw beside the load."""
-    if not seen:
-        return Check(UNDER, "unknown", note="the checker did not report")
-    if seen["broken"]:
-        return Check(UNDER, "failed", seen["rounds"], seen["failed"], tuple(_lines(seen["broken"])))
-    if seen["problem"]:
-        return Check(UNDER, "unknown", seen["rounds"], note=seen["problem"].removesuffix("."))
-    if not seen["rounds"]:
-        return Check(UNDER, "skipped", note="no check finished during the load")
-    return Check(UNDER, "ok", seen["rounds"])
 
 
 def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
@@ -173,54 +175,110 @@ def _lines(broken: Sequence[Broken]) -> list[str]:
     return [f"{one.name}: {', '.join(one.examples)}" for one in broken]
 
 
-# The parent's look at the checks, before the load and after it.
+# The user's checks, as the parent sees them: all run in one process, which it asks for each look.
 
 
 STARTING_S = 30.0
 """How long a process may take until it runs the first check."""
+PAUSE_S = 0.1
+"""The shortest time between the beginnings of two rounds. It is twice as long as the round took, if that is
+longer: they take half a processor at most."""
 
 
-def _broken_checks(place: SqlPlace, pulse: Pulse, *, at_end: bool = False) -> list[Broken]:
-    """Return the checks that fail now. Raises Unchecked for one that can't be run, or takes too long.
-
-    `at_end`: with those that wait until all processes have ended.
-    """
-    data = place.case.spec.data
-    if all(one.sql for one in data.checks):
-        with place.reading(pulse) as reader:
-            return run_watched(reader, lambda: _broken(place.case, reader), pulse)
-    # A function of the user's may do anything: it gets a process that can be ended.
-    limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
-    until = time.monotonic() + limit_s
-
-    def hurried() -> None:
-        pulse()
-        if time.monotonic() > until:
-            raise Unchecked(
-                f"the checks took longer than {limit_s:g} s. Make them faster, or raise --check-timeout."
-            )
-
-    return call_apart(hurried, broken_apart, plain(place.case), place.where, at_end)
+class Overdue(Unchecked):
+    """The process had to be ended, since no answer came."""
 
 
-def broken_apart(case: Case, where: Path, at_end: bool) -> list[Broken]:
-    """Do the same in a process of its own: whoever waits ends it."""
-    place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
-    directions = place.directions()
-    prepare_process(directions, str(case.seed))
-    notes.remember_in(where)
-    with place.reading(lambda: None) as reader:
-        found = _broken(case, reader)
-        late = [one for one in case.spec.data.checks if one.at_end]
-        if at_end and late:
-            data = case.spec.data
-            known = Checks(late, data.check_timeout_s)  # loads the user's file, whose classes notes may have
-            noted = notes.read(where, case.concurrency)
-            given = {checks.NOTES: noted, checks.DATABASE: directions.address}
-            found += known.broken_at_end(reader, given)
-        return found
+class Checking:
+    """Looks at a trial's data before the load, beside it and after it."""
 
+    def __init__(self, case: Case, where: Path) -> None:
+        data = case.spec.data
+        self._given = plain(case), where
+        self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
+        self._process = Apart("the process that runs the checks")
+        self._begun_s: float | None = None
+        """When the round began that is under way; None: there is none."""
+        self._due_s = 0.0
+        self._rounds = self._failed = 0
+        self._broken: dict[str, Broken] = {}
+        self._problem = ""
+        """Why there are no further rounds; empty: nothing keeps them from running."""
+        self.failure = ""
+        """The same, where it is not for a check to say: its process died, or had to be ended."""
 
-def _broken(case: Case, reader: Reader) -> list[Broken]:
-    data = case.spec.data
-    return list(Checks(data.checks, data.check_timeout_s).broken(reader))
+    def load(self) -> None:
+        """Have the user's file imported, beside what else is to be done before the load."""
+        self._process.begin(checks.load, *self._given)
+
+    def before(self, pulse: Pulse) -> list[Broken]:
+        """Return the checks that fail. Raises Unchecked for one that can't be run, or takes too long."""
+        limited = self._limited(pulse)
+        self._process.result(limited)
+        return self._process.call(limited, checks.broken, *self._given)
+
+    def after(self, pulse: Pulse) -> list[Broken]:
+        """Do the same with the checks that wait until all processes have ended; no other look follows."""
+        with self._process as process:
+            return process.call(self._limited(pulse), checks.broken_at_end, *self._given)
+
+    def look(self, window: Window, pulse: Pulse) -> None:
+        """Have the next round run if it is time for it, beside workers of this window."""
+        if self._begun_s is not None and self._process.has_answered():
+            self.finish(pulse)
+        now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
+        if self._begun_s is None and not self._problem and not is_over and now_s >= self._due_s:
+            self._begun_s = now_s
+            self._process.begin(checks.round_of, *self._given, window.starts_ns)
+
+    def finish(self, pulse: Pulse) -> None:
+        """Wait for the round that is under way."""
+        if self._begun_s is None:
+            return
+        begun_s, self._begun_s = self._begun_s, None
+        try:
+            one: checks.Round = self._process.result(self._limited(pulse))
+        except Interrupted:
+            raise
+        except Exception as error:
+            self._problem = str(as_failure(error, self._given[0].driver)).removesuffix(".")
+            if not isinstance(error, Unchecked) or isinstance(error, Overdue):
+                self.failure = f"checks under load stopped: {self._problem}"
+            return
+        self._due_s = begun_s + max(PAUSE_S, 2 * one.took_s)
+        if one.broken is None:
+            return
+        self._rounds += 1
+        self._failed += bool(one.broken)
+        for broken in one.broken:
+            # The first counter-example explains the later ones.
+            self._broken.setdefault(broken.name, broken)
+
+    def during(self) -> Check:
+        """Return what was seen beside the load."""
+        if self._broken:
+            lines = tuple(_lines(list(self._broken.values())))
+            return Check(UNDER, "failed", self._rounds, self._failed, lines)
+        if self._problem:
+            return Check(UNDER, "unknown", self._rounds, note=self._problem)
+        if not self._rounds:
+            return Check(UNDER, "skipped", note="no check finished during the load")
+        return Check(UNDER, "ok", self._rounds)
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.end()
+
+    def _limited(self, pulse: Pulse) -> Pulse:
+        # A function of the user's may do anything: whoever waits ends its process.
+        until = time.monotonic() + self._limit_s
+
+        def limited() -> None:
+            pulse()
+            if time.monotonic() > until:
+                raise Overdue(
+                    f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise "
+                    "--check-timeout."
+                )
+
+        return limited

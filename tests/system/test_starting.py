@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -18,10 +19,11 @@ import psutil
 import pytest
 
 from sqlstress import measure
-from sqlstress.system.processes import SPAWNING, Spawning, Starter, starting
+from sqlstress.system.processes import SPAWNING, Apart, Died, Spawning, Starter, starting
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
+from tests.pulses import nothing
 from tests.system import begun
 
 PATIENCE_S = 60.0
@@ -85,6 +87,22 @@ def test_a_process_begins_with_nothing_of_ours_and_draws_its_own_numbers(
         assert seen["main"] is None
     with told(starter) as (_, one), told(starter) as (_, other):
         assert one["random"] != other["random"]
+
+
+def test_a_process_answers_many_calls_and_one_that_died_is_started_anew(starter: Starter) -> None:
+    with Apart("the helper") as helper:
+        first = helper.call(nothing, os.getpid)
+        assert first != os.getpid() and helper.call(nothing, os.getpid) == first
+        assert (own_processes() == [psutil.Process(first)]) == (starter is SPAWNING)
+        with pytest.raises(ZeroDivisionError):
+            helper.call(nothing, divmod, 1, 0)
+        assert helper.call(nothing, os.getpid) == first
+        with pytest.raises(Died, match=r"^the helper ended with exit code 7 and no result\."):
+            helper.call(nothing, os._exit, 7)
+        second = helper.call(nothing, os.getpid)
+        assert second != first
+        assert helper.call(nothing, gc.isenabled)
+    assert not psutil.pid_exists(second)
 
 
 def test_many_processes_start_and_share_memory(starter: Starter) -> None:

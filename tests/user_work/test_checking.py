@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sqlstress.engine.loop import Window
 from sqlstress.plan import cases_of
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.place import SqlitePlace, SqliteReader
-from sqlstress.user_work.checks import Board, Broken, Checker, Checks, Unchecked, fewer, shared_words
+from sqlstress.user_work.checks import MOST_UNOPENED, Broken, Checker, Checks, Unchecked
 from sqlstress.user_work.options import Invariant
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -106,36 +104,31 @@ def test_a_function_that_takes_longer_than_it_may_or_ends_its_process_says_nothi
         broken(driver, connection, Invariant("leaves", f"{file}:leaves"))
 
 
-def checker_of(folder: Path) -> tuple[Checker, SqlitePlace, Any]:
-    """Return a checker of one query that holds, its place, and the words of its board."""
+def checker_of(folder: Path) -> tuple[Checker, SqlitePlace]:
+    """Return a checker of one query that holds, and its place, with whose database it begins."""
     case = cases_of({"builtin": "bank", "concurrency": 1}, "sql")[0]
     held = Invariant("held", "c.sql:1", "SELECT 1 WHERE 0")
     case = replace(case, spec=replace(case.spec, data=replace(case.spec.data, checks=(held,))))
-    place, words = SqlitePlace(case, folder), shared_words()
-    return Checker(case, place, (words,)), place, words
+    place = SqlitePlace(case, folder)
+    return Checker(case, place), place
 
 
 def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path) -> None:
-    checker, place, words = checker_of(tmp_path)
+    checker, place = checker_of(tmp_path)
     with closing(sqlite3.connect(place.paths[0])) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
-        rounds = iter([False, True])
-        checker.run(Window(0, 0, 0), lambda: next(rounds, True))
-        assert (seen := Board(words).read()) and seen["rounds"] == 1 and not seen["broken"]
+        assert checker.round().broken == []
     # Only the last connection that is closed checkpoints the WAL and removes it.
     assert not Path(f"{place.paths[0]}-wal").exists()
-    checker.close()
 
 
-@pytest.mark.parametrize("refused", [4, 5])
+@pytest.mark.parametrize("refused", [MOST_UNOPENED - 1, MOST_UNOPENED])
 def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
 ) -> None:
-    checker, place, words = checker_of(tmp_path)
-    sqlite3.connect(place.paths[0]).close()
-    opened = place.reader
-    asked: list[None] = []
+    checker, place = checker_of(tmp_path)
+    opened, asked = place.reader, list[None]()
 
     def reader() -> SqliteReader:
         asked.append(None)
@@ -143,27 +136,10 @@ def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
             raise sqlite3.OperationalError("database is locked")
         return opened()
 
-    def ended() -> bool:
-        seen = Board(words).read()
-        return bool(seen and seen["rounds"])
-
     monkeypatch.setattr(place, "reader", reader)
-    if refused < 5:
-        checker.run(Window(0, 0, 0), ended)
-        assert len(asked) == refused + 1
+    assert [checker.round().broken for _ in range(MOST_UNOPENED - 1)] == [None] * (MOST_UNOPENED - 1)
+    if refused < MOST_UNOPENED:
+        assert checker.round().broken == []
     else:
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            checker.run(Window(0, 0, 0), ended)
-
-
-def test_what_is_broken_is_told_where_there_is_no_room_for_all_its_examples() -> None:
-    for count, length in ((2, 10), (60, 10), (60, 3_000)):
-        broken = [Broken(f"{number:{length}}", 3, ("€" * 160,) * 3) for number in range(count)]
-        board = Board(shared_words())
-        board.write({"broken": []})
-        assert any(board.write({"broken": one}) for one in fewer(broken))
-        shown = board.read()["broken"]
-        assert shown and shown[0].rows == 3
-        assert len(shown) == (count if length == 10 else 1)
-    *_, least = fewer([Broken("€" * 100_000, 3, ("€" * 100_000,))])
-    assert Board(shared_words()).write({"broken": least})
+            checker.round()

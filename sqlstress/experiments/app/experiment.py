@@ -170,5 +170,6 @@ APP = Experiment(
     work="sqlstress.experiments.app.work:AppWork",
     worker="sqlstress.experiments.app.worker:AppSource",
     shown="sqlstress.experiments.app.show:AppShown",
+    imports=lambda case: (*options.IMPORTS, "sqlstress.experiments.app.user_file"),
     companions=options.COMPANIONS,
 )

@@ -132,31 +132,47 @@ def look_apart(file: str, directions: Directions) -> Seen:
     return Seen(found.weights, found.checks)
 
 
-def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> None:
-    """Let the file of a place's case make its database. Raises UsageError."""
-    file, original = place.case.spec.file, place.case.spec.data.database
-    pulse = _limited(f"the setup of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
-    given = (file, place.directions(), original, seed, place.where)
-    try:
-        has_setup, connects = call_apart(pulse, call_role, loading.SETUP, *given)
-        if connects:
-            # As in a worker's process, which has had no setup: a mapper refuses to be bound twice. What that
-            # sets is no stranger's work then.
-            call_apart(pulse, call_role, loading.CONNECT, *given)
-    except Died as error:
-        raise UsageError(f"{file}: setup or connect ended the process: {error}") from error
-    if has_setup and not place.is_filled():
+def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> Roles:
+    """Let the file of a case make its database; return what it declares for that. Raises UsageError."""
+    return _called_apart(loading.SETUP, place, seed, pulse)
+
+
+def connect_once(place: SqlPlace, seed: str, pulse: Pulse) -> None:
+    """Let it connect, so that what this sets is no stranger's work later. Raises UsageError.
+
+    It does so as in a worker's process, which has had no setup: a mapper refuses to be bound twice.
+    """
+    _called_apart(loading.CONNECT, place, seed, pulse)
+
+
+def settled(place: SqlPlace, roles: Roles, pulse: Pulse) -> None:
+    """See that setup has made something, and leave it as workers are to find it. Raises UsageError."""
+    if roles.setup and not place.is_filled():
         raise UsageError(
-            f"{file}: setup left the database empty. Open the path that setup gets, which is also in "
-            f"{loading.DATABASE}."
+            f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
+            f"also in {loading.DATABASE}."
         )
     place.settle(pulse)
 
 
-def call_role(
-    what: str, file: str, directions: Directions, original: str, seed: str, where: Path
-) -> tuple[bool, bool]:
-    """Call the setup of a file, or its connect, in this process; return whether it has each."""
+class Roles(NamedTuple):
+    """Which functions a file declares."""
+
+    setup: bool
+    connect: bool
+
+
+def _called_apart(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> Roles:
+    file, original = place.case.spec.file, place.case.spec.data.database
+    pulse = _limited(f"the {what} of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
+    try:
+        return call_apart(pulse, call_role, what, file, place.directions(), original, seed, place.where)
+    except Died as error:
+        raise UsageError(f"{file}: {what} ended the process: {error}") from error
+
+
+def call_role(what: str, file: str, directions: Directions, original: str, seed: str, where: Path) -> Roles:
+    """Call the setup of a file, or its connect, in this process."""
     prepare(directions, original, seed)
     found = declared(file)
     try:
@@ -170,7 +186,7 @@ def call_role(
                 called(found.finish, given)()
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {what} failed: {directions.hidden(plainly(error))[:300]}.") from error
-    return bool(found.setup), bool(found.connect)
+    return Roles(bool(found.setup), bool(found.connect))
 
 
 def _limited(text: str, seconds: float, pulse: Pulse) -> Pulse:

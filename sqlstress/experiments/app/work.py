@@ -23,6 +23,7 @@ class AppWork(UserWork):
     """One trial of an application."""
 
     opening = "sqlstress.experiments.app.worker:open_calls"
+    _roles: user_file.Roles
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -30,14 +31,17 @@ class AppWork(UserWork):
         self._rows_before: int | None = None
 
     def build(self, pulse: Pulse) -> None:
-        """Make what the options ask for; without them the application finds nothing."""
+        """Make what the options ask for; without them the application finds nothing. Then its setup runs."""
         if self.data.setup or self.data.database:
             database.make(self.place, self.data, (), pulse)
         else:
             self.place.clear()
+        self._roles = user_file.set_up(self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        user_file.set_up(self.place, self._seed, pulse)
+        if self._roles.connect:
+            user_file.connect_once(self.place, self._seed, pulse)
+        user_file.settled(self.place, self._roles, pulse)
         self._rows_before = self.place.rows_written(pulse)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:

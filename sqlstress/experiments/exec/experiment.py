@@ -257,6 +257,7 @@ EXEC: Experiment = Experiment(
     work="sqlstress.experiments.exec.work:ExecWork",
     worker="sqlstress.experiments.exec.worker:open_source",
     shown="sqlstress.experiments.exec.show:ExecShown",
+    imports=lambda case: options.IMPORTS,
     companions=options.COMPANIONS,
     variant=_variant,
 )

@@ -131,7 +131,7 @@ class KeyValueWork(ProvenWork):
             return trial
         return replace(trial, where=self.place.account(self.trace, trial.workers))
 
-    def ended(self) -> None:
+    def ended(self, pulse: Pulse) -> None:
         if self.table:
             self.table.settle()
 

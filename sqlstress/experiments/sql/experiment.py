@@ -351,5 +351,6 @@ SQL = Experiment(
     work="sqlstress.experiments.sql.work:SqlWork",
     worker="sqlstress.experiments.sql.worker:SqlSource",
     shown="sqlstress.experiments.sql.show:SqlShown",
+    imports=lambda case: options.IMPORTS,
     companions=options.COMPANIONS,
 )

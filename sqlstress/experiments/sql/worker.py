@@ -56,7 +56,7 @@ class SqlSource(UserSource):
         super().__init__(case, worker, salt, {one.name: one.weight for one in spec.scripts})
         self._client = place.client(worker) if place.stores else None
         self._connection: Session = self._client.connect(0) if self._client else Nowhere()
-        acknowledged = memoryview(shared[1]).cast("B").cast("q")[worker - 1 : worker]
+        acknowledged = memoryview(shared[0]).cast("B").cast("q")[worker - 1 : worker]
         self._ledger = Ledger(self._connection, worker, acknowledged) if spec.ledger else None
         self._times: dict[str, Times] | None = {} if spec.per_statement else None
         self._window: Window | None = None
@@ -313,7 +313,7 @@ class Rehearsed(SqlSource):
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
         acknowledged = bytearray(8 * case.concurrency)
-        super().__init__(case, place, 1, 0, (None, acknowledged))
+        super().__init__(case, place, 1, 0, (acknowledged,))
 
     def sleep(self, seconds: float) -> None:
         """Go on at once."""

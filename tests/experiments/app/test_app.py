@@ -234,7 +234,7 @@ def forks(c):
         (WRITES + "@setup\ndef made(p): 1 / 0", "setup failed: ZeroDivisionError: division by zero"),
         (
             WRITES + "@setup\ndef made(p): os._exit(2)",
-            "setup or connect ended the process: .* code 2",
+            "setup ended the process: .* code 2",
         ),
     ],
 )
@@ -432,3 +432,47 @@ def test_what_an_application_starts_is_told_apart_from_its_transactions_by_the_l
     started, own = sorted(named, key=lambda one: one.program == OURS)
     assert "BEGIN IMMEDIATE" in started.program and own.program == OURS
     assert min(started.held.most_s, own.held.most_s) >= 0.3
+
+
+LOOKS = """
+calls = 0
+@check
+def seen(query):
+    global calls
+    calls += 1
+    with open("looks", "a") as file:
+        file.write(f"{os.getpid()} {query('SELECT x FROM t')[0][0]}\\n")
+    if calls == 2:
+        os.chdir(os.path.dirname(os.environ["SQLSTRESS_DATABASE"]))
+        BESIDE
+"""
+
+
+def test_one_process_runs_the_checks_before_during_and_after_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = measured(tmp_path, WRITES + LOOKS.replace("BESIDE", "pass"), concurrency=1)
+    (trial,) = report.runs[0].trials
+    looks = [line.split() for line in Path("looks").read_text().splitlines()]
+    assert len(looks) >= 3 and len({process for process, _ in looks}) == trial.attempts
+    assert (looks[0][1], looks[-1][1]) == ("0", str(SHORT["ops"]))
+    assert {one.name: one.status for one in trial.verdict.checks}[UNDER] == "ok"
+
+
+@pytest.mark.fault(
+    area="workers",
+    injected="the process that runs the checks dies beside the load",
+    outcome="exit 4; the workers' figures are kept and verified",
+)
+def test_checks_that_end_their_process_beside_the_load_are_told_and_run_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = measured(tmp_path, WRITES + LOOKS.replace("BESIDE", "os._exit(7)"), concurrency=1)
+    (trial,) = report.runs[0].trials
+    assert trial.error and trial.error.startswith(
+        "checks under load stopped: the process that runs the checks"
+    )
+    statuses = {one.name: one.status for one in trial.verdict.checks}
+    assert (statuses[UNDER], statuses[AFTER]) == ("unknown", "ok")

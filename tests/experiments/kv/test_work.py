@@ -57,7 +57,7 @@ def test_when_the_workers_have_ended_all_is_in_the_file_and_no_look_at_it_makes_
     inode = (tmp_path / "kv.db-wal").stat().st_ino
     with closing(sqlite3.connect(tmp_path / "kv.db")) as worker, worker:
         worker.execute("UPDATE kv SET value = -1")
-    work.ended()
+    work.ended(nothing)
     # By another process: who closes a file drops the locks that SQLite has on it here.
     call_apart(nothing, shutil.copy, tmp_path / "kv.db", tmp_path / "copy.db")
     with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
@@ -121,7 +121,7 @@ def test_a_stop_is_heard_at_every_pulse_of_preparing_and_verifying(tmp_path: Pat
 
     assert stopped_everywhere(prepare) > 8
     work = prepared(case, tmp_path)
-    work.ended()
+    work.ended(nothing)
     assert stopped_everywhere(lambda pulse: verdicts.append(work.verify(all_alive(case), pulse))) > 8
     work.release()
     assert [verdict.status for verdict in verdicts] == ["ok"]
@@ -132,7 +132,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
     case = Case(spec=Load(key_space=20_000), settings=Settings(synchronous="off"))
     preparing, verifying, missing = Pulses(), Pulses(), Pulses()
     work = prepared(case, tmp_path, preparing)
-    work.ended()
+    work.ended(nothing)
     work.verify(all_alive(case), verifying)
     with files.opened(case, tmp_path / "kv.db") as connection:
         connection.rows("DELETE FROM kv")
@@ -145,7 +145,7 @@ def test_no_stretch_of_many_keys_passes_without_a_pulse(tmp_path: Path) -> None:
 def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None:
     case = Case(buckets=3, spec=SMALL, settings=Settings(synchronous="off"))
     work = prepared(case, tmp_path)
-    work.ended()
+    work.ended(nothing)
     gone = (0, 7, 8, 49)
     for path in files.paths(case, tmp_path):
         with files.opened(case, path) as connection:
@@ -158,7 +158,7 @@ def test_keys_that_are_gone_are_all_named_in_their_order(tmp_path: Path) -> None
 def test_judging_many_workers_takes_little_memory_beside_what_they_share(tmp_path: Path) -> None:
     case = Case(concurrency=64, spec=Load(key_space=10_000), settings=Settings(synchronous="off"))
     work = prepared(case, tmp_path)
-    work.ended()
+    work.ended(nothing)
     tracemalloc.start()
     try:
         assert work.verify(all_alive(case), nothing).status == "ok"
