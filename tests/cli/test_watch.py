@@ -123,7 +123,7 @@ def test_a_watch_that_is_stopped_keeps_what_it_saw_and_leaves_the_lock(database:
 # Forked, so that they share their memory. Half of them read in one transaction, the others write by turns.
 CROWD = """
 parent = os.getpid()
-for number in range(1000):
+for number in range(300):
     if os.fork():
         continue
     c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)
@@ -141,7 +141,7 @@ sys.stdin.read()
 
 
 @pytest.mark.thorough
-def test_a_thousand_processes_are_watched(database: Path) -> None:
+def test_hundreds_of_processes_are_watched(database: Path) -> None:
     report = database.with_name("watch.json")
     with process(database, CROWD, "", stdin=subprocess.PIPE) as crowd:
         done = watch(database, "--duration", "4s", "--quiet", "-o", report)

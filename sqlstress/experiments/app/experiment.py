@@ -137,8 +137,8 @@ APP = Experiment(
             "Measure the transactions that a Python file declares, by N processes at once, with your own "
             "library.\n\n"
             "The file declares how to set up the database, the transactions, their weights, and checks of "
-            "the data. The report also shows the settings that your connections really have. It takes one to "
-            "three minutes; -c 4 takes less."
+            "the data. The report also shows the settings that your connections really have. It takes half a "
+            "minute to two minutes; -c 4 takes less."
         ),
         takes=".py",
         main_options=("concurrency", "database", "check", "duration", "repeat", "where", "target", "output"),

@@ -317,8 +317,8 @@ SQL = Experiment(
         help=(
             "Measure your own SQL: files in the dialect of pgbench, each a transaction.\n\n"
             "Each process draws scripts by their weight (transfer.sql@3). The tables come from --setup or "
-            "from a copy of your --database. --check names queries that test the data. It takes one to three "
-            "minutes; -c 4 takes less."
+            "from a copy of your --database. --check names queries that test the data. It takes about half "
+            "a minute; -c 4 takes less."
         ),
         takes=".sql",
         main_options=("setup", "check", "database", "builtin", "concurrency", "target", "output"),
