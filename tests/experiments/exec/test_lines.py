@@ -85,6 +85,8 @@ def test_in_the_last_moment_the_program_is_ended() -> None:
     assert pid is not None and psutil.pid_exists(pid)
     one.end()
     assert has_ended(pid)
+    assert one._running
+    one._running.communicate()  # a process that goes on has to wait for it
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the files of a process")
