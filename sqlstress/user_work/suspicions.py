@@ -162,7 +162,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
     for index, one in enumerate(call):
         if not (write := one.write):
             continue
-        if _reads_inside(call[:index], one, write.table) or _is_safe(write):
+        if _reads_inside(call[:index], one, write) or _is_safe(write):
             settling.append(index)
             continue
         queries = [
@@ -197,11 +197,16 @@ def _settles(between: Statement, query: Statement, later: Write) -> bool:
     return (is_same or not is_other) and _depends(between, write, query)
 
 
-def _reads_inside(earlier: Sequence[Statement], one: Statement, table: Table) -> bool:
-    """Return whether a table was read before a statement, and can't have been changed since."""
+def _reads_inside(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
+    """Return whether what a statement writes was read before it, and can't have been changed since.
+
+    Of an UPDATE one of the columns that it sets must have been read: others say that its row is there.
+    """
+    table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
         other.shares_snapshot(one)
         and table in other.reads
+        and (not sets or bool(sets & other.reads[table]))
         and (other.write is None or other.write.table != table or _is_safe(other.write))
         for other in earlier
     )
@@ -248,7 +253,7 @@ def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
     """Return whether a statement makes rows that a key allows once, or takes them from what others search."""
     if write.kind == INSERT:
         return True
-    if not _is_safe(write) and not _reads_inside(earlier, one, write.table):
+    if not _is_safe(write) and not _reads_inside(earlier, one, write):
         return False
     if write.kind != UPDATE:
         return write.kind == OVERWRITE

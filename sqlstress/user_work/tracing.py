@@ -49,6 +49,7 @@ LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """No other statement is explained: of one that changes the schema that has consequences."""
+_WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
@@ -229,8 +230,8 @@ class Followed:
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
-        self._inserted: tuple[Statement, int] | None = None
-        """An INSERT whose row gets its number from SQLite, and the number of the row before."""
+        self._inserted: tuple[Statement, tuple[int, int]] | None = None
+        """An INSERT whose row gets its number from SQLite, and what `_last` was before."""
         self._pid = os.getpid()
 
     def heard(self, *event: Any) -> int:
@@ -260,7 +261,7 @@ class Followed:
             statement = self._statement(sql)
             self._tracer.call.append(statement)
             if statement.write and statement.write.kind == INSERT and not statement.write.rows:
-                self._inserted = statement, self._last_number()
+                self._inserted = statement, self._last()
         except Exception:  # of either library: it can't be explained, then it isn't
             return
         finally:
@@ -281,15 +282,15 @@ class Followed:
             locks=self._tracer.files.held(),
         )
         reads: dict[Table, frozenset[str]] = {}
-        for action, table, column, *_ in events:
-            if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
+        for action, table, column, database, _ in events:
+            if action == sqlite3.SQLITE_READ and table and _is_shared(table, database):
                 name = self._table(table)
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
             write = write._replace(counted=counted, insists=spot.insists)
-        if write or not reads:
+        if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
@@ -310,16 +311,18 @@ class Followed:
         """Complete the last INSERT, now that it has run."""
         inserted, self._inserted = self._inserted, None
         call = self._tracer.call
-        if not inserted or inserted[0] not in call or (number := self._last_number()) == inserted[1]:
+        if not inserted or inserted[0] not in call or (last := self._last()) == inserted[1]:
             return
         statement, write = inserted[0], inserted[0].write
         if write:
-            rows = self._target(write.table[1]).with_rowid(number)
+            rows = self._target(write.table[1]).with_rowid(last[0])
             write = write._replace(rows=rows, numbered=True)
             call[call.index(statement)] = statement._replace(write=write)
 
-    def _last_number(self) -> int:
-        return int(self._connection.rows("SELECT last_insert_rowid()")[0][0])
+    def _last(self) -> tuple[int, int]:
+        """Return the number of the row that was inserted last, and how many rows were ever changed."""
+        ((number, changes),) = self._connection.rows("SELECT last_insert_rowid(), total_changes()")
+        return number, changes
 
     def _target(self, table: str) -> Target:
         return Target(table, self._keys_of(table), self._connection.rows)
@@ -350,11 +353,10 @@ class Followed:
     def _write(self, sql: str, events: Events) -> Write | None:
         """Return what a statement writes itself: triggers have their names in the last place."""
         direct = [event for event in events if event[4] is None]
-        kinds = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
-        first = next((event for event in direct if event[0] in kinds), None)
-        if not first or first[1].startswith("sqlite_"):
+        first = next((event for event in direct if event[0] in _WRITES), None)
+        if not first or not _is_shared(first[1], first[3]):
             return None
-        kind, table = kinds[first[0]], self._table(first[1])
+        kind, table = _WRITES[first[0]], self._table(first[1])
         # SQLite hears of the values first, then of the column that is set, and of the WHERE at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
         last = sets[-1] if sets else -1
@@ -366,7 +368,7 @@ class Followed:
         wheres = frozenset(
             column
             for n, column in columns
-            if n > last and (sets or kind != INSERT) and not _looks_inside(sql, column)
+            if n > last and column and (sets or kind != INSERT) and not _looks_inside(sql, column)
         )
         keys = self._keys_of(first[1])
         if kind == INSERT:
@@ -424,6 +426,11 @@ class Followed:
                 frozenset(_column(name) for (name,) in rows) for rows in (columns, *unique)
             )
         return self._keys[table]
+
+
+def _is_shared(table: str, database: str | None) -> bool:
+    """Return whether other connections have a table, too, and it is the user's."""
+    return database != "temp" and not table.startswith("sqlite_")
 
 
 def _looks_inside(sql: str, column: str) -> bool:

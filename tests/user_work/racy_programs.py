@@ -887,6 +887,41 @@ def old_ones_removed(file: str) -> None:
         connection.execute("DELETE FROM hit WHERE time < 3")
 
 
+def equal_row_numbers(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("INSERT INTO ticket VALUES (1, 'a'), (2, 'b')")
+        number = connection.execute("INSERT INTO page VALUES (NULL, 0, 0)").lastrowid  # 2 as well
+        ((hits,),) = connection.execute("SELECT hits FROM page WHERE id = ?", (number,))
+        connection.execute("UPDATE page SET hits = ? WHERE id = ?", (hits + 1, number))
+
+
+def list_of_its_own(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("CREATE TEMP TABLE todo (id INTEGER PRIMARY KEY, stock INTEGER)")
+        ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
+        connection.execute("INSERT INTO todo VALUES (1, ?)", (stock - 1,))
+        connection.execute("BEGIN IMMEDIATE")
+        change = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
+        connection.execute(change, (stock - 1, version))
+        connection.execute("DELETE FROM todo")
+        connection.execute("COMMIT")
+
+
+def first_one_removed_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT id, status FROM job ORDER BY id LIMIT 1").fetchone()
+        connection.execute("DELETE FROM job WHERE id = (SELECT min(id) FROM job)")
+
+
+def only_seen_again_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("SELECT 1 FROM product WHERE id = 1").fetchone()
+        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+        connection.execute("COMMIT")
+
+
 PROGRAMS: dict[str, Callable[[str], None]] = {
     name: value
     for name, value in sorted(globals().items())
