@@ -276,7 +276,9 @@ class TrialRunner:
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
-        return self._attempt(case, index, 0.0, pauses, last=True)[0]
+        trial, flaw = self._attempt(case, index, 0.0, pauses, last=True)
+        # Where nothing was done, nothing was proved.
+        return replace(trial, error=flaw.said(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
         """Run one trial; one with a flaw is run again, at most three times in all."""

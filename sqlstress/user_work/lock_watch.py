@@ -161,16 +161,15 @@ class Board:
         self._length = memoryview(words).cast("B").cast("q")[:1]
         self._room = memoryview(words).cast("B")[8:]
 
-    def write(self, content: Any) -> bool:
-        """Write something in the place of what stands there; return whether there is room for it."""
+    def write(self, content: Any) -> None:
+        """Write something in the place of what stands there, if there is room for it."""
         data = pickle.dumps(content)
         if len(data) > _ROOM:
-            return False
+            return
         # Whoever dies in between leaves nothing that could be taken for the whole.
         self._length[0] = 0
         self._room[: len(data)] = data
         self._length[0] = len(data)
-        return True
 
     def read(self) -> Any:
         """Return what stands there; None where nothing does."""

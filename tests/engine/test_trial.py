@@ -180,6 +180,8 @@ def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_w
         f"no {face_of(case).words.unit} ended within the window of 300ms, in 3 trials: give a longer "
         "--duration, or --ops",
     )
+    once = Scripted((empty, flaw)).once(case, 0, None)
+    assert once.error and once.error.startswith("no command ended within the window of 300ms: give")
     wrong = replace(empty, verdict=LOST)
     trial = Scripted((wrong, flaw), (TRIAL, None)).run(case, 0)
     assert (trial.attempts, trial.verdict) == (1, LOST)
