@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
@@ -23,17 +23,13 @@ from sqlstress.analysis.wording import (
     finite,
     laid_out,
     layouts,
-    percent,
     places,
     rounded,
-    times,
-    whole,
 )
-from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Run, Trial
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, FEWEST, quantile, verdict
-from sqlstress.statistics.units import NS_PER_S, format_ms
+from sqlstress.statistics.units import NS_PER_S
 
 WORTH_SAYING = 1.0
 """A gain of so much, if it can't be ruled out, leaves everything open."""
@@ -365,95 +361,3 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
         return SATURATED if fmean(logs) + reach < math.log(ACHIEVED) else RATE_UNKNOWN
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return SATURATED if (ACHIEVED - share) * due > _DEVIATIONS * math.sqrt(due) else RATE_UNKNOWN
-
-
-# What others did to a measurement: how much they took of the processors and of the disk.
-
-
-NOTED_OVER = 0.10
-"""Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
-ALONE_OVER = 0.25
-"""The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
-CHANGED_OVER = 2.0
-"""By so many times the cost of a sync may change while we measure."""
-
-
-def taken(trial: Trial) -> float:
-    """Return the share of the processors that others took during a trial; 0 where it was not observed."""
-    shares = (finite(trial.foreign_share), finite(trial.stolen_share))
-    return min(1.0, sum(share for share in shares if share))
-
-
-def taken_of_disk(trial: Trial) -> float:
-    """Return the share of the time in which others kept the disk busy; 0 where it was not observed."""
-    return min(1.0, finite(trial.disk_share) or 0.0)
-
-
-Taken = Callable[[Trial], float]
-"""What others took of something during a trial."""
-
-
-def disturbed(run: Run) -> bool:
-    """Return whether others took much of the processors or the disk in half of a run's trials or more."""
-    return _mostly(run, taken) or _mostly(run, taken_of_disk)
-
-
-def _mostly(run: Run, share: Taken) -> bool:
-    met = [share(trial) > NOTED_OVER for trial in run.valid]
-    return bool(met) and 2 * sum(met) >= len(met)
-
-
-def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
-    """Return the trial that others took most of something from, and where they took much; None: nowhere."""
-    # In one trial of several, more than a short window may hide.
-    met = [
-        (run, trial)
-        for run in group.runs
-        for trial in run.valid
-        if share(trial) > (NOTED_OVER if _mostly(run, share) else ALONE_OVER)
-    ]
-    if not met:
-        return None
-    where = _where(group, dict.fromkeys(run.case for run, _ in met))
-    return max((trial for _, trial in met), key=share), where
-
-
-MOST_NAMED = 2
-"""Cases that are named in a warning where each has a name of its own: names of methods fill lines."""
-
-
-def _where(group: Group, cases: Collection[Case]) -> str:
-    """Return in which cases of a group something was met, in a few words."""
-    if len(cases) == len(group.runs) > 1:
-        return "throughout"
-    if len(cases) > MOST_NAMED and not face_of(group.case).behaviour.sweeps:
-        return f"in {whole(len(cases))} of {whole(len(group.runs))} cases"
-    return f"at {group.places(cases)}"
-
-
-def _others(group: Group) -> Iterator[str]:
-    """Yield what other programs took, and where."""
-    if met := _met(group, taken):
-        most, where = met
-        stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
-        who = "Other guests of the hypervisor" if stolen else "Other programs"
-        yield f"{who} took up to {percent(taken(most))} of the processors {where}."
-    if met := _met(group, taken_of_disk):
-        most, where = met
-        yield f"Other programs kept the disk busy up to {percent(taken_of_disk(most))} of the time {where}."
-
-
-def disturbances(group: Group, environment: Environment) -> Iterator[str]:
-    """Yield what a reader must know before any figure."""
-    if others := " ".join(_others(group)):
-        yield f"{others} Measure again on a quieter machine."
-    if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
-        yield f"Processors were slowed down for heat {_where(group, hot)}: let them cool, then go on."
-    before, after = environment.sync, environment.sync_after
-    ratio = max(1, after.overwrite_p50_ns) / max(1, before.overwrite_p50_ns) if before and after else 1.0
-    if before and after and not 1 / CHANGED_OVER <= ratio <= CHANGED_OVER:
-        was, now = (format_ms(cost.overwrite_p50_ns) for cost in (before, after))
-        yield (
-            f"A sync took {was} ms before and {now} ms after the measurement: the disk became "
-            f"{times(max(ratio, 1 / ratio))} as {'slow' if ratio > 1 else 'fast'} meanwhile."
-        )

@@ -20,8 +20,8 @@ from sqlstress.analysis.answers import (
     sides_of,
 )
 from sqlstress.analysis.comparison import Compared, logarithms, said_of
+from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
-from sqlstress.analysis.scaling import disturbed
 from sqlstress.analysis.wording import duration, finite, listing, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial

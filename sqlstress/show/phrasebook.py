@@ -132,6 +132,19 @@ PHRASES: dict[str, Phrase] = {
         "without it.",
         rank=ASIDE,
     ),
+    # What others did to a measurement, which a reader must know before any figure.
+    "others": Phrase(
+        "[{stolen?Other guests of the hypervisor|Other programs} took up to {processors:percent} of the "
+        "processors {processors_where}. ][Other programs kept the disk busy up to {disk:percent} of the time "
+        "{disk_where}. ]Measure again on a quieter machine."
+    ),
+    "throttled": Phrase("Processors were slowed down for heat {where}: let them cool, then go on."),
+    "sync-changed": Phrase(
+        "A sync took {before_ns:ms} ms before and {after_ns:ms} ms after the measurement: the disk became "
+        "{times:times} as {slower?slow|fast} meanwhile."
+    ),
+    "throughout": Phrase("throughout"),
+    "in-some-cases": Phrase("in {cases:whole} of {measured:whole} cases"),
     # Operations that were due at a rate.
     "saturated": Phrase(
         "Saturated at {where}: {share:percent}{several? or more|} of the due operations were done. "

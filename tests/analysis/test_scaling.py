@@ -1,4 +1,4 @@
-"""What holds for every load: whether it kept up with its rate, who starved, and what others did to it."""
+"""What holds for every load: whether it kept up with its rate, and who starved."""
 
 from __future__ import annotations
 
@@ -10,114 +10,20 @@ from random import Random
 import pytest
 
 from sqlstress.analysis.advice import advise_group
-from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.scaling import (
     KEPT_UP,
     RATE_UNKNOWN,
     SATURATED,
     achieved,
-    disturbances,
-    disturbed,
     fewer_processes,
     saturation,
     starvation,
-    taken,
     waits,
 )
-from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Latency, Run, Trial
+from sqlstress.report import Latency, Run, Trial
 from sqlstress.statistics.histogram import bucket_of
-from tests import example_methods as methods
-from tests.analysis.hand_made import EXAMPLE, group, run, trial
-from tests.example_methods import methods_report
-from tests.example_report import assert_golden_texts
+from tests.analysis.hand_made import group, run, trial
 from tests.rate_report import rate_trial
-
-CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
-
-
-def said(*runs: Run, environment: Environment = CALM) -> list[str]:
-    return list(disturbances(group(*runs), environment))
-
-
-@pytest.mark.parametrize(
-    ("foreign", "stolen", "expected"),
-    [(None, None, 0.0), (0.3, 0.1, 0.4), (0.9, 0.9, 1.0), (math.inf, 0.1, 0.1), (math.nan, None, 0.0)],
-)
-def test_what_others_took_is_a_share_whatever_a_file_says(
-    foreign: float | None, stolen: float | None, expected: float
-) -> None:
-    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
-
-
-def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
-    met, calm = trial(foreign_share=0.4), trial(foreign_share=0.04)
-    assert disturbed(run(1, 2, met, met, calm, calm))
-    assert not disturbed(run(1, 2, met, calm, calm))
-    assert not disturbed(run(1, 2, trial()))
-    assert not disturbed(run(1, 2, replace(met, error="worker 1 died"), calm))
-    assert disturbed(run(1, 2, trial(disk_share=0.4), calm))
-    assert not disturbed(run(1, 2, trial(disk_share=0.4), calm, calm))
-
-
-def loaded(processes: int, *shares: float, **fields: float) -> Run:
-    return run(1, processes, *(trial(foreign_share=share, **fields) for share in shares))
-
-
-def on_disk(processes: int, share: float, **fields: float) -> Run:
-    return run(1, processes, trial(disk_share=share, **fields))
-
-
-def heated(met: int) -> list[Run]:
-    """Return four cases with names of their own, in some of which processors were slowed down for heat."""
-    runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
-    hot = (replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met])
-    return [*hot, *runs[met:]]
-
-
-def synced(factor: float) -> Environment:
-    """Return surroundings whose syncs took so many times as long afterwards."""
-    before = EXAMPLE.environment.sync
-    assert before
-    after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
-    return replace(EXAMPLE.environment, sync_after=after)
-
-
-DISTURBED: dict[str, Sequence[Run]] = {
-    "some cases": [loaded(2, 0.2), loaded(4, 0.62), run(1, 8)],
-    "all cases": [loaded(1, 0.3), loaded(2, 0.3)],
-    "guests": [loaded(2, 0.01, stolen_share=0.3)],
-    "the disk": [on_disk(2, 0.2), on_disk(4, 0.62), run(1, 8)],
-    "what is much of one thing is not much of another": [
-        run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2)
-    ],
-    "what is to be done about both is said once": [on_disk(2, 0.4, foreign_share=0.2)],
-    "much in one of several passes": [loaded(2, 0.3, 0.02, 0.02)],
-    "too little in one of several passes": [loaded(2, 0.2, 0.02, 0.02)],
-    "too little": [loaded(2, 0.05)],
-    "heat": [run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))],
-    **{f"heat in {met} of 4 cases": heated(met) for met in (2, 3, 4)},
-}
-
-
-def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where() -> None:
-    assert_golden_texts("disturbed.txt", {name: said(*runs) for name, runs in DISTURBED.items()})
-
-
-def test_a_disk_that_changed_is_said() -> None:
-    found = {factor: said(run(1, 2), environment=synced(factor)) for factor in (2.5, 0.4, 0.6, 1.9)}
-    assert [bool(sentences) for sentences in found.values()] == [True, True, False, False]
-    assert found[2.5][0].endswith("the disk became 2.5 times as slow meanwhile.")
-    assert found[0.4][0].endswith("the disk became 2.5 times as fast meanwhile.")
-
-
-def test_cases_are_named_as_they_are_written() -> None:
-    report = methods_report()
-    tsc = report.runs[1]
-    met = replace(tsc, trials=(replace(tsc.trials[0], foreign_share=0.5),))
-    groups = group_runs((report.runs[0], met, *report.runs[2:]))
-    texts = [text for each in groups for text in disturbances(each, CALM)]
-    assert any(face_of(met.case).words.work_of(met.case) in text for text in texts), texts
 
 
 @pytest.mark.parametrize(("usual_ns", "starved"), [(100_000, True), (1_000_000_000, False)])

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
     UNFAIR_UNDER,
-    disturbed,
     fewer_processes,
     starvation,
     tally,

@@ -1,0 +1,99 @@
+"""What others did to a measurement: what they took of the processors and of the disk; and heat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import finite
+from sqlstress.experiment import face_of
+from sqlstress.report import Environment, Run, Trial
+from sqlstress.report.case import Case
+
+NOTED_OVER = 0.10
+"""Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
+ALONE_OVER = 0.25
+"""The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
+CHANGED_OVER = 2.0
+"""By so many times the cost of a sync may change while we measure."""
+MOST_NAMED = 2
+"""Cases that are named in a warning where each has a name of its own: names of methods fill lines."""
+
+Taken = Callable[[Trial], float]
+"""Which share of something others took during a trial, 0 to 1; 0 where it was not observed."""
+
+
+def taken(trial: Trial) -> float:
+    """Return the share of the processors that others took."""
+    shares = (finite(trial.foreign_share), finite(trial.stolen_share))
+    return min(1.0, sum(share for share in shares if share))
+
+
+def taken_of_disk(trial: Trial) -> float:
+    """Return the share of the time in which others kept the disk busy."""
+    return min(1.0, finite(trial.disk_share) or 0.0)
+
+
+def disturbed(run: Run) -> bool:
+    """Return whether others took much of the processors or the disk in half of a run's trials or more."""
+    return _mostly(run, taken) or _mostly(run, taken_of_disk)
+
+
+def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
+    """Yield what a reader must know before any figure."""
+    if others := _others(group):
+        yield Finding("others", **others)
+    if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
+        yield Finding("throttled", where=_where(group, hot))
+    before, after = environment.sync, environment.sync_after
+    if before and after:
+        was_ns, is_ns = before.overwrite_p50_ns, after.overwrite_p50_ns
+        low, high = sorted(max(1, cost_ns) for cost_ns in (was_ns, is_ns))
+        if high > CHANGED_OVER * low:
+            yield Finding(
+                "sync-changed", before_ns=was_ns, after_ns=is_ns, slower=is_ns > was_ns, times=high / low
+            )
+
+
+def _others(group: Group) -> dict[str, Any]:
+    """Return what other programs took at most, and where; nothing if it was little."""
+    found: dict[str, Any] = {}
+    if met := _met(group, taken):
+        most, where = met
+        stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
+        found |= {"processors": taken(most), "processors_where": where, "stolen": stolen}
+    if met := _met(group, taken_of_disk):
+        most, where = met
+        found |= {"disk": taken_of_disk(most), "disk_where": where}
+    return found
+
+
+def _met(group: Group, share: Taken) -> tuple[Trial, Finding] | None:
+    """Return the trial that others took most of something from, and where they took much; None: nowhere."""
+    # In one trial of several, more than a short window may hide.
+    met = [
+        (run, trial)
+        for run in group.runs
+        for trial in run.valid
+        if share(trial) > (NOTED_OVER if _mostly(run, share) else ALONE_OVER)
+    ]
+    if not met:
+        return None
+    where = _where(group, dict.fromkeys(run.case for run, _ in met))
+    return max((trial for _, trial in met), key=share), where
+
+
+def _mostly(run: Run, share: Taken) -> bool:
+    met = [share(trial) > NOTED_OVER for trial in run.valid]
+    return bool(met) and 2 * sum(met) >= len(met)
+
+
+def _where(group: Group, cases: Collection[Case]) -> Finding:
+    """Return in which cases of a group something was met."""
+    if len(cases) == len(group.runs) > 1:
+        return Finding("throughout")
+    if len(cases) > MOST_NAMED and not face_of(group.case).behaviour.sweeps:
+        return Finding("in-some-cases", cases=len(cases), measured=len(group.runs))
+    return Finding("at", place=group.places(cases))

@@ -1,0 +1,108 @@
+"""What others did to a measurement, and where it is told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from sqlstress.analysis.disturbances import disturbances, disturbed, taken
+from sqlstress.analysis.group import group_runs
+from sqlstress.experiment import face_of
+from sqlstress.report import Environment, Run
+from sqlstress.show.phrases import phrase
+from tests import example_methods as methods
+from tests.analysis.hand_made import EXAMPLE, group, run, trial
+from tests.example_methods import methods_report
+from tests.example_report import assert_golden_texts
+
+CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
+
+
+def said(*runs: Run) -> list[str]:
+    return list(map(phrase, disturbances(group(*runs), CALM)))
+
+
+@pytest.mark.parametrize(
+    ("foreign", "stolen", "expected"),
+    [(None, None, 0.0), (0.3, 0.1, 0.4), (0.9, 0.9, 1.0), (math.inf, 0.1, 0.1), (math.nan, None, 0.0)],
+)
+def test_what_others_took_is_a_share_whatever_a_file_says(
+    foreign: float | None, stolen: float | None, expected: float
+) -> None:
+    assert taken(trial(foreign_share=foreign, stolen_share=stolen)) == pytest.approx(expected)
+
+
+def test_a_row_is_marked_where_half_of_its_passes_were_met() -> None:
+    met, calm = trial(foreign_share=0.4), trial(foreign_share=0.04)
+    assert disturbed(run(1, 2, met, met, calm, calm))
+    assert not disturbed(run(1, 2, met, calm, calm))
+    assert not disturbed(run(1, 2, trial()))
+    assert not disturbed(run(1, 2, replace(met, error="worker 1 died"), calm))
+    assert disturbed(run(1, 2, trial(disk_share=0.4), calm))
+    assert not disturbed(run(1, 2, trial(disk_share=0.4), calm, calm))
+
+
+def loaded(processes: int, *shares: float, **fields: float) -> Run:
+    return run(1, processes, *(trial(foreign_share=share, **fields) for share in shares))
+
+
+def on_disk(processes: int, share: float, **fields: float) -> Run:
+    return run(1, processes, trial(disk_share=share, **fields))
+
+
+def heated(met: int) -> list[Run]:
+    """Return four cases with names of their own, in some of which processors were slowed down for heat."""
+    runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
+    hot = (replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met])
+    return [*hot, *runs[met:]]
+
+
+def synced(factor: float) -> Environment:
+    """Return surroundings whose syncs took so many times as long afterwards."""
+    before = EXAMPLE.environment.sync
+    assert before
+    after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
+    return replace(EXAMPLE.environment, sync_after=after)
+
+
+DISTURBED: dict[str, Sequence[Run]] = {
+    "some cases": [loaded(2, 0.2), loaded(4, 0.62), run(1, 8)],
+    "all cases": [loaded(1, 0.3), loaded(2, 0.3)],
+    "guests": [loaded(2, 0.01, stolen_share=0.3)],
+    "the disk": [on_disk(2, 0.2), on_disk(4, 0.62), run(1, 8)],
+    "what is much of one thing is not much of another": [
+        run(1, 2, trial(disk_share=0.4, foreign_share=0.2), *[trial(disk_share=0.4)] * 2)
+    ],
+    "what is to be done about both is said once": [on_disk(2, 0.4, foreign_share=0.2)],
+    "much in one of several passes": [loaded(2, 0.3, 0.02, 0.02)],
+    "too little in one of several passes": [loaded(2, 0.2, 0.02, 0.02)],
+    "too little": [loaded(2, 0.05)],
+    "heat": [run(1, 2, trial(throttled=3)), run(1, 4, trial(throttled=0))],
+    **{f"heat in {met} of 4 cases": heated(met) for met in (2, 3, 4)},
+}
+
+
+def test_what_others_took_and_heat_are_said_with_the_most_of_it_and_where() -> None:
+    assert_golden_texts("disturbed.txt", {name: said(*runs) for name, runs in DISTURBED.items()})
+
+
+def test_a_disk_that_changed_is_said() -> None:
+    changed = {
+        factor: list(disturbances(group(run(1, 2)), synced(factor))) for factor in (2.5, 0.4, 0.6, 1.9)
+    }
+    assert [len(found) for found in changed.values()] == [1, 1, 0, 0]
+    for factor, slower in ((2.5, True), (0.4, False)):
+        (finding,) = changed[factor]
+        assert (finding.facts["times"], finding.facts["slower"]) == (pytest.approx(2.5, 0.01), slower)
+
+
+def test_cases_are_named_as_they_are_written() -> None:
+    report = methods_report()
+    tsc = report.runs[1]
+    met = replace(tsc, trials=(replace(tsc.trials[0], foreign_share=0.5),))
+    groups = group_runs((report.runs[0], met, *report.runs[2:]))
+    places = [found.facts["processors_where"] for each in groups for found in disturbances(each, CALM)]
+    assert any(face_of(met.case).words.work_of(met.case) in where.facts["place"] for where in places), places
