@@ -85,6 +85,8 @@ class Statement(NamedTuple):
     write: Write | None = None
     found: bool | None = None
     """Whether a query found anything; None: not known."""
+    seeks_drawn: bool = False
+    """Whether a query seeks what the call has drawn at random, so that nobody else has it."""
     summarises: bool = False
     """Whether a query's rows depend on more rows than they show: count, max, the first one."""
     forked: bool = False
@@ -169,6 +171,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             query
             for number, query in reversed([*enumerate(call[:index])])
             if query.write is None
+            and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(one)
             and write.table in query.reads
             and (query.who == one.who or not (query.beside or one.beside))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import sqlite3
 import sys
 import time
@@ -738,7 +739,7 @@ def limit_of_random_keys_replaced_wrong(file: str) -> None:
 
 
 def get_or_create_numbered_wrong(file: str) -> None:
-    name = uuid.uuid4().hex
+    name = f"customer {time.time_ns()}"
     with opened(file) as connection:
         if not connection.execute("SELECT id, name FROM person WHERE name = ?", (name,)).fetchone():
             connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
@@ -757,10 +758,31 @@ def first_got_and_the_next_created_wrong(file: str) -> None:
 
 
 def get_or_create_keyed(file: str) -> None:
-    name = uuid.uuid4().hex
+    name = f"customer {time.time_ns()}"
     with opened(file) as connection:
         if not connection.execute("SELECT name, n FROM tag WHERE name = ?", (name,)).fetchone():
             connection.execute("INSERT INTO tag VALUES (?, 1)", (name,))
+
+
+KEPT = secrets.token_urlsafe(32)
+
+
+def _begun(file: str, session: str, condition: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute(f"SELECT client FROM hit WHERE {condition}", (session,)).fetchone():
+            connection.execute("INSERT INTO hit VALUES (?, 0)", (session,))
+
+
+def session_with_a_new_token(file: str) -> None:
+    _begun(file, secrets.token_urlsafe(32), "client = ?")
+
+
+def session_with_a_kept_token_wrong(file: str) -> None:
+    _begun(file, KEPT, "client = ?")
+
+
+def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
+    _begun(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
 
 
 def locked_by_a_row_from_a_with_clause(file: str) -> None:
