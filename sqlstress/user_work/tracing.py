@@ -41,6 +41,7 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
+_IGNORES = re.compile(r"\s*insert\s+or\s+ignore\b|\bdo\s+nothing\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -330,7 +331,8 @@ class Followed:
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            write = write._replace(counted=counted, insists=spot.insists)
+            unseen = spot.unseen and not counted and bool(write.kind == UPDATE or _IGNORES.search(sql))
+            write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}

@@ -284,6 +284,46 @@ def row_lock_by_owner(file: str) -> None:
         connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
+TAKE = "INSERT OR IGNORE INTO held VALUES ('hits', 'me')"
+
+
+def row_lock_counted(file: str) -> None:
+    with opened(file) as connection:
+        while not connection.execute(TAKE).rowcount:
+            time.sleep(0.01)
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_of_a_library(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).lock()
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_read_again(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        if connection.execute("SELECT owner FROM held WHERE name = 'hits'").fetchone() == ("me",):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_by_an_owner_that_nobody_sees_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
+        _increment(connection)
+        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
 def row_lock_overwritten_wrong(file: str) -> None:
     with opened(file) as connection:
         if not connection.execute("SELECT 1 FROM held WHERE name = 'hits'").fetchone():
