@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Any
 
 
 class Dictionary:
-    """The table `job` as a dictionary."""
+    """The table `job` as a dictionary, which has a lock."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -44,3 +45,9 @@ class Dictionary:
         if self._delete(key).rowcount:
             self.taken += 1
         return key
+
+    def lock(self) -> None:
+        """Wait until nobody else has the lock."""
+        take = "INSERT OR IGNORE INTO held VALUES ('hits', 'me')"
+        while not self._connection.execute(take).rowcount:
+            time.sleep(0.01)

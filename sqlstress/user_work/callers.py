@@ -34,6 +34,8 @@ class Spot(NamedTuple):
     """Whether it looks at the row count, as far as that can be seen."""
     insists: bool = False
     """Whether it takes the result of a library's call, which raises an error by the row count instead."""
+    unseen: bool = False
+    """Whether no function that has called it looks at the row count, a library's or the user's."""
 
 
 def who() -> int:
@@ -75,9 +77,9 @@ class Frames:
             return Spot("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         is_used = bool(passed) and _uses_result(frame)
-        counted = is_used or _looks_at_count(frame)
+        counted = is_used or _looks_at_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, passed))
-        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists)
+        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists, not _is_seen())
 
     def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
         """Return the innermost frame of the user's, and the frames of libraries within it."""
@@ -114,8 +116,16 @@ class Frames:
         return file.startswith(self._folder) and not file.startswith(self._libraries)
 
 
-def _looks_at_count(frame: FrameType) -> bool:
-    code = frame.f_code
+def _is_seen() -> bool:
+    """Return whether a function that has called this one looks at a row count, or may in another thread."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and not _looks_at_count(frame.f_code):
+        frame = frame.f_back
+    return frame is not None or threading.current_thread() is not threading.main_thread()
+
+
+@cache
+def _looks_at_count(code: CodeType) -> bool:
     texts = " ".join(one for one in code.co_consts if isinstance(one, str)).lower()
     return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
 

@@ -175,12 +175,14 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
     """See that each thing that was put was taken once: none lost, none twice, none from nowhere.
 
     What is still there at the end counts as taken: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
+    What was put twice has to be taken twice. So give each thing a value of its own: of equal ones nobody
+    knows which was taken.
     """
     there, gone = _counted(put), _counted(taken)
     more = gone - there
     wrong = {
-        "never taken": [*(there - gone)],
-        "taken more than once": [key for key in more if key in there],
+        "lost": [*(there - gone)],
+        "taken too often": [key for key in more if key in there],
         "taken and never put": [key for key in more if key not in there],
     }
     problems = [f"{what}: {_examples(keys)}" for what, keys in wrong.items() if keys]

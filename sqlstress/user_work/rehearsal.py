@@ -136,8 +136,11 @@ def rehearse(case: Case, where: Path, copy: Path, opening: str) -> tuple[Sightin
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()
     tracer.start()
-    calls = resolve_name(opening)(case, open_place(case, copy), tracer)
-    return sightings(traced(calls, tracer))
+    try:
+        calls = resolve_name(opening)(case, open_place(case, copy), tracer)
+        return sightings(traced(calls, tracer))
+    finally:
+        tracer.stop()
 
 
 def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
@@ -146,7 +149,7 @@ def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
     until, own = time.monotonic() + CALLS_S, os.getpid()
     for number in range(ROUNDS):
         for name, call in calls.items():
-            tracer.call.clear()
+            tracer.begins_call()
             with suppress(Exception, SystemExit):
                 call()
             if os.getpid() != own:

@@ -56,6 +56,8 @@ class Write(NamedTuple):
     """Whether the user's code looks at how many rows it wrote, as far as that can be seen."""
     insists: bool = False
     """Whether it takes the result of a library's call, which raises an error by that number instead."""
+    unseen: bool = False
+    """Whether it may write nothing without an error, and nobody, nor any library, looks at that number."""
     rows: frozenset[Row] | None = None
     """The rows that it changes or removes, or that were not there before; None: not known."""
     there: frozenset[Row] = frozenset()
@@ -85,6 +87,8 @@ class Statement(NamedTuple):
     write: Write | None = None
     found: bool | None = None
     """Whether a query found anything; None: not known."""
+    seeks_drawn: bool = False
+    """Whether a query seeks what the call has drawn at random, so that nobody else has it."""
     summarises: bool = False
     """Whether a query's rows depend on more rows than they show: count, max, the first one."""
     forked: bool = False
@@ -169,6 +173,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             query
             for number, query in reversed([*enumerate(call[:index])])
             if query.write is None
+            and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(one)
             and write.table in query.reads
             and (query.who == one.who or not (query.beside or one.beside))
@@ -245,8 +250,17 @@ def _won(
     """Yield which of some rows a call makes or claims, so that only one process can; by which statement."""
     for index, one in enumerate(call):
         names = _names(one.write) & wanted if one.write else set()
-        if one.write and names and _wins(call[:index], one, one.write):
+        if one.write and names and _knows(call, index, one.write) and _wins(call[:index], one, one.write):
             yield from ((one, name) for name in names)
+
+
+def _knows(call: Sequence[Statement], index: int, write: Write) -> bool:
+    """Return whether a call can know that a statement wrote, by its number or by what it reads."""
+    return not write.unseen or any(
+        write.table in other.reads and (number > index or other.shares_snapshot(call[index]))
+        for number, other in enumerate(call)
+        if other.write is None
+    )
 
 
 def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:

@@ -6,8 +6,11 @@ that is not understood, such as UPDATE ... FROM, no rows are known.
 
 from __future__ import annotations
 
+import base64
+import re
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,6 +31,9 @@ _MOST = 20
 _A_MOMENT_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
+_EQUALS = re.compile(r"(?<![<>!])==?\s*x?'((?:[^']|'')*)'", re.IGNORECASE)
+_MORE = {"or", "not", "case", "union"}
+"""With these a query may find other rows, too."""
 
 
 class Target:
@@ -118,6 +124,29 @@ def conditions(sql: str) -> frozenset[str]:
     """Return the words of a query's conditions, among which are the columns that it searches by."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
+
+
+def seeks_one_of(sql: str, texts: Collection[str]) -> bool:
+    """Return whether a query finds only rows that have one of these texts, as far as can be seen."""
+    if not texts:
+        return False
+    words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
+    where, plain = _first(words, "where"), [_plain(token) for token in words]
+    if not where or _MORE & {*plain} or plain.count("select") - plain.count("exists") != 1:
+        return False
+    sought = [value.lower() for value in _EQUALS.findall(sql, where.start)]
+    return any(text.lower() in value for value in sought for text in texts)
+
+
+def spellings(drawn: bytes) -> tuple[str, ...]:
+    """Return how programs write random bytes: as UUID, by digits, by letters."""
+    encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
+    uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
+    return (
+        drawn.hex(),
+        *(text.decode().rstrip("=") for text in encoded),
+        *(text for one in uuids for text in (str(one), one.hex)),
+    )
 
 
 def selects(sql: str) -> bool:

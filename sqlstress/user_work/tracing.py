@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import multiprocessing.connection
 import os
+import random
 import re
 import sqlite3
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -28,7 +30,7 @@ from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, is_now, literal, selects
+from sqlstress.user_work.touched import Target, is_now, literal, seeks_one_of, selects, spellings
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -39,6 +41,7 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
+_IGNORES = re.compile(r"\s*insert\s+or\s+ignore\b|\bdo\s+nothing\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -112,7 +115,7 @@ class ApswConnection:
 
 
 class Tracer:
-    """Follows all connections that this process opens from now on. There is no way back."""
+    """Follows all connections that this process opens from now on: of these it never lets go."""
 
     def __init__(self) -> None:
         self.call: list[Statement] = []
@@ -123,13 +126,24 @@ class Tracer:
         self.numbers = count(1)
         self.forks = Forks()
         self.files = FileLocks()
+        self.draws = Draws()
 
     def start(self) -> None:
-        """Follow connections."""
+        """Follow connections, and see what is drawn at random."""
+        self.draws.start()
         sys.addaudithook(self._hook)
         if find_spec("apsw"):
             with suppress(ImportError):
                 import_module("apsw").connection_hooks.append(self._follow_apsw)
+
+    def stop(self) -> None:
+        """Put the system's randomness back."""
+        self.draws.stop()
+
+    def begins_call(self) -> None:
+        """Forget what the last call did."""
+        self.call.clear()
+        self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
         """Tell which lines run statements, of the user's code in a folder."""
@@ -218,6 +232,34 @@ class FileLocks:
         return status.st_dev, status.st_ino
 
 
+class Draws:
+    """What a call draws from the system's randomness, which secrets, SystemRandom and uuid4 use."""
+
+    _FEWEST = 8
+    """Bytes: fewer may be drawn again by chance."""
+    _MOST = 10_000
+    _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
+
+    def __init__(self) -> None:
+        self.texts: deque[str] = deque(maxlen=self._MOST)
+        self._draw = os.urandom
+
+    def start(self) -> None:
+        """See what is drawn from now on, also through names that are imported meanwhile."""
+        for module, name in self._FUNCTIONS:
+            setattr(module, name, self._seen)
+
+    def stop(self) -> None:
+        for module, name in self._FUNCTIONS:
+            setattr(module, name, self._draw)
+
+    def _seen(self, size: int, /) -> bytes:
+        drawn = self._draw(size)
+        if len(drawn) >= self._FEWEST:
+            self.texts.extend(spellings(drawn))
+        return drawn
+
+
 class Followed:
     """One connection that is followed."""
 
@@ -289,13 +331,15 @@ class Followed:
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            write = write._replace(counted=counted, insists=spot.insists)
+            unseen = spot.unseen and not counted and bool(write.kind == UPDATE or _IGNORES.search(sql))
+            write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
             reads=reads,
             found=self._finds(sql),
+            seeks_drawn=seeks_one_of(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._is_one_of_many(sql),
         )
 

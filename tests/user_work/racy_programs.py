@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import sqlite3
 import sys
 import time
@@ -279,6 +280,46 @@ def row_lock_by_owner(file: str) -> None:
     with opened(file) as connection:
         take = "UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL"
         assert connection.execute(take).rowcount
+        _increment(connection)
+        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
+TAKE = "INSERT OR IGNORE INTO held VALUES ('hits', 'me')"
+
+
+def row_lock_counted(file: str) -> None:
+    with opened(file) as connection:
+        while not connection.execute(TAKE).rowcount:
+            time.sleep(0.01)
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_of_a_library(file: str) -> None:
+    with opened(file) as connection:
+        Dictionary(connection).lock()
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_read_again(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        if connection.execute("SELECT owner FROM held WHERE name = 'hits'").fetchone() == ("me",):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_by_an_owner_that_nobody_sees_wrong(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
         _increment(connection)
         connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
@@ -738,7 +779,7 @@ def limit_of_random_keys_replaced_wrong(file: str) -> None:
 
 
 def get_or_create_numbered_wrong(file: str) -> None:
-    name = uuid.uuid4().hex
+    name = f"customer {time.time_ns()}"
     with opened(file) as connection:
         if not connection.execute("SELECT id, name FROM person WHERE name = ?", (name,)).fetchone():
             connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
@@ -757,10 +798,31 @@ def first_got_and_the_next_created_wrong(file: str) -> None:
 
 
 def get_or_create_keyed(file: str) -> None:
-    name = uuid.uuid4().hex
+    name = f"customer {time.time_ns()}"
     with opened(file) as connection:
         if not connection.execute("SELECT name, n FROM tag WHERE name = ?", (name,)).fetchone():
             connection.execute("INSERT INTO tag VALUES (?, 1)", (name,))
+
+
+KEPT = secrets.token_urlsafe(32)
+
+
+def _begun(file: str, session: str, condition: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute(f"SELECT client FROM hit WHERE {condition}", (session,)).fetchone():
+            connection.execute("INSERT INTO hit VALUES (?, 0)", (session,))
+
+
+def session_with_a_new_token(file: str) -> None:
+    _begun(file, secrets.token_urlsafe(32), "client = ?")
+
+
+def session_with_a_kept_token_wrong(file: str) -> None:
+    _begun(file, KEPT, "client = ?")
+
+
+def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
+    _begun(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
 
 
 def locked_by_a_row_from_a_with_clause(file: str) -> None:

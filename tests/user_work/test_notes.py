@@ -105,13 +105,20 @@ def test_what_is_taken_once_in_any_order_holds(put: list[int], data: st.DataObje
     exactly_once([[one] for one in put], [[one] for one in taken])  # of what can't be hashed, too
 
 
+def test_equal_things_are_taken_as_often_as_they_were_put() -> None:
+    exactly_once([1, 1, 2], [1, 2, 1])
+    for taken, said in (([1, 2], "^lost: 1$"), ([1, 1, 1, 2], "^taken too often: 1$")):
+        with pytest.raises(AssertionError, match=said):
+            exactly_once([1, 1, 2], taken)
+
+
 @pytest.mark.parametrize(
     ("taken", "said"),
     [
-        ([1], r"^never taken: 2, 3$"),
-        ([1, 2, 2, 3], r"^taken more than once: 2$"),
+        ([1], r"^lost: 2, 3$"),
+        ([1, 2, 2, 3], r"^taken too often: 2$"),
         ([1, 2, 3, 4], r"^taken and never put: 4$"),
-        ([2, 2, 3, "x"], r"^never taken: 1; taken more than once: 2; taken and never put: 'x'$"),
+        ([2, 2, 3, "x"], r"^lost: 1; taken too often: 2; taken and never put: 'x'$"),
     ],
 )
 def test_what_is_lost_doubled_or_made_up_is_named(taken: list[object], said: str) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import os
+import random
+import secrets
 import sqlite3
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 
-from sqlstress.user_work.touched import Row, Target, conditions, is_now
+from sqlstress.user_work.touched import Row, Target, conditions, is_now, seeks_one_of
+from sqlstress.user_work.tracing import Draws
 
 SCHEMA = """
 CREATE TABLE "a job" (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT);
@@ -132,6 +139,47 @@ def test_of_many_rows_none_are_known(connection: sqlite3.Connection, job: Target
     connection.executemany('INSERT INTO "a job" (name) VALUES (?)', [(n,) for n in range(30)])
     assert job.changed("UPDATE \"a job\" SET state = ''") is None
     assert ids(job.with_rowid(20)) == {20}
+
+
+@pytest.mark.parametrize(
+    ("draw", "written"),
+    [
+        (partial(secrets.token_urlsafe, 32), "{}"),
+        (partial(secrets.token_hex, 8), "session:{}"),
+        (lambda: secrets.token_hex(20).upper(), "{}"),
+        (lambda: str(uuid.uuid4()), "{}"),
+        (lambda: uuid.uuid4().hex, "{}"),
+        (lambda: uuid.uuid4().bytes.hex(), "{}"),
+        (lambda: base64.b32encode(os.urandom(10)).decode(), "{}"),
+    ],
+)
+def test_what_is_drawn_at_random_is_found_in_a_query(draw: Callable[[], str], written: str) -> None:
+    original, draws, before = os.urandom, Draws(), draw()
+    draws.start()
+    try:
+        after = draw()
+    finally:
+        draws.stop()
+    query = f"SELECT 1 FROM j WHERE n = 1 AND name = '{written}'"
+    assert seeks_one_of(query.format(after), draws.texts)
+    assert not seeks_one_of(query.format(before), draws.texts)
+    assert os.urandom is random._urandom is original  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("sql", "only"),
+    [
+        ("SELECT * FROM j WHERE name = 'abcd' LIMIT 1", True),
+        ("SELECT EXISTS(SELECT 1 FROM j WHERE id=x'ABCD') AS found", True),
+        ("SELECT * FROM j WHERE name = 'abcd' OR state = 'new'", False),
+        ("SELECT * FROM j WHERE name != 'abcd'", False),
+        ("SELECT * FROM j WHERE NOT name = 'abcd'", False),
+        ("SELECT * FROM j WHERE state = (SELECT state FROM j WHERE name = 'abcd')", False),
+        ("SELECT name = 'abcd' FROM j", False),
+    ],
+)
+def test_a_query_that_may_find_other_rows_seeks_more_than_a_text(sql: str, only: bool) -> None:
+    assert seeks_one_of(sql, ["abcd"]) == only
 
 
 def test_conditions_are_what_follows_where() -> None:
