@@ -29,7 +29,13 @@ from tests.faults.commands import (
     strike,
 )
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_long, mostly_thorough, thorough
+from tests.rows import fault, mostly_long, mostly_thorough, thorough
+
+STOPPED_AT_ANY_MOMENT = fault(
+    "stop",
+    "Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
+    "exit 130; the finished cases are kept",
+)
 
 pytestmark = posix
 
@@ -49,11 +55,7 @@ IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP
 SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
 def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
     tmp_path: Path, moment: str, name: str
@@ -89,10 +91,10 @@ def hammer(command: Command) -> threading.Thread:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C a thousand times a second, from any moment on",
-    outcome="exit 130, one line; the finished cases are kept",
+@fault(
+    "stop",
+    "Ctrl-C a thousand times a second, from any moment on",
+    "exit 130, one line; the finished cases are kept",
 )
 @pytest.mark.parametrize("moment", mostly_long(MOMENTS, SOME_MOMENTS))
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
@@ -112,10 +114,10 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C at any moment to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` or `ab`",
-    outcome="exit 130; the finished cases are kept",
+@fault(
+    "stop",
+    "Ctrl-C at any moment to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` or `ab`",
+    "exit 130; the finished cases are kept",
 )
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
@@ -129,10 +131,8 @@ def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment
     assert left(tmp_path) == (["report.json"] if "report.json" in errors else [])
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="a slice of another Python in `ab` stopped",
-    outcome="exit 130; its processes and databases are gone too",
+@fault(
+    "stop", "a slice of another Python in `ab` stopped", "exit 130; its processes and databases are gone too"
 )
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
@@ -170,11 +170,7 @@ def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None:
     with (
         terminal() as (ours, streams),
@@ -188,11 +184,7 @@ def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
@@ -207,11 +199,7 @@ def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="a signal that is ignored from outside (`nohup`)",
-    outcome="it stays ignored",
-)
+@fault("stop", "a signal that is ignored from outside (`nohup`)", "it stays ignored")
 def test_nohup_is_respected(tmp_path: Path) -> None:
     ignoring: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.Signals["SIGHUP"], signal.SIG_IGN)}
     with Held(tmp_path, "measuring", "kv", "-c", "1", *SHORT, *REPORT, **ignoring) as command:
@@ -222,11 +210,7 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while nobody reads the pipe that the report goes to",
-    outcome="exit 130",
-)
+@fault("stop", "Ctrl-C while nobody reads the pipe that the report goes to", "exit 130")
 def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
     if sys.platform != "win32":
         os.mkfifo(tmp_path / "pipe.csv")
@@ -257,11 +241,7 @@ concurrency = 1
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while millions of keys are written or verified, or many workers start",
-    outcome="exit 130",
-)
+@fault("stop", "Ctrl-C while millions of keys are written or verified, or many workers start", "exit 130")
 @pytest.mark.parametrize(
     ("moment", "concurrency", "keys", "duration"),
     [("preparing", 1, 1_500_000, "60s"), ("starting", 16, 1000, "60s"), ("verifying", 1, 150_000, "50ms")],
@@ -296,11 +276,7 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
 BESIDE = ("--checkpointer", "restart", "--pinned-reader", "--checkpoint-interval", "10s")
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="SIGTERM to the program alone, in the window",
-    outcome="exit 130; its processes end too",
-)
+@fault("stop", "SIGTERM to the program alone, in the window", "exit 130; its processes end too")
 @pytest.mark.parametrize("beside", [(), thorough(BESIDE)], ids=["workers", "and others"])
 def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
     arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
@@ -313,11 +289,7 @@ def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, besid
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while Python loads the program",
-    outcome="exit 130, no traceback",
-)
+@fault("stop", "Ctrl-C while Python loads the program", "exit 130, no traceback")
 def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
     struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / "click.py").write_text(struck, encoding="utf-8")
@@ -331,11 +303,7 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="crash",
-    injected="Ctrl-C or SIGTERM to a crash test in its second round",
-    outcome="exit 130; what was proved is kept",
-)
+@fault("crash", "Ctrl-C or SIGTERM to a crash test in its second round", "exit 130; what was proved is kept")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
     with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:

@@ -13,7 +13,13 @@ from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_thorough
+from tests.rows import fault, mostly_thorough
+
+NOBODY_READS = fault(
+    "stop",
+    "standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
+    "exit 0, no message; the report is saved",
+)
 
 pytestmark = posix
 
@@ -28,11 +34,7 @@ def close(command: Held, name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
-    outcome="exit 0, no message; the report is saved",
-)
+@NOBODY_READS
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
@@ -43,11 +45,7 @@ def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) ->
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
-    outcome="exit 0, no message; the report is saved",
-)
+@NOBODY_READS
 @pytest.mark.long
 @pytest.mark.parametrize("experiment", SEVERAL)
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -65,10 +63,10 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output closed, then Ctrl-C, in the third slice of `ab`",
-    outcome="exit 130; the slices before are saved",
+@fault(
+    "stop",
+    "standard output closed, then Ctrl-C, in the third slice of `ab`",
+    "exit 130; the slices before are saved",
 )
 def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
@@ -80,11 +78,7 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="standard error closed, then SIGTERM, at any moment",
-    outcome="exit 130",
-)
+@fault("stop", "standard error closed, then SIGTERM, at any moment", "exit 130")
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
@@ -96,10 +90,10 @@ def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="a full disk behind standard output, then Ctrl-C, with `--keep`",
-    outcome="exit 130, both are reported; the databases are kept",
+@fault(
+    "stop",
+    "a full disk behind standard output, then Ctrl-C, with `--keep`",
+    "exit 130, both are reported; the databases are kept",
 )
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> None:
@@ -117,11 +111,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
     assert folder.startswith(PREFIX)
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output closed while `--help` prints",
-    outcome="exit 0, no message",
-)
+@fault("stop", "standard output closed while `--help` prints", "exit 0, no message")
 def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -136,11 +126,7 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a full disk behind standard output",
-    outcome="exit 4; the report is saved",
-)
+@fault("resources", "a full disk behind standard output", "exit 4; the report is saved")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
@@ -150,11 +136,7 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output and error closed from the start",
-    outcome="exit 0; the report is saved",
-)
+@fault("stop", "standard output and error closed from the start", "exit 0; the report is saved")
 def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     program = ("bash", "-c", f'exec {" ".join(PROGRAM)} "$@" >&- 2>&-', "bash")
     options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")

@@ -31,7 +31,9 @@ from sqlstress.user_work import HISTORY
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
-from tests.rows import thorough
+from tests.rows import fault, thorough
+
+TAKEN_BACK = fault("checkers", "a commit taken back while others go on, or while it is read", "found")
 
 FINE = Verdict((Check(WRITES, "ok", 5),))
 WRONG = Verdict((Check(WRITES, "failed", 5, 1, ("row 1 is gone",)),))
@@ -183,9 +185,7 @@ def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> N
     assert {WRITES, STALE, DAMAGED, "integrity_check"} <= statuses(verdict).keys()
 
 
-@pytest.mark.fault(
-    area="checkers", injected="a commit taken back while others go on, or while it is read", outcome="found"
-)
+@TAKEN_BACK
 @pytest.mark.parametrize(
     ("sql", "check"),
     [
@@ -201,9 +201,7 @@ def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str,
     rejected(measured.verdict(), check)
 
 
-@pytest.mark.fault(
-    area="checkers", injected="a commit taken back while others go on, or while it is read", outcome="found"
-)
+@TAKEN_BACK
 @pytest.mark.thorough
 def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
     def take_back(_: Pool) -> None:
@@ -216,7 +214,7 @@ def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
     rejected(round_of(tmp_path, take_back, readers=2, duration_s=1.0).verdict(), STALE)
 
 
-@pytest.mark.fault(area="checkers", injected="an index damaged while it is used", outcome="found")
+@fault("checkers", "an index damaged while it is used", "found")
 def test_damage_is_found(tmp_path: Path) -> None:
     measured = round_of(tmp_path)
     with closing(sqlite3.connect(measured.path)) as connection:
