@@ -17,6 +17,7 @@ from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.system.processes import Apart
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Unchecked
+from sqlstress.user_work.loading import limited
 from sqlstress.user_work.lock_watch import Board, board_words
 from sqlstress.user_work.rehearsal import content, rehearsed
 
@@ -213,9 +214,9 @@ class Checking:
 
     def before(self, pulse: Pulse) -> list[Broken]:
         """Return the checks that fail. Raises Unchecked for one that can't be run, or takes too long."""
-        limited = self._limited(pulse)
-        self._process.result(limited)
-        return self._process.call(limited, checks.broken, *self._given)
+        pulse = self._limited(pulse)
+        self._process.result(pulse)
+        return self._process.call(pulse, checks.broken, *self._given)
 
     def after(self, pulse: Pulse) -> list[Broken]:
         """Do the same with the checks that wait until all processes have ended; no other look follows."""
@@ -270,15 +271,5 @@ class Checking:
         self._process.end()
 
     def _limited(self, pulse: Pulse) -> Pulse:
-        # A function of the user's may do anything: whoever waits ends its process.
-        until = time.monotonic() + self._limit_s
-
-        def limited() -> None:
-            pulse()
-            if time.monotonic() > until:
-                raise Overdue(
-                    f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise "
-                    "--check-timeout."
-                )
-
-        return limited
+        text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."
+        return limited(pulse, self._limit_s, Overdue(text))
