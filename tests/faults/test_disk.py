@@ -23,26 +23,12 @@ FULL_UNDER_LOAD = fault(
     "the disk full while workers write, or during a checkpoint",
     "exit 4; what SQLite can read is still verified",
 )
-FULL_AT_PRELOADING = fault(
-    "resources", "the disk full while the second case is preloaded", "exit 4; the first case is kept"
-)
 
 SLICE = ("--warmup", "50ms", "--duration", "100ms")
 LONGER = ("--warmup", "50ms", "--duration", "500ms")
 """In which something is completed by the slowest disk."""
 ONCE = ("--repeat=1", "--quiet")
 KV = ("kv", *SLICE, *ONCE)
-PLAN = """
-workload = "kv"
-repeat = 1
-key-space = 20000
-warmup = "50ms"
-duration = "100ms"
-[[case]]
-concurrency = 1
-[[case]]
-concurrency = 2
-"""
 FULL = "SQLITE_FULL: database or disk is full (free some disk space, or choose another --dir)"
 NO_SHM = "SQLITE_IOERR (extended code 4874): disk I/O error (the disk failed or is full"
 """What SQLite says where the disk is full when it makes its -shm file."""
@@ -60,7 +46,7 @@ def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, 
 
 
 @pytest.mark.thorough
-@FULL_AT_PRELOADING
+@fault("resources", "the disk full while the second case is preloaded", "exit 4; the first case is kept")
 def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> None:
     with small_disk(tmp_path, 12_000) as place:
         code, errors, report = struck(place, "preparing", 2, *KV, "-c", "1,2", "--key-space", "20000")
@@ -69,18 +55,6 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     assert second.trials == ()
     assert FULL in (second.error or "") or NO_SHM in (second.error or "")
     assert errors == f"Error: 1 bucket, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
-
-
-@pytest.mark.thorough
-@FULL_AT_PRELOADING
-def test_a_full_disk_in_the_second_case_of_a_plan_keeps_the_first(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN, encoding="utf-8")
-    with small_disk(tmp_path, 12_000) as place:
-        code, errors, report = struck(place, "preparing", 2, "run", str(plan), "--quiet")
-    first, second = report.runs
-    assert (code, first.error, first.verdict.status, second.trials) == (4, None, "ok", ())
-    assert FULL in errors or NO_SHM in errors
 
 
 @fault(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.processes import saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, stopped
 from tests.faults.surroundings import posix
 from tests.rows import fault, mostly_thorough
 
@@ -63,8 +63,7 @@ def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> No
     names = (NAME, "quo'te\"s\nand line.md")
     arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
     with Held(place, "measuring", *arguments, count=3) as command:
-        strike(command, "SIGINT")
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command)
     assert (code, output) == (130, "")
     assert errors.startswith("Stopped after 2 slices; what was measured is in -o xxx")
     assert left(place) == sorted(names)

@@ -12,8 +12,8 @@ from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of
 from sqlstress.system.interrupt import StopSignals
-from tests.engine.processes import Command, gone, saved_report
-from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, strike
+from tests.engine.processes import Command, saved_report
+from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, stopped
 from tests.rows import fault, mostly_long
 
 SHORT = {"repeat": 1, "duration": "500ms", "warmup": "200ms", "synchronous": "off", "seed": 1}
@@ -68,11 +68,8 @@ def test_a_stop_in_the_second_trial_keeps_the_first_one(tmp_path: Path, name: st
     words, kept = KEPT[name]
     repeat = () if name == "limit" else ("--repeat", "3")
     with Held(tmp_path, phase, *words, *BRIEF, *repeat, *REPORT, count=2) as command:
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, f"Stopped after {kept}; what was measured is in report.json.\n")
-    assert gone(children)
     assert left(tmp_path) == ["report.json"]
     report = saved_report(tmp_path)
     assert report.interrupted
@@ -119,9 +116,6 @@ def test_code_of_the_users_that_stands_still_can_be_left(
     monkeypatch.setenv("STANDS", str(stands))
     with Command(tmp_path, "app", "own.py", *BRIEF, "--repeat", "1", *REPORT) as command:
         command.until(stands.exists, "such moment")
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130 and errors.count("\n") == 1
-    assert gone(children)
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"own.py", "stands"}

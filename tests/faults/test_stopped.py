@@ -26,6 +26,7 @@ from tests.faults.commands import (
     left,
     posix,
     second_case,
+    stopped,
     strike,
 )
 from tests.faults.held import MOMENTS
@@ -61,12 +62,9 @@ def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
     tmp_path: Path, moment: str, name: str
 ) -> None:
     with second_case(tmp_path, moment) as command:
-        children = command.children()
-        strike(command, name)
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command, name)
     kept, said = ENDS.get(moment, BETWEEN)
     assert (code, errors) == (130, said)
-    assert gone(children)
     assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
     if kept:
         report = saved_report(tmp_path)
@@ -122,12 +120,9 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130
     assert re.fullmatch(r"(Stopped after \d.*|Error: stopped; what .*)\n", errors)
-    assert gone(children)
     assert left(tmp_path) == (["report.json"] if "report.json" in errors else [])
 
 
@@ -141,8 +136,7 @@ def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -
     arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
     with Command(tmp_path, *arguments) as command:
         children = command.await_load(2)
-        strike(command, name)
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command, name)
     assert (code, output) == (130, "")
     # Both are tried before they are measured, and either of us may be the first to say it.
     assert re.fullmatch(r"(Stopped after 0 slices\.|Error: (stopped by SIG\w+|.* was stopped))\n", errors)
@@ -203,8 +197,7 @@ def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path
 def test_nohup_is_respected(tmp_path: Path) -> None:
     ignoring: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.Signals["SIGHUP"], signal.SIG_IGN)}
     with Held(tmp_path, "measuring", "kv", "-c", "1", *SHORT, *REPORT, **ignoring) as command:
-        strike(command, "SIGHUP")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command, "SIGHUP")
     assert (code, errors) == (0, "")
     assert left(tmp_path) == ["report.json"]
 
@@ -217,8 +210,7 @@ def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
     arguments = ("kv", "-c", "1", *SHORT, *REPORT, "-o", "pipe.csv", "--no-progress")
     with Command(tmp_path, *arguments) as command:
         command.until(lambda: (tmp_path / "report.json").exists() and not command.folders(), "end of it")
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, DONE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe.csv", "report.json"]
 
@@ -258,12 +250,9 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
         if moment == "starting":
             # Some of them are importing by then, where Python would answer Ctrl-C with a traceback.
             command.until(lambda: len(command.workers()) > 4, "workers")
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     report = saved_report(tmp_path)
     assert code == 130
-    assert gone(children)
     assert left(tmp_path) == ["plan.toml", "report.json"]
     assert report.interrupted
     assert report.planned == 3
@@ -307,9 +296,7 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
     with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
-        children = command.children()
-        strike(command, name)
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command, name)
     report = saved_report(tmp_path)
     kills = report.results["crash"]
     assert code == 130
@@ -317,5 +304,4 @@ def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name:
     assert "Interrupted after 1 of 2 rounds" in output
     assert (report.interrupted, kills.rounds) == (True, 1)
     assert kills.acknowledged > 0
-    assert gone(children)
     assert left(tmp_path) == ["report.json"]

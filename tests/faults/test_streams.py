@@ -11,15 +11,9 @@ import pytest
 from sqlstress.engine.folder import PREFIX
 from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
+from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
 from tests.faults.held import MOMENTS
-from tests.rows import fault, mostly_thorough
-
-NOBODY_READS = fault(
-    "stop",
-    "standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
-    "exit 0, no message; the report is saved",
-)
+from tests.rows import fault, mostly_long, mostly_thorough
 
 pytestmark = posix
 
@@ -34,23 +28,15 @@ def close(command: Held, name: str) -> None:
 
 
 @pytest.mark.thorough
-@NOBODY_READS
+@fault(
+    "stop",
+    "standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
+    "exit 0, no message; the report is saved",
+)
+@pytest.mark.parametrize("experiment", mostly_long(("kv", *SEVERAL), ("kv",)))
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
-    with Held(tmp_path, moment, *KV, *REPORT) as command:
-        close(command, "stdout")
-        code, _, errors = command.finish()
-    assert (code, errors) == (0, "")
-    assert saved_report(tmp_path).runs[0].verdict.status == "ok"
-    assert left(tmp_path) == ["report.json"]
-
-
-@NOBODY_READS
-@pytest.mark.long
-@pytest.mark.parametrize("experiment", SEVERAL)
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, moment: str) -> None:
-    with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
+def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, experiment: str, moment: str) -> None:
+    with Held(tmp_path, moment, *EXPERIMENTS.get(experiment, KV), *REPORT) as command:
         close(command, "stdout")
         code, _, errors = command.finish()
     assert (code, errors) == (0, "")
@@ -71,8 +57,7 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
 def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
         close(command, "stdout")
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, "Stopped after 2 slices; what was measured is in report.json.\n")
     assert [len(run.trials) for run in saved_report(tmp_path).runs] == [1, 1]
     assert left(tmp_path) == ["report.json"]
@@ -83,8 +68,7 @@ def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
-        strike(command, "SIGTERM")
-        code, _, _ = command.finish()
+        code, _, _ = stopped(command, "SIGTERM")
     assert code == 130
     assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
 
@@ -101,8 +85,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
         Path("/dev/full").open("w") as full,
         Held(tmp_path, "measuring", *KV, "--keep", stdout=full) as command,
     ):
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130
     assert errors == (
         "Stopped after 0 of 1 cases.\nError: cannot write to standard output: No space left on device.\n"

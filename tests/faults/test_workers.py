@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.engine.processes import Command, gone, saved_report, sqlstress
-from tests.faults.commands import SHORT, Held, left, posix, second_case
+from tests.faults.commands import SHORT, Held, left, posix
 from tests.faults.failing import VARIABLE
 from tests.rows import fault, mostly_thorough, thorough
 
@@ -21,11 +21,6 @@ HUNG = fault(
     "workers",
     "a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
     "exit 4; ended after the time-out, and named",
-)
-ALL_KILLED = fault(
-    "workers",
-    "all workers killed at once in the window",
-    "exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
 )
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
@@ -79,7 +74,11 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
 
 
 @pytest.mark.thorough
-@ALL_KILLED
+@fault(
+    "workers",
+    "all workers killed at once in the window",
+    "exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
+)
 def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *ARGUMENTS, *LONGER) as command:
         for worker in command.workers():
@@ -93,21 +92,6 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     assert (following.error, following.verdict.status) == (None, "ok")
     assert "Best: 0 " not in output
     assert left(tmp_path) == ["report.json"]
-
-
-@pytest.mark.thorough
-@ALL_KILLED
-def test_killed_workers_of_a_plans_second_case_leave_the_first_as_it_was(tmp_path: Path) -> None:
-    with second_case(tmp_path, "measuring") as command:
-        for worker in command.workers():
-            worker.kill()
-        code, _, errors = command.finish()
-    first, second = saved_report(tmp_path).runs
-    assert (code, len(errors.splitlines())) == (4, 1)
-    assert (first.error, first.verdict.status, second.verdict.status) == (None, "ok", "ok")
-    assert second.error is not None
-    assert second.error in errors
-    assert left(tmp_path) == ["plan.toml", "report.json"]
 
 
 @HUNG
