@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Reader, Row
     from sqlstress.user_work.options import Invariant
 
-Query = Callable[..., "list[Row]"]
-"""What a function of the user's is given: SQL, and parameters if it has any → rows."""
-
 EXAMPLES = 3
 MOST_ROWS = 10_000
 """So many rows are counted of a check that fails."""

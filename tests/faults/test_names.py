@@ -19,7 +19,6 @@ ODD_NAMES = fault(
     "the files are there and nowhere else",
 )
 
-DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
 ODD = (
     "with space",
