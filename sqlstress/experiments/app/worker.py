@@ -167,10 +167,9 @@ class Errors:
 
     def sightings(self) -> list[Plain]:
         """Return each kind once, with how often it was raised, and what the first one said."""
-        examples = self._kinds.examples
         return [
-            (EXCEPTION, kind[1], count, examples[kind], {"transaction": kind[0], "raised": kind[2]})
-            for kind, count in self._kinds.counts.items()
+            (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
+            for (transaction, what, raised), count, example in self._kinds
         ]
 
 
@@ -256,11 +255,8 @@ class Unraised:
         threads, records = self._threads, self._records
         return [
             *(
-                (THREAD_RAISED, what, count, threads.examples[what, raised], {"raised": raised})
-                for (what, raised), count in threads.counts.items()
+                (THREAD_RAISED, what, count, first, {"raised": raised})
+                for (what, raised), count, first in threads
             ),
-            *(
-                (LOGGED, kind, count, records.examples[name, kind], {"logger": name})
-                for (name, kind), count in records.counts.items()
-            ),
+            *((LOGGED, kind, count, first, {"logger": name}) for (name, kind), count, first in records),
         ]

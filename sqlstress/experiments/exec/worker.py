@@ -135,11 +135,10 @@ class ProgramSource(UserSource):
         return isinstance(error, Failed)
 
     def findings(self) -> Findings:
-        topic, examples = self._topic, self._messages.examples
         self.seen.sightings += [
             *((EXIT_CODE, named(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, why, count, "", {}) for why, count in self._ends.items() if count),
-            *((topic, kind, count, examples[kind], {}) for kind, count in self._messages.counts.items()),
+            *((self._topic, kind, count, example, {}) for kind, count, example in self._messages),
         ]
         return super().findings()
 
