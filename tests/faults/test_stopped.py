@@ -41,11 +41,7 @@ STOPPED_AT_ANY_MOMENT = fault(
 pytestmark = posix
 
 DONE = "Error: stopped; what was measured is in report.json.\n"
-ENDS = {
-    "examining": (0, "Stopped after 0 of 2 cases.\n"),
-    "saving": (2, DONE),
-    "showing": (2, DONE),
-}
+ENDS = {"examining": (0, "Stopped after 0 of 2 cases.\n"), "saving": (2, DONE), "showing": (2, DONE)}
 """Moment → the cases that are kept, and what is said; after the first case at all other moments."""
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
 

@@ -8,16 +8,7 @@ import pytest
 
 from sqlstress.experiments.watch.experiment import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
-from sqlstress.targets.sqlite.lock_holders import (
-    CHECKPOINT,
-    MISSING,
-    READ,
-    ROLLBACK,
-    WAL,
-    WRITE,
-    Lock,
-    Look,
-)
+from sqlstress.targets.sqlite.lock_holders import CHECKPOINT, MISSING, READ, ROLLBACK, WAL, WRITE, Lock, Look
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 A, B = 0, 1
