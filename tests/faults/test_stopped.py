@@ -46,6 +46,17 @@ ENDS = {"examining": (0, "Stopped after 0 of 2 cases.\n"), "saving": (2, DONE), 
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
 
 
+def check_kept(place: Path, moment: str) -> str:
+    """See that the finished cases are kept, and nothing else is left; return what is said of them."""
+    kept, said = ENDS.get(moment, BETWEEN)
+    assert left(place) == ["plan.toml", *(["report.json"] if kept else [])]
+    if kept:
+        report = saved_report(place)
+        assert [run.verdict.status for run in report.runs] == ["ok"] * kept
+        assert report.interrupted == (kept < report.planned)
+    return said
+
+
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
 IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP"), ("examining", "SIGINT")}
@@ -59,13 +70,7 @@ def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
 ) -> None:
     with second_case(tmp_path, moment) as command:
         code, _, errors = stopped(command, name)
-    kept, said = ENDS.get(moment, BETWEEN)
-    assert (code, errors) == (130, said)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    if kept:
-        report = saved_report(tmp_path)
-        assert [run.verdict.status for run in report.runs] == ["ok"] * kept
-        assert report.interrupted == (kept < report.planned)
+    assert (code, errors) == (130, check_kept(tmp_path, moment))
 
 
 def hammer(command: Command) -> threading.Thread:
@@ -98,13 +103,10 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
         thread = hammer(command)
         code, _, errors = command.finish()
         thread.join()
-    kept, said = ENDS.get(moment, BETWEEN)
     assert code == 130
     # Struck while it shows what there is, it says so in the place of all else.
-    assert errors in (said, DONE, "Error: stopped.\n")
+    assert errors in (check_kept(tmp_path, moment), DONE, "Error: stopped.\n")
     assert gone(children)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    assert not kept or len(saved_report(tmp_path).runs) == kept
 
 
 @pytest.mark.thorough
@@ -181,11 +183,9 @@ def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path
         children = command.children()
         os.close(ours)
         code, _, _ = command.finish()
-    kept, _ = ENDS.get(moment, BETWEEN)
     assert code == 130
     assert gone(children)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    assert not kept or len(saved_report(tmp_path).runs) == kept
+    check_kept(tmp_path, moment)
 
 
 @pytest.mark.thorough
