@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlstress.engine.worker import wait_until
 from sqlstress.errors import UsageError, plainly, said
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Reader, Row
     from sqlstress.user_work.options import Invariant
 
-Query = Callable[..., "list[Row]"]
-"""What a function of the user's is given: SQL, and parameters if it has any → rows."""
+T = TypeVar("T")
 
 EXAMPLES = 3
 MOST_ROWS = 10_000
@@ -189,34 +188,18 @@ _checkers: list[Checker] = []
 
 def load(case: Case, where: Path) -> None:
     """Import the files of checks. Raises Unchecked."""
-    _checker(case, where)
-
-
-def broken(case: Case, where: Path) -> list[Broken]:
-    """Return the checks of a case that fail now. Raises Unchecked."""
-    return _checker(case, where).broken()
-
-
-def round_of(case: Case, where: Path, starts_ns: int) -> Round:
-    """Run a round beside the workers, who start then. Raises Unchecked."""
-    checker = _checker(case, where)
-    wait_until(starts_ns)
-    return checker.round()
-
-
-def broken_at_end(case: Case, where: Path) -> list[Broken]:
-    """Return what fails now that all processes of the load have ended. Raises Unchecked."""
-    return _checker(case, where).broken_at_end()
-
-
-def _checker(case: Case, where: Path) -> Checker:
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
         notes.remember_in(where)
         _checkers.append(Checker(case, place))
+
+
+def looked(look: Callable[[Checker], T], case: Case, where: Path) -> T:
+    """Return what the checker of this process sees by one of its methods. Raises Unchecked."""
+    load(case, where)
     os.chdir(_checkers[0].folder)  # a check may have gone elsewhere, and our paths are relative
-    return _checkers[0]
+    return look(_checkers[0])
 
 
 class Round(NamedTuple):
@@ -253,8 +236,9 @@ class Checker:
             given = {NOTES: noted, DATABASE: self._place.directions().address}
             return [*found, *self._checks.broken_at_end(reader, given)]
 
-    def round(self) -> Round:
-        """Return what `broken` does, in a connection like those of the load."""
+    def round(self, starts_ns: int) -> Round:
+        """Return what `broken` does, in a connection like those of the load, whose workers start then."""
+        wait_until(starts_ns)
         begun = time.monotonic()
         try:
             reader = self._place.reader()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 from sqlstress.errors import UsageError, plainly
 
 if TYPE_CHECKING:
+    from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.views import Directions
 
 
@@ -75,6 +77,18 @@ def environment(directions: Directions, before: Mapping[str, str]) -> dict[str, 
     address = dict.fromkeys((DATABASE, OLD_DATABASE), directions.address)
     variables = {**before, **directions.variables, **address}
     return {variable: value for variable, value in variables.items() if value is not None}
+
+
+def limited(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
+    """Return a pulse that raises after a while: the process in which the user's code runs is ended then."""
+    until = time.monotonic() + seconds
+
+    def looked() -> None:
+        pulse()
+        if time.monotonic() > until:
+            raise overdue
+
+    return looked
 
 
 def silence() -> None:

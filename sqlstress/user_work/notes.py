@@ -93,7 +93,6 @@ class Notebook:
         """`processes` share the room that there is."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
         self._most, self._room = MOST // processes, MOST_BYTES // processes
-        self._processes = processes
         self.problem = ""
         """Why not all notes were taken."""
 

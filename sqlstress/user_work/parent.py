@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.system.processes import Apart
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
-from sqlstress.user_work.checks import Broken, Unchecked
+from sqlstress.user_work.checks import Broken, Checker, Unchecked
+from sqlstress.user_work.loading import limited
 from sqlstress.user_work.lock_watch import Board, board_words
 from sqlstress.user_work.rehearsal import content, rehearsed
 
@@ -194,7 +196,7 @@ class Checking:
 
     def __init__(self, case: Case, where: Path) -> None:
         data = case.spec.data
-        self._given = plain(case), where
+        self._case, self._where = plain(case), where
         self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
         self._process = Apart("the process that runs the checks")
         self._begun_s: float | None = None
@@ -209,18 +211,20 @@ class Checking:
 
     def load(self) -> None:
         """Have the user's file imported, beside what else is to be done before the load."""
-        self._process.begin(checks.load, *self._given)
+        self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[Broken]:
         """Return the checks that fail. Raises Unchecked for one that can't be run, or takes too long."""
-        limited = self._limited(pulse)
-        self._process.result(limited)
-        return self._process.call(limited, checks.broken, *self._given)
+        pulse = self._limited(pulse)
+        self._process.result(pulse)
+        return self._process.call(pulse, checks.looked, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[Broken]:
         """Do the same with the checks that wait until all processes have ended; no other look follows."""
         with self._process as process:
-            return process.call(self._limited(pulse), checks.broken_at_end, *self._given)
+            return process.call(
+                self._limited(pulse), checks.looked, Checker.broken_at_end, self._case, self._where
+            )
 
     def look(self, window: Window, pulse: Pulse) -> None:
         """Have the next round run if it is time for it, beside workers of this window."""
@@ -229,7 +233,8 @@ class Checking:
         now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
         if self._begun_s is None and not self._problem and not is_over and now_s >= self._due_s:
             self._begun_s = now_s
-            self._process.begin(checks.round_of, *self._given, window.starts_ns)
+            look = partial(Checker.round, starts_ns=window.starts_ns)
+            self._process.begin(checks.looked, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
         """Wait for the round that is under way."""
@@ -241,7 +246,7 @@ class Checking:
         except Interrupted:
             raise
         except Exception as error:
-            self._problem = str(as_failure(error, self._given[0].driver)).removesuffix(".")
+            self._problem = str(as_failure(error, self._case.driver)).removesuffix(".")
             if not isinstance(error, Unchecked) or isinstance(error, Overdue):
                 self.failure = f"checks under load stopped: {self._problem}"
             return
@@ -270,15 +275,5 @@ class Checking:
         self._process.end()
 
     def _limited(self, pulse: Pulse) -> Pulse:
-        # A function of the user's may do anything: whoever waits ends its process.
-        until = time.monotonic() + self._limit_s
-
-        def limited() -> None:
-            pulse()
-            if time.monotonic() > until:
-                raise Overdue(
-                    f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise "
-                    "--check-timeout."
-                )
-
-        return limited
+        text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."
+        return limited(pulse, self._limit_s, Overdue(text))

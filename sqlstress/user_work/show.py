@@ -478,8 +478,7 @@ MOST_SUSPICIONS = 3
 
 def suspected(group: Group) -> Iterator[Finding]:
     """Yield the suspicions of a group, each once; or why none were looked for."""
-    every = (one for run in group.runs for trial in run.trials for one in trial.sightings)
-    if without := next((one for one in every if one.topic == UNREHEARSED), None):
+    if without := next(sightings(group, UNREHEARSED), None):
         yield Finding("not-rehearsed", why=without.what)
     found = [one for one in sighted(group).values() if one.what in CODES]
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
@@ -498,9 +497,7 @@ def suspected(group: Group) -> Iterator[Finding]:
 
 def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:
     """Return the first suspicion of each kind about each table: the trials have those of one rehearsal."""
-    every = (one for run in group.runs for trial in run.trials for one in trial.sightings)
     found: dict[tuple[str, ...], Sighting] = {}
-    for one in every:
-        if one.topic == SUSPICION:
-            found.setdefault((one.what, one.traits.get("transaction", ""), one.traits.get("table", "")), one)
+    for one in sightings(group, SUSPICION):
+        found.setdefault((one.what, one.traits.get("transaction", ""), one.traits.get("table", "")), one)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -35,6 +35,10 @@ class Kinds(Generic[K]):
             kind = self._others
         self.counts[kind] += 1
         self.examples.setdefault(kind, example)
+
+    def __iter__(self) -> Iterator[tuple[K, int, str]]:
+        """Yield each kind, how often it was met, and its first example."""
+        return ((kind, count, self.examples[kind]) for kind, count in self.counts.items())
 
 
 class UserSource:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.processes import Command
+from tests.engine.processes import Command, gone
 from tests.faults.held import MOMENTS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
@@ -125,6 +125,15 @@ def strike(command: Command, name: str) -> None:
     """Send a signal to the command and to everything that it has started, as a terminal does."""
     if sys.platform != "win32":
         os.killpg(command.process.pid, signal.Signals[name])
+
+
+def stopped(command: Command, name: str = "SIGINT") -> tuple[int, str, str]:
+    """Send it, wait until the command and all that it has started have ended, and return what it came to."""
+    children = command.children()
+    strike(command, name)
+    ended = command.finish()
+    assert gone(children)
+    return ended
 
 
 def left(place: Path) -> list[str]:

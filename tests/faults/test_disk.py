@@ -13,24 +13,22 @@ from sqlstress.report import Report
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import Held, left
 from tests.faults.surroundings import BALLAST, bounded, fill, linux, posix, small_disk
-from tests.rows import thorough
+from tests.rows import fault, thorough
+
+LIMITED_FILES = fault(
+    "resources", "a limit on file sizes (`ulimit -f`)", "exit 4, SQLite's code and what to do"
+)
+FULL_UNDER_LOAD = fault(
+    "resources",
+    "the disk full while workers write, or during a checkpoint",
+    "exit 4; what SQLite can read is still verified",
+)
 
 SLICE = ("--warmup", "50ms", "--duration", "100ms")
 LONGER = ("--warmup", "50ms", "--duration", "500ms")
 """In which something is completed by the slowest disk."""
 ONCE = ("--repeat=1", "--quiet")
 KV = ("kv", *SLICE, *ONCE)
-PLAN = """
-workload = "kv"
-repeat = 1
-key-space = 20000
-warmup = "50ms"
-duration = "100ms"
-[[case]]
-concurrency = 1
-[[case]]
-concurrency = 2
-"""
 FULL = "SQLITE_FULL: database or disk is full (free some disk space, or choose another --dir)"
 NO_SHM = "SQLITE_IOERR (extended code 4874): disk I/O error (the disk failed or is full"
 """What SQLite says where the disk is full when it makes its -shm file."""
@@ -48,11 +46,7 @@ def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while the second case is preloaded",
-    outcome="exit 4; the first case is kept",
-)
+@fault("resources", "the disk full while the second case is preloaded", "exit 4; the first case is kept")
 def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> None:
     with small_disk(tmp_path, 12_000) as place:
         code, errors, report = struck(place, "preparing", 2, *KV, "-c", "1,2", "--key-space", "20000")
@@ -63,26 +57,10 @@ def test_a_full_disk_at_preloading_keeps_the_cases_before(tmp_path: Path) -> Non
     assert errors == f"Error: 1 bucket, 2 processes could not be measured: {second.error}".rstrip(".") + ".\n"
 
 
-@pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while the second case is preloaded",
-    outcome="exit 4; the first case is kept",
-)
-def test_a_full_disk_in_the_second_case_of_a_plan_keeps_the_first(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN, encoding="utf-8")
-    with small_disk(tmp_path, 12_000) as place:
-        code, errors, report = struck(place, "preparing", 2, "run", str(plan), "--quiet")
-    first, second = report.runs
-    assert (code, first.error, first.verdict.status, second.trials) == (4, None, "ok", ())
-    assert FULL in errors or NO_SHM in errors
-
-
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full in the third slice of `ab`",
-    outcome="exit 4; the slices before are kept, nothing is concluded",
+@fault(
+    "resources",
+    "the disk full in the third slice of `ab`",
+    "exit 4; the slices before are kept, nothing is concluded",
 )
 @pytest.mark.parametrize("moment", [thorough("measuring"), thorough("preparing")])
 def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) -> None:
@@ -100,10 +78,10 @@ def test_a_full_disk_in_a_slice_keeps_those_before(tmp_path: Path, moment: str) 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a limit on file sizes that the checkpointing process meets",
-    outcome="exit 4; the workers' figures are kept and verified",
+@fault(
+    "resources",
+    "a limit on file sizes that the checkpointing process meets",
+    "exit 4; the workers' figures are kept and verified",
 )
 @linux
 def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_path: Path) -> None:
@@ -122,11 +100,7 @@ def test_a_limit_that_the_checkpointer_meets_is_told_and_the_figures_kept(tmp_pa
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while workers write, or during a checkpoint",
-    outcome="exit 4; what SQLite can read is still verified",
-)
+@FULL_UNDER_LOAD
 @pytest.mark.thorough
 def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     options = ("--update-ratio", "1", "--read-ratio", "0", "--checkpointer", "restart", "-c", "2")
@@ -138,11 +112,7 @@ def test_a_full_disk_with_a_checkpointer_is_told(tmp_path: Path) -> None:
     assert (run.valid, run.verdict.status) == ((), "ok")
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while workers write, or during a checkpoint",
-    outcome="exit 4; what SQLite can read is still verified",
-)
+@FULL_UNDER_LOAD
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path, driver: str) -> None:
     options = ("--wal-autocheckpoint", "0", "--driver", driver, "--key-space", "100", "-c", "2")
@@ -161,11 +131,7 @@ def test_a_full_disk_in_the_window_is_named_and_the_data_verified(tmp_path: Path
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while workers write, or during a checkpoint",
-    outcome="exit 4; what SQLite can read is still verified",
-)
+@FULL_UNDER_LOAD
 def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     size = ("--users", "2000", "--picks", "50", "--items", "1000", "--synchronous", "off", "--quiet")
     options = ("keys", "--schema=no-key", "--id-type=int", "-c2", "--repeat=1", "--wal-autocheckpoint=50")
@@ -178,10 +144,8 @@ def test_a_full_disk_at_checkpoints_loses_nothing_that_was_acknowledged(tmp_path
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while the data is verified",
-    outcome="exit 4; the verdict is unknown, never failed",
+@fault(
+    "resources", "the disk full while the data is verified", "exit 4; the verdict is unknown, never failed"
 )
 def test_a_full_disk_at_verifying_accuses_nobody_and_keeps_the_figures(tmp_path: Path) -> None:
     options = ("keys", "--schema=no-key", "--id-type=int", "-c1", "--repeat=1", "--quiet")
@@ -195,10 +159,10 @@ def test_a_full_disk_at_verifying_accuses_nobody_and_keeps_the_figures(tmp_path:
     assert trial.transactions > 0
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the disk full while the report is saved",
-    outcome="exit 4; the old report stays whole, the new one is in the temporary folder",
+@fault(
+    "resources",
+    "the disk full while the report is saved",
+    "exit 4; the old report stays whole, the new one is in the temporary folder",
 )
 def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -224,11 +188,7 @@ def test_a_full_disk_at_saving_keeps_the_report_elsewhere(
     assert left(databases) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a limit on file sizes (`ulimit -f`)",
-    outcome="exit 4, SQLite's code and what to do",
-)
+@LIMITED_FILES
 @pytest.mark.thorough
 @posix
 @pytest.mark.parametrize(
@@ -249,11 +209,7 @@ def test_a_limit_on_the_size_of_files_at_preloading_is_told(tmp_path: Path, opti
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a limit on file sizes (`ulimit -f`)",
-    outcome="exit 4, SQLite's code and what to do",
-)
+@LIMITED_FILES
 @posix
 @pytest.mark.parametrize(
     "options",

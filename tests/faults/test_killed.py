@@ -16,7 +16,13 @@ from sqlstress.engine.folder import MARKER
 from tests.engine.processes import Command, gone, sqlstress
 from tests.faults.commands import EVERYWHERE, EXPERIMENTS, HERE_AND_THERE, SHORT, Held, left
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_long, mostly_thorough
+from tests.rows import fault, mostly_long, mostly_thorough
+
+KILLED_AT_ANY_MOMENT = fault(
+    "parent",
+    "SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
+    "no process is left; the next start removes the folder",
+)
 
 BESIDE = ("--checkpointer", "restart", "--pinned-reader")
 KV = ("kv", "-c", "3", *SHORT, *BESIDE, "-o", "report.json")
@@ -25,11 +31,7 @@ AT_MOST_S = 2.5
 """A measurement of KV's takes about so long: kills are spread over it."""
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
-    outcome="no process is left; the next start removes the folder",
-)
+@KILLED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ("measuring",)))
 def test_a_kill_at_any_moment_leaves_no_process_and_no_file_after_the_next_start(
     tmp_path: Path, moment: str
@@ -54,11 +56,7 @@ def start_anew(place: Path) -> None:
     assert run([*brief, "--dir", str(place), "-o", str(place / "report.json")]) == 0
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
-    outcome="no process is left; the next start removes the folder",
-)
+@KILLED_AT_ANY_MOMENT
 @pytest.mark.thorough
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
 def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: str, moment: str) -> None:
@@ -72,10 +70,10 @@ def test_a_kill_of_any_experiment_leaves_no_process(tmp_path: Path, experiment: 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="parent",
-    injected="SIGKILL to `ab` while another Python measures",
-    outcome="the other Python stops; the next start removes the folder",
+@fault(
+    "parent",
+    "SIGKILL to `ab` while another Python measures",
+    "the other Python stops; the next start removes the folder",
 )
 def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
@@ -89,11 +87,7 @@ def test_a_kill_of_a_comparison_stops_the_other_python(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="parent",
-    injected="SIGKILL at any moment to `kv`, `methods`, `keys`, `cycles`, `crash` or `ab`",
-    outcome="no process is left; the next start removes the folder",
-)
+@KILLED_AT_ANY_MOMENT
 @pytest.mark.long
 def test_a_hundred_kills_leave_no_process_and_one_folder_at_most(
     tmp_path: Path, record_property: Callable[[str, object], None]

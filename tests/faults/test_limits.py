@@ -17,7 +17,11 @@ from tests.brief import PROGRAM
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.surroundings import bounded, few_processes, linux, posix
-from tests.rows import mostly_thorough, thorough
+from tests.rows import fault, mostly_thorough, thorough
+
+NO_SHARED_MEMORY = fault(
+    "resources", "no room for shared memory", "exit 4: how much was needed, and where; never a SIGBUS"
+)
 
 KV = ("kv", *SHORT, "--quiet", "-o", "report.json")
 
@@ -32,10 +36,10 @@ def forbid_descriptors(pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, free))
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="too few descriptors, from the start",
-    outcome="exit 4 before anything is measured: how many are needed",
+@fault(
+    "resources",
+    "too few descriptors, from the start",
+    "exit 4 before anything is measured: how many are needed",
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("crash", "ab")))
@@ -46,11 +50,7 @@ def test_too_few_descriptors_are_told_by_every_command(tmp_path: Path, experimen
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="no descriptor left, from a moment on",
-    outcome="exit 4; what was measured before is kept",
-)
+@fault("resources", "no descriptor left, from a moment on", "exit 4; what was measured before is kept")
 @linux
 @pytest.mark.parametrize(
     ("moment", "cases", "told"),
@@ -72,11 +72,7 @@ def test_descriptors_that_run_out_fail_their_case_only(
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="no room for shared memory",
-    outcome="exit 4: how much was needed, and where; never a SIGBUS",
-)
+@NO_SHARED_MEMORY
 @posix
 def test_shared_memory_that_is_not_allowed_is_told(tmp_path: Path) -> None:
     options = ("kv", "-c", "4", "--key-space", "500000", "--quiet")
@@ -92,11 +88,7 @@ exec {program} "$@"
 """
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="no room for shared memory",
-    outcome="exit 4: how much was needed, and where; never a SIGBUS",
-)
+@NO_SHARED_MEMORY
 @pytest.mark.parametrize("shm", [4, thorough(1000)])
 def test_full_places_for_shared_memory_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: int
@@ -117,11 +109,7 @@ def test_full_places_for_shared_memory_are_told(
     assert list((tmp_path / "place").iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="too few processes and threads allowed",
-    outcome="exit 4: which process could not start",
-)
+@fault("resources", "too few processes and threads allowed", "exit 4: which process could not start")
 @pytest.mark.parametrize("allowed", [2, thorough(3), thorough(5)])
 def test_processes_that_may_not_be_are_told(allowed: int) -> None:
     program = (*few_processes(allowed), *PROGRAM)
@@ -152,11 +140,7 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="too low a soft limit of descriptors",
-    outcome="exit 0; it is raised",
-)
+@fault("resources", "too low a soft limit of descriptors", "exit 0; it is raised")
 @posix
 def test_many_files_raise_the_soft_limit(quick_folder: Path) -> None:
     arguments = ("-c", "1", "-b", "150", "--key-space", "300", "--ops", "20", "-o", "csv:/dev/stdout")

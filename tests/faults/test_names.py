@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.engine.processes import saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, strike
+from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left, stopped
 from tests.faults.surroundings import posix
-from tests.rows import mostly_thorough
+from tests.rows import fault, mostly_thorough
 
-DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
+ODD_NAMES = fault(
+    "resources",
+    "`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
+    "the files are there and nowhere else",
+)
+
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
 ODD = (
     "with space",
@@ -35,11 +40,7 @@ def odd_folder(parent: Path) -> Path:
     return place
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
-    outcome="the files are there and nowhere else",
-)
+@ODD_NAMES
 @posix
 @pytest.mark.parametrize(
     "experiment", mostly_thorough(("sqlite3", "apsw", "methods", "keys", "cycles"), ("sqlite3",))
@@ -54,30 +55,21 @@ def test_names_that_nobody_expects_work(tmp_path: Path, experiment: str) -> None
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
-    outcome="the files are there and nowhere else",
-)
+@ODD_NAMES
 @posix
 def test_a_comparison_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
     place = odd_folder(tmp_path)
     names = (NAME, "quo'te\"s\nand line.md")
     arguments = (*EXPERIMENTS["ab"], "--quiet", "-o", names[0], "-o", names[1])
     with Held(place, "measuring", *arguments, count=3) as command:
-        strike(command, "SIGINT")
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command)
     assert (code, output) == (130, "")
     assert errors.startswith("Stopped after 2 slices; what was measured is in -o xxx")
     assert left(place) == sorted(names)
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="`--dir` and `-o` with spaces, quotes, line breaks, %, ?, #, a leading dash, 200 characters",
-    outcome="the files are there and nowhere else",
-)
+@ODD_NAMES
 @posix
 @pytest.mark.thorough
 def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_path: Path) -> None:
@@ -91,11 +83,7 @@ def test_a_comparison_of_two_pythons_works_with_names_that_nobody_expects(tmp_pa
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a relative `--dir` that looks like a URI of SQLite",
-    outcome="exit 0; it is a folder",
-)
+@fault("resources", "a relative `--dir` that looks like a URI of SQLite", "exit 0; it is a folder")
 @posix
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> None:
@@ -107,11 +95,7 @@ def test_a_folder_named_like_a_uri_is_a_folder(tmp_path: Path, driver: str) -> N
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` whose name is no text",
-    outcome="exit 0; with apsw exit 2",
-)
+@fault("resources", "a `--dir` whose name is no text", "exit 0; with apsw exit 2")
 @pytest.mark.skipif(sys.platform != "linux", reason="names of any bytes are Linux's")
 @pytest.mark.parametrize(("driver", "expected"), [("sqlite3", 0), ("apsw", 2)])
 def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, expected: int) -> None:
@@ -124,11 +108,7 @@ def test_a_name_of_any_bytes_works_or_is_refused(tmp_path: Path, driver: str, ex
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="symbolic links as `--dir` and as the report",
-    outcome="exit 0; they are followed and stay",
-)
+@fault("resources", "symbolic links as `--dir` and as the report", "exit 0; they are followed and stay")
 @posix
 def test_symbolic_links_are_followed_and_stay(tmp_path: Path) -> None:
     for name in ("real", "elsewhere"):

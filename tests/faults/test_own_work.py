@@ -12,9 +12,9 @@ from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.plan import cases_of
 from sqlstress.system.interrupt import StopSignals
-from tests.engine.processes import Command, gone, saved_report
-from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, strike
-from tests.rows import mostly_long
+from tests.engine.processes import Command, saved_report
+from tests.faults.commands import BANK, BRIEF, REPORT, Held, left, posix, stopped
+from tests.rows import fault, mostly_long
 
 SHORT = {"repeat": 1, "duration": "500ms", "warmup": "200ms", "synchronous": "off", "seed": 1}
 
@@ -33,10 +33,10 @@ class Killer(Observer):
             self.killed = True
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker of `sql` killed in the window",
-    outcome="the ledger holds what it was told of, one more at most",
+@fault(
+    "workers",
+    "a worker of `sql` killed in the window",
+    "the ledger holds what it was told of, one more at most",
 )
 @pytest.mark.thorough
 def test_what_a_killed_worker_was_told_of_is_in_the_ledger(tmp_path: Path) -> None:
@@ -62,21 +62,14 @@ IN_TURN = [("sql", "preparing"), ("app", "starting"), ("sql", "measuring"), ("li
 
 @pytest.mark.thorough
 @posix
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C in the second trial of `sql`, `app` or `limit`",
-    outcome="exit 130; the first trial is kept",
-)
+@fault("stop", "Ctrl-C in the second trial of `sql`, `app` or `limit`", "exit 130; the first trial is kept")
 @pytest.mark.parametrize(("name", "phase"), mostly_long(ROWS, IN_TURN))
 def test_a_stop_in_the_second_trial_keeps_the_first_one(tmp_path: Path, name: str, phase: str) -> None:
     words, kept = KEPT[name]
     repeat = () if name == "limit" else ("--repeat", "3")
     with Held(tmp_path, phase, *words, *BRIEF, *repeat, *REPORT, count=2) as command:
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, f"Stopped after {kept}; what was measured is in report.json.\n")
-    assert gone(children)
     assert left(tmp_path) == ["report.json"]
     report = saved_report(tmp_path)
     assert report.interrupted
@@ -112,11 +105,7 @@ def same(query):
 
 @pytest.mark.thorough
 @posix
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while the user's setup, transaction or check stands still",
-    outcome="exit 130 at once",
-)
+@fault("stop", "Ctrl-C while the user's setup, transaction or check stands still", "exit 130 at once")
 @pytest.mark.parametrize("moment", ["setup", "transaction", "check"])
 def test_code_of_the_users_that_stands_still_can_be_left(
     tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
@@ -127,9 +116,6 @@ def test_code_of_the_users_that_stands_still_can_be_left(
     monkeypatch.setenv("STANDS", str(stands))
     with Command(tmp_path, "app", "own.py", *BRIEF, "--repeat", "1", *REPORT) as command:
         command.until(stands.exists, "such moment")
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130 and errors.count("\n") == 1
-    assert gone(children)
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"own.py", "stands"}

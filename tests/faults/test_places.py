@@ -14,7 +14,7 @@ from sqlstress.report import Run
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left
 from tests.faults.surroundings import is_root, posix, read_only
-from tests.rows import mostly_thorough, thorough
+from tests.rows import fault, mostly_thorough, thorough
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
@@ -24,11 +24,7 @@ MEASURED = ("kv", "methods", "keys", "cycles", "ab")
 # The folder of the databases
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` that is read-only",
-    outcome="exit 4 before anything is measured",
-)
+@fault("resources", "a `--dir` that is read-only", "exit 4 before anything is measured")
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(("kv", *EXPERIMENTS), ("kv", "crash")))
 def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment: str) -> None:
@@ -42,10 +38,10 @@ def test_a_read_only_folder_is_told_by_every_command(tmp_path: Path, experiment:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="a `--dir` that is a file, is missing, or has too long a name",
-    outcome="exit 2 before anything is measured",
+@fault(
+    "resources",
+    "a `--dir` that is a file, is missing, or has too long a name",
+    "exit 2 before anything is measured",
 )
 @pytest.mark.parametrize(
     ("name", "told"),
@@ -70,11 +66,7 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path, name: str, told: str) -> 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the databases' folder removed between two cases",
-    outcome="exit 4; the case before is kept",
-)
+@fault("resources", "the databases' folder removed between two cases", "exit 4; the case before is kept")
 @posix
 def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> None:
     place = tmp_path / "databases"
@@ -90,11 +82,7 @@ def test_a_folder_that_vanishes_fails_the_case_that_needs_it(tmp_path: Path) -> 
     assert not place.exists()
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the databases' folder removed before they are verified",
-    outcome="exit 1; no figures",
-)
+@fault("resources", "the databases' folder removed before they are verified", "exit 1; no figures")
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ("kv",)))
 def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experiment: str) -> None:
@@ -104,10 +92,10 @@ def test_a_folder_that_vanishes_before_the_proof_fails_it(tmp_path: Path, experi
     assert errors.startswith("Error: ")
 
 
-@pytest.mark.fault(
-    area="resources",
-    injected="the databases' folder removed while they are verified",
-    outcome="exit 4: the verdict is unknown; no figures",
+@fault(
+    "resources",
+    "the databases' folder removed while they are verified",
+    "exit 4: the verdict is unknown; no figures",
 )
 @posix
 @pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ()))
@@ -131,11 +119,7 @@ def vanished(place: Path, moment: str, experiment: str) -> tuple[int, str, Run]:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a path that is longer than SQLite takes",
-    outcome="exit 4: SQLite's code",
-)
+@fault("resources", "a path that is longer than SQLite takes", "exit 4: SQLite's code")
 @posix
 def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
     place = tmp_path.joinpath(*["d" * 100] * 6)
@@ -150,11 +134,7 @@ def test_a_path_beyond_sqlites_limit_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="the report's place lost during the run",
-    outcome="exit 4; the report is in the temporary folder",
-)
+@fault("resources", "the report's place lost during the run", "exit 4; the report is in the temporary folder")
 @posix
 @pytest.mark.parametrize("lost", ["removed", "read-only", "taken"])
 def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
@@ -185,10 +165,10 @@ def test_a_report_that_has_lost_its_place_is_kept_elsewhere(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a report that exists, with rights of its own",
-    outcome="it is replaced as a whole, and keeps its rights",
+@fault(
+    "resources",
+    "a report that exists, with rights of its own",
+    "it is replaced as a whole, and keeps its rights",
 )
 @posix
 def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> None:
@@ -204,10 +184,8 @@ def test_an_existing_report_is_replaced_and_stays_private(tmp_path: Path) -> Non
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="another sqlstress starts in the folder while the report is saved",
-    outcome="both reports are whole",
+@fault(
+    "resources", "another sqlstress starts in the folder while the report is saved", "both reports are whole"
 )
 def test_two_that_save_in_one_folder_do_each_other_no_harm(tmp_path: Path) -> None:
     with Held(tmp_path, "saving", *DRY, "-o", "report.json") as command:

@@ -26,21 +26,35 @@ from tests.faults.commands import (
     left,
     posix,
     second_case,
+    stopped,
     strike,
 )
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_long, mostly_thorough, thorough
+from tests.rows import fault, mostly_long, mostly_thorough, thorough
+
+STOPPED_AT_ANY_MOMENT = fault(
+    "stop",
+    "Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
+    "exit 130; the finished cases are kept",
+)
 
 pytestmark = posix
 
 DONE = "Error: stopped; what was measured is in report.json.\n"
-ENDS = {
-    "examining": (0, "Stopped after 0 of 2 cases.\n"),
-    "saving": (2, DONE),
-    "showing": (2, DONE),
-}
+ENDS = {"examining": (0, "Stopped after 0 of 2 cases.\n"), "saving": (2, DONE), "showing": (2, DONE)}
 """Moment → the cases that are kept, and what is said; after the first case at all other moments."""
 BETWEEN = (1, "Stopped after 1 of 2 cases; what was measured is in report.json.\n")
+
+
+def check_kept(place: Path, moment: str) -> str:
+    """See that the finished cases are kept, and nothing else is left; return what is said of them."""
+    kept, said = ENDS.get(moment, BETWEEN)
+    assert left(place) == ["plan.toml", *(["report.json"] if kept else [])]
+    if kept:
+        report = saved_report(place)
+        assert [run.verdict.status for run in report.runs] == ["ok"] * kept
+        assert report.interrupted == (kept < report.planned)
+    return said
 
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -49,27 +63,14 @@ IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP
 SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
 def test_a_signal_at_any_moment_keeps_the_finished_cases_and_leaves_nothing(
     tmp_path: Path, moment: str, name: str
 ) -> None:
     with second_case(tmp_path, moment) as command:
-        children = command.children()
-        strike(command, name)
-        code, _, errors = command.finish()
-    kept, said = ENDS.get(moment, BETWEEN)
-    assert (code, errors) == (130, said)
-    assert gone(children)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    if kept:
-        report = saved_report(tmp_path)
-        assert [run.verdict.status for run in report.runs] == ["ok"] * kept
-        assert report.interrupted == (kept < report.planned)
+        code, _, errors = stopped(command, name)
+    assert (code, errors) == (130, check_kept(tmp_path, moment))
 
 
 def hammer(command: Command) -> threading.Thread:
@@ -89,10 +90,10 @@ def hammer(command: Command) -> threading.Thread:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C a thousand times a second, from any moment on",
-    outcome="exit 130, one line; the finished cases are kept",
+@fault(
+    "stop",
+    "Ctrl-C a thousand times a second, from any moment on",
+    "exit 130, one line; the finished cases are kept",
 )
 @pytest.mark.parametrize("moment", mostly_long(MOMENTS, SOME_MOMENTS))
 def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
@@ -102,37 +103,29 @@ def test_impatience_hurts_nothing(tmp_path: Path, moment: str) -> None:
         thread = hammer(command)
         code, _, errors = command.finish()
         thread.join()
-    kept, said = ENDS.get(moment, BETWEEN)
     assert code == 130
     # Struck while it shows what there is, it says so in the place of all else.
-    assert errors in (said, DONE, "Error: stopped.\n")
+    assert errors in (check_kept(tmp_path, moment), DONE, "Error: stopped.\n")
     assert gone(children)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    assert not kept or len(saved_report(tmp_path).runs) == kept
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C at any moment to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` or `ab`",
-    outcome="exit 130; the finished cases are kept",
+@fault(
+    "stop",
+    "Ctrl-C at any moment to `methods`, `keys`, `cycles`, `crash`, `sql`, `app`, `limit` or `ab`",
+    "exit 130; the finished cases are kept",
 )
 @pytest.mark.parametrize(("experiment", "moment"), mostly_long(EVERYWHERE, HERE_AND_THERE))
 def test_every_experiment_can_be_stopped(tmp_path: Path, experiment: str, moment: str) -> None:
     with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130
     assert re.fullmatch(r"(Stopped after \d.*|Error: stopped; what .*)\n", errors)
-    assert gone(children)
     assert left(tmp_path) == (["report.json"] if "report.json" in errors else [])
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="a slice of another Python in `ab` stopped",
-    outcome="exit 130; its processes and databases are gone too",
+@fault(
+    "stop", "a slice of another Python in `ab` stopped", "exit 130; its processes and databases are gone too"
 )
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
@@ -141,8 +134,7 @@ def test_a_slice_of_another_python_is_stopped_along(tmp_path: Path, name: str) -
     arguments = ("ab", *pythons, "-c", "2", "--duration", "60s", "--key-space", "500", *REPORT)
     with Command(tmp_path, *arguments) as command:
         children = command.await_load(2)
-        strike(command, name)
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command, name)
     assert (code, output) == (130, "")
     # Both are tried before they are measured, and either of us may be the first to say it.
     assert re.fullmatch(r"(Stopped after 0 slices\.|Error: (stopped by SIG\w+|.* was stopped))\n", errors)
@@ -170,11 +162,7 @@ def terminal() -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None:
     with (
         terminal() as (ours, streams),
@@ -188,53 +176,37 @@ def test_a_closed_terminal_stops_it_and_its_progress_bar(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C, SIGTERM, SIGHUP or a closed terminal at any moment",
-    outcome="exit 130; the finished cases are kept",
-)
+@STOPPED_AT_ANY_MOMENT
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_a_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
         children = command.children()
         os.close(ours)
         code, _, _ = command.finish()
-    kept, _ = ENDS.get(moment, BETWEEN)
     assert code == 130
     assert gone(children)
-    assert left(tmp_path) == ["plan.toml", *(["report.json"] if kept else [])]
-    assert not kept or len(saved_report(tmp_path).runs) == kept
+    check_kept(tmp_path, moment)
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="a signal that is ignored from outside (`nohup`)",
-    outcome="it stays ignored",
-)
+@fault("stop", "a signal that is ignored from outside (`nohup`)", "it stays ignored")
 def test_nohup_is_respected(tmp_path: Path) -> None:
     ignoring: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.Signals["SIGHUP"], signal.SIG_IGN)}
     with Held(tmp_path, "measuring", "kv", "-c", "1", *SHORT, *REPORT, **ignoring) as command:
-        strike(command, "SIGHUP")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command, "SIGHUP")
     assert (code, errors) == (0, "")
     assert left(tmp_path) == ["report.json"]
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while nobody reads the pipe that the report goes to",
-    outcome="exit 130",
-)
+@fault("stop", "Ctrl-C while nobody reads the pipe that the report goes to", "exit 130")
 def test_a_pipe_that_nobody_reads_can_be_left(tmp_path: Path) -> None:
     if sys.platform != "win32":
         os.mkfifo(tmp_path / "pipe.csv")
     arguments = ("kv", "-c", "1", *SHORT, *REPORT, "-o", "pipe.csv", "--no-progress")
     with Command(tmp_path, *arguments) as command:
         command.until(lambda: (tmp_path / "report.json").exists() and not command.folders(), "end of it")
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, DONE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pipe.csv", "report.json"]
 
@@ -257,11 +229,7 @@ concurrency = 1
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while millions of keys are written or verified, or many workers start",
-    outcome="exit 130",
-)
+@fault("stop", "Ctrl-C while millions of keys are written or verified, or many workers start", "exit 130")
 @pytest.mark.parametrize(
     ("moment", "concurrency", "keys", "duration"),
     [("preparing", 1, 1_500_000, "60s"), ("starting", 16, 1000, "60s"), ("verifying", 1, 150_000, "50ms")],
@@ -278,12 +246,9 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
         if moment == "starting":
             # Some of them are importing by then, where Python would answer Ctrl-C with a traceback.
             command.until(lambda: len(command.workers()) > 4, "workers")
-        children = command.children()
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     report = saved_report(tmp_path)
     assert code == 130
-    assert gone(children)
     assert left(tmp_path) == ["plan.toml", "report.json"]
     assert report.interrupted
     assert report.planned == 3
@@ -296,11 +261,7 @@ def test_a_stop_amid_much_work_leaves_nothing_and_saves_what_was_finished(
 BESIDE = ("--checkpointer", "restart", "--pinned-reader", "--checkpoint-interval", "10s")
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="SIGTERM to the program alone, in the window",
-    outcome="exit 130; its processes end too",
-)
+@fault("stop", "SIGTERM to the program alone, in the window", "exit 130; its processes end too")
 @pytest.mark.parametrize("beside", [(), thorough(BESIDE)], ids=["workers", "and others"])
 def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, beside: tuple[str, ...]) -> None:
     arguments = ("kv", "-c", "2", "--key-space", "500", "--duration", "60s", *beside)
@@ -313,11 +274,7 @@ def test_a_stop_of_the_parent_alone_ends_its_processes_too(tmp_path: Path, besid
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="Ctrl-C while Python loads the program",
-    outcome="exit 130, no traceback",
-)
+@fault("stop", "Ctrl-C while Python loads the program", "exit 130, no traceback")
 def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Path) -> None:
     struck = "import os, signal; os.kill(os.getpid(), signal.SIGINT)\n"
     (tmp_path / "click.py").write_text(struck, encoding="utf-8")
@@ -331,17 +288,11 @@ def test_a_stop_before_the_command_line_is_there_shows_no_traceback(tmp_path: Pa
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="crash",
-    injected="Ctrl-C or SIGTERM to a crash test in its second round",
-    outcome="exit 130; what was proved is kept",
-)
+@fault("crash", "Ctrl-C or SIGTERM to a crash test in its second round", "exit 130; what was proved is kept")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name: str) -> None:
     with Held(tmp_path, "starting", *EXPERIMENTS["crash"], *REPORT, count=2) as command:
-        children = command.children()
-        strike(command, name)
-        code, output, errors = command.finish()
+        code, output, errors = stopped(command, name)
     report = saved_report(tmp_path)
     kills = report.results["crash"]
     assert code == 130
@@ -349,5 +300,4 @@ def test_a_crash_test_that_is_stopped_keeps_what_it_proved(tmp_path: Path, name:
     assert "Interrupted after 1 of 2 rounds" in output
     assert (report.interrupted, kills.rounds) == (True, 1)
     assert kills.acknowledged > 0
-    assert gone(children)
     assert left(tmp_path) == ["report.json"]

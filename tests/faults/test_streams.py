@@ -11,9 +11,9 @@ import pytest
 from sqlstress.engine.folder import PREFIX
 from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
-from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, strike
+from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
 from tests.faults.held import MOMENTS
-from tests.rows import mostly_thorough
+from tests.rows import fault, mostly_long, mostly_thorough
 
 pytestmark = posix
 
@@ -28,31 +28,15 @@ def close(command: Held, name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
-    outcome="exit 0, no message; the report is saved",
+@fault(
+    "stop",
+    "standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
+    "exit 0, no message; the report is saved",
 )
+@pytest.mark.parametrize("experiment", mostly_long(("kv", *SEVERAL), ("kv",)))
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, moment: str) -> None:
-    with Held(tmp_path, moment, *KV, *REPORT) as command:
-        close(command, "stdout")
-        code, _, errors = command.finish()
-    assert (code, errors) == (0, "")
-    assert saved_report(tmp_path).runs[0].verdict.status == "ok"
-    assert left(tmp_path) == ["report.json"]
-
-
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output of `kv`, `methods`, `keys`, `cycles` or `crash` closed at any moment",
-    outcome="exit 0, no message; the report is saved",
-)
-@pytest.mark.long
-@pytest.mark.parametrize("experiment", SEVERAL)
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, moment: str) -> None:
-    with Held(tmp_path, moment, *EXPERIMENTS[experiment], *REPORT) as command:
+def test_an_output_that_nobody_reads_is_no_error(tmp_path: Path, experiment: str, moment: str) -> None:
+    with Held(tmp_path, moment, *EXPERIMENTS.get(experiment, KV), *REPORT) as command:
         close(command, "stdout")
         code, _, errors = command.finish()
     assert (code, errors) == (0, "")
@@ -65,41 +49,35 @@ def test_no_experiment_minds_that_nobody_reads(tmp_path: Path, experiment: str, 
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output closed, then Ctrl-C, in the third slice of `ab`",
-    outcome="exit 130; the slices before are saved",
+@fault(
+    "stop",
+    "standard output closed, then Ctrl-C, in the third slice of `ab`",
+    "exit 130; the slices before are saved",
 )
 def test_a_comparison_that_nobody_reads_can_be_stopped(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *EXPERIMENTS["ab"], *REPORT, count=3) as command:
         close(command, "stdout")
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert (code, errors) == (130, "Stopped after 2 slices; what was measured is in report.json.\n")
     assert [len(run.trials) for run in saved_report(tmp_path).runs] == [1, 1]
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="standard error closed, then SIGTERM, at any moment",
-    outcome="exit 130",
-)
+@fault("stop", "standard error closed, then SIGTERM, at any moment", "exit 130")
 @pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
 def test_complaints_that_nobody_reads_change_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
-        strike(command, "SIGTERM")
-        code, _, _ = command.finish()
+        code, _, _ = stopped(command, "SIGTERM")
     assert code == 130
     assert left(tmp_path) == (["report.json"] if moment in ("saving", "showing") else [])
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="a full disk behind standard output, then Ctrl-C, with `--keep`",
-    outcome="exit 130, both are reported; the databases are kept",
+@fault(
+    "stop",
+    "a full disk behind standard output, then Ctrl-C, with `--keep`",
+    "exit 130, both are reported; the databases are kept",
 )
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> None:
@@ -107,8 +85,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
         Path("/dev/full").open("w") as full,
         Held(tmp_path, "measuring", *KV, "--keep", stdout=full) as command,
     ):
-        strike(command, "SIGINT")
-        code, _, errors = command.finish()
+        code, _, errors = stopped(command)
     assert code == 130
     assert errors == (
         "Stopped after 0 of 1 cases.\nError: cannot write to standard output: No space left on device.\n"
@@ -117,11 +94,7 @@ def test_a_stop_is_a_stop_although_nothing_can_be_printed(tmp_path: Path) -> Non
     assert folder.startswith(PREFIX)
 
 
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output closed while `--help` prints",
-    outcome="exit 0, no message",
-)
+@fault("stop", "standard output closed while `--help` prints", "exit 0, no message")
 def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m sqlstress kv --help | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
@@ -136,11 +109,7 @@ def test_help_that_nobody_reads_is_no_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="resources",
-    injected="a full disk behind standard output",
-    outcome="exit 4; the report is saved",
-)
+@fault("resources", "a full disk behind standard output", "exit 4; the report is saved")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
@@ -150,11 +119,7 @@ def test_a_full_disk_behind_the_standard_output_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="stop",
-    injected="standard output and error closed from the start",
-    outcome="exit 0; the report is saved",
-)
+@fault("stop", "standard output and error closed from the start", "exit 0; the report is saved")
 def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     program = ("bash", "-c", f'exec {" ".join(PROGRAM)} "$@" >&- 2>&-', "bash")
     options = (*KV, "--driver", "dry", "--no-progress", "-o", "report.json")

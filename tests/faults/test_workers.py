@@ -13,9 +13,15 @@ import psutil
 import pytest
 
 from tests.engine.processes import Command, gone, saved_report, sqlstress
-from tests.faults.commands import SHORT, Held, left, posix, second_case
+from tests.faults.commands import SHORT, Held, left, posix
 from tests.faults.failing import VARIABLE
-from tests.rows import mostly_thorough, thorough
+from tests.rows import fault, mostly_thorough, thorough
+
+HUNG = fault(
+    "workers",
+    "a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
+    "exit 4; ended after the time-out, and named",
+)
 
 FAILING = (sys.executable, str(Path(__file__).with_name("failing.py")))
 # Workers are found slowly there; and where the others come late, the trial is run again with nobody killed.
@@ -36,10 +42,10 @@ LONGER = ("--duration", "1s")
 FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") for failure in SAID]
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="an exception, a panic, a MemoryError or SIGKILL in a worker, at each stage",
-    outcome="exit 4; its case says who and why, the next case runs",
+@fault(
+    "workers",
+    "an exception, a panic, a MemoryError or SIGKILL in a worker, at each stage",
+    "exit 4; its case says who and why, the next case runs",
 )
 @pytest.mark.parametrize(("moment", "failure"), mostly_thorough(FAILURES, [("window", "RuntimeError")]))
 def test_a_worker_that_fails_fails_its_case_only_and_says_why(
@@ -68,10 +74,10 @@ def test_a_worker_that_fails_fails_its_case_only_and_says_why(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="workers",
-    injected="all workers killed at once in the window",
-    outcome="exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
+@fault(
+    "workers",
+    "all workers killed at once in the window",
+    "exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
 )
 def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None:
     with Held(tmp_path, "measuring", *ARGUMENTS, *LONGER) as command:
@@ -88,30 +94,7 @@ def test_all_workers_killed_at_once_fail_their_case_only(tmp_path: Path) -> None
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.thorough
-@pytest.mark.fault(
-    area="workers",
-    injected="all workers killed at once in the window",
-    outcome="exit 4; the case has no figures, what was acknowledged is verified, other cases are whole",
-)
-def test_killed_workers_of_a_plans_second_case_leave_the_first_as_it_was(tmp_path: Path) -> None:
-    with second_case(tmp_path, "measuring") as command:
-        for worker in command.workers():
-            worker.kill()
-        code, _, errors = command.finish()
-    first, second = saved_report(tmp_path).runs
-    assert (code, len(errors.splitlines())) == (4, 1)
-    assert (first.error, first.verdict.status, second.verdict.status) == (None, "ok", "ok")
-    assert second.error is not None
-    assert second.error in errors
-    assert left(tmp_path) == ["plan.toml", "report.json"]
-
-
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
-    outcome="exit 4; ended after the time-out, and named",
-)
+@HUNG
 @posix
 @pytest.mark.long
 @pytest.mark.parametrize(("moment", "fault"), [("starting", "did not get ready"), ("measuring", "hung")])
@@ -132,10 +115,10 @@ def test_a_stopped_worker_is_ended_after_the_time_out(tmp_path: Path, moment: st
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker stopped in the middle of its results, then SIGINT or SIGTERM to the program",
-    outcome="exit 130 within seconds",
+@fault(
+    "workers",
+    "a worker stopped in the middle of its results, then SIGINT or SIGTERM to the program",
+    "exit 130 within seconds",
 )
 @posix
 @pytest.mark.parametrize("name", [thorough("SIGINT"), thorough("SIGTERM")])
@@ -156,11 +139,7 @@ def test_results_that_stop_in_the_middle_keep_nobody_from_stopping(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker stopped (SIGSTOP) at its start, in the window or in the middle of its results",
-    outcome="exit 4; ended after the time-out, and named",
-)
+@HUNG
 @posix
 @pytest.mark.long
 def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
@@ -177,10 +156,8 @@ def test_results_that_stop_in_the_middle_are_given_up_after_the_time_out(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker out of memory (RLIMIT_AS) in the window",
-    outcome="exit 4; it says so, the next case runs",
+@fault(
+    "workers", "a worker out of memory (RLIMIT_AS) in the window", "exit 4; it says so, the next case runs"
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
 def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
@@ -200,10 +177,10 @@ def test_a_worker_out_of_memory_says_so(tmp_path: Path) -> None:
     assert left(tmp_path) == ["report.json"]
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="a worker killed when the window opens",
-    outcome="exit 4; the others' figures are kept and verified, the next case runs",
+@fault(
+    "workers",
+    "a worker killed when the window opens",
+    "exit 4; the others' figures are kept and verified, the next case runs",
 )
 def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp_path: Path) -> None:
     # Fair, since SQLite's own handler may starve a worker for the whole window, as a slow disk may.
@@ -227,10 +204,10 @@ def test_a_killed_worker_fails_its_case_only_and_the_others_figures_are_kept(tmp
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="workers",
-    injected="the process that forks the workers killed when the window opens",
-    outcome="exit 4; the workers end too, the case is verified, the next case runs",
+@fault(
+    "workers",
+    "the process that forks the workers killed when the window opens",
+    "exit 4; the workers end too, the case is verified, the next case runs",
 )
 @posix
 def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(tmp_path: Path) -> None:
@@ -247,10 +224,10 @@ def test_without_the_process_that_forks_them_workers_end_and_the_next_case_runs(
 
 
 @pytest.mark.thorough
-@pytest.mark.fault(
-    area="workers",
-    injected="the checkpointing process killed when the window opens",
-    outcome="exit 4; the workers' figures are kept and verified",
+@fault(
+    "workers",
+    "the checkpointing process killed when the window opens",
+    "exit 4; the workers' figures are kept and verified",
 )
 def test_a_killed_checkpointer_is_told_and_the_workers_figures_are_kept(tmp_path: Path) -> None:
     beside = ("--busy", "fair", "--checkpointer", "restart", "--pinned-reader", *LONGER)

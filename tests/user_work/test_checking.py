@@ -118,7 +118,7 @@ def test_the_checker_leaves_no_connection_open_between_its_rounds(tmp_path: Path
     with closing(sqlite3.connect(place.paths[0])) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE t (x)")
-        assert checker.round().broken == []
+        assert checker.round(0).broken == []
     # Only the last connection that is closed checkpoints the WAL and removes it.
     assert not Path(f"{place.paths[0]}-wal").exists()
 
@@ -137,9 +137,9 @@ def test_a_connection_that_can_not_be_had_for_a_moment_is_asked_for_again(
         return opened()
 
     monkeypatch.setattr(place, "reader", reader)
-    assert [checker.round().broken for _ in range(MOST_UNOPENED - 1)] == [None] * (MOST_UNOPENED - 1)
+    assert [checker.round(0).broken for _ in range(MOST_UNOPENED - 1)] == [None] * (MOST_UNOPENED - 1)
     if refused < MOST_UNOPENED:
-        assert checker.round().broken == []
+        assert checker.round(0).broken == []
     else:
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            checker.round()
+            checker.round(0)

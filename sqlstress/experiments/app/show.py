@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -286,9 +287,8 @@ def unending(group: Group) -> Iterator[Finding]:
         yield Finding("thread-did-not-end", count=sum(one.count for one in threads), names=names)
 
 
-def held_long(group: Group) -> Iterator[Finding]:
-    """Yield who kept the write lock for long."""
-    return lock_findings(group, OURS)
+held_long = partial(lock_findings, ours=OURS)
+"""Who kept the write lock for long."""
 
 
 class AppShown(UserShown):

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
@@ -33,20 +33,26 @@ Function = Callable[..., Any]
 IMPORT_S = 30.0
 """How long an import may take."""
 SETUP_S = 600.0
+_WAITS = ". It may be waiting for input or a lock"
 ENDING_S = 2.0
 """How long threads have to end with the work."""
+_SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
 class Declared(NamedTuple):
     """The functions of a file, by what they are for."""
 
-    setup: Function | None
-    connect: Function | None
-    finish: Function | None
+    single: dict[str, Function]
+    """By role, those of which there is one at most: setup, connect and finish."""
     transactions: dict[str, Function]
     weights: dict[str, int]
     checks: dict[str, bool]
     """By name, and whether each runs only when all processes have ended."""
+
+    def connected(self, address: str) -> Any:
+        """Connect, if the file says how; return what its transactions are given."""
+        connect = self.single.get(loading.CONNECT)
+        return called(connect, address)() if connect else address
 
 
 def declared(file: str) -> Declared:
@@ -79,14 +85,12 @@ def declared(file: str) -> Declared:
         )
     if len(transactions) > MOST_KINDS:
         raise UsageError(f"{file} declares more than {MOST_KINDS} transactions. Remove some.")
-    for what in (loading.SETUP, loading.CONNECT, loading.FINISH):
+    for what in _SINGLE:
         if len(marked[what]) > 1:
             first, second, *_ = marked[what]
             raise UsageError(f"{file} declares two functions with @{what}: {first} and {second}. Keep one.")
     return Declared(
-        next(iter(marked[loading.SETUP].values()), None),
-        next(iter(marked[loading.CONNECT].values()), None),
-        next(iter(marked[loading.FINISH].values()), None),
+        {what: function for what in _SINGLE for function in marked[what].values()},
         transactions,
         {name: weights[name] for name in transactions},
         {name: bool(at_end(function)) for name, function in marked[loading.CHECK].items()},
@@ -118,9 +122,10 @@ def look(file: str, driver: str) -> Seen:
     It is told a database that is not there, of the kind that the driver is for.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
-        pulse = _limited(f"{file} takes longer than {IMPORT_S:g} s to import", IMPORT_S, lambda: None)
+        overdue = UsageError(f"{file} takes longer than {IMPORT_S:g} s to import{_WAITS}")
+        limited = loading.limited(lambda: None, IMPORT_S, overdue)
         try:
-            return call_apart(pulse, look_apart, file, target_of(driver).stand_in(Path(folder)))
+            return call_apart(limited, look_apart, file, target_of(driver).stand_in(Path(folder)))
         except Died as error:
             raise UsageError(f"importing {file} ended the process: {error}") from error
 
@@ -132,22 +137,9 @@ def look_apart(file: str, directions: Directions) -> Seen:
     return Seen(found.weights, found.checks)
 
 
-def set_up(place: SqlPlace, seed: str, pulse: Pulse) -> Roles:
-    """Let the file of a case make its database; return what it declares for that. Raises UsageError."""
-    return _called_apart(loading.SETUP, place, seed, pulse)
-
-
-def connect_once(place: SqlPlace, seed: str, pulse: Pulse) -> None:
-    """Let it connect, so that what this sets is no stranger's work later. Raises UsageError.
-
-    It does so as in a worker's process, which has had no setup: a mapper refuses to be bound twice.
-    """
-    _called_apart(loading.CONNECT, place, seed, pulse)
-
-
-def settled(place: SqlPlace, roles: Roles, pulse: Pulse) -> None:
+def settled(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
     """See that setup has made something, and leave it as workers are to find it. Raises UsageError."""
-    if roles.setup and not place.is_filled():
+    if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
             f"also in {loading.DATABASE}."
@@ -155,50 +147,39 @@ def settled(place: SqlPlace, roles: Roles, pulse: Pulse) -> None:
     place.settle(pulse)
 
 
-class Roles(NamedTuple):
-    """Which functions a file declares."""
+def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
+    """Let the file of a case set its database up, or connect; return the roles it has. Raises UsageError.
 
-    setup: bool
-    connect: bool
-
-
-def _called_apart(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> Roles:
+    What connecting sets is then no stranger's work later. It is done as in a worker's process, which has had
+    no setup: a mapper refuses to be bound twice.
+    """
     file, original = place.case.spec.file, place.case.spec.data.database
-    pulse = _limited(f"the {what} of {file} takes longer than {SETUP_S:g} s", SETUP_S, pulse)
+    overdue = UsageError(f"the {what} of {file} takes longer than {SETUP_S:g} s{_WAITS}")
+    limited = loading.limited(pulse, SETUP_S, overdue)
     try:
-        return call_apart(pulse, call_role, what, file, place.directions(), original, seed, place.where)
+        return call_apart(limited, call_role, what, file, place.directions(), original, seed, place.where)
     except Died as error:
         raise UsageError(f"{file}: {what} ended the process: {error}") from error
 
 
-def call_role(what: str, file: str, directions: Directions, original: str, seed: str, where: Path) -> Roles:
+def call_role(
+    what: str, file: str, directions: Directions, original: str, seed: str, where: Path
+) -> set[str]:
     """Call the setup of a file, or its connect, in this process."""
     prepare(directions, original, seed)
     found = declared(file)
     try:
-        if what == loading.SETUP and found.setup:
+        if what == loading.CONNECT:
+            given = found.connected(directions.address)
+            if finish := found.single.get(loading.FINISH):
+                called(finish, given)()
+        elif setup := found.single.get(what):
             book = notes.take(where, 0, 1)
-            called(found.setup, directions.address)()
+            called(setup, directions.address)()
             book.check()
-        elif what == loading.CONNECT and found.connect:
-            given = called(found.connect, directions.address)()
-            if found.finish:
-                called(found.finish, given)()
     except (Exception, SystemExit) as error:
         raise UsageError(f"{file}: {what} failed: {directions.hidden(plainly(error))[:300]}.") from error
-    return Roles(bool(found.setup), bool(found.connect))
-
-
-def _limited(text: str, seconds: float, pulse: Pulse) -> Pulse:
-    """Return a pulse that ends after a while."""
-    until = time.monotonic() + seconds
-
-    def limited() -> None:
-        pulse()
-        if time.monotonic() > until:
-            raise UsageError(f"{text}. It may be waiting for input or a lock")
-
-    return limited
+    return set(found.single)
 
 
 def prepare(directions: Directions, original: str, seed: str) -> None:

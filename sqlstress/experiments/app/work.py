@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.experiments.app import CONNECTION, SESSION, belongs, user_file
 from sqlstress.report import Check
 from sqlstress.user_work import database
+from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class AppWork(UserWork):
     """One trial of an application."""
 
     opening = "sqlstress.experiments.app.worker:open_calls"
-    _roles: user_file.Roles
+    _roles: set[str]
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -36,11 +37,11 @@ class AppWork(UserWork):
             database.make(self.place, self.data, (), pulse)
         else:
             self.place.clear()
-        self._roles = user_file.set_up(self.place, self._seed, pulse)
+        self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        if self._roles.connect:
-            user_file.connect_once(self.place, self._seed, pulse)
+        if CONNECT in self._roles:
+            user_file.call_once(CONNECT, self.place, self._seed, pulse)
         user_file.settled(self.place, self._roles, pulse)
         self._rows_before = self.place.rows_written(pulse)
 

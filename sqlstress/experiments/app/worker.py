@@ -15,6 +15,7 @@ from sqlstress.errors import EnvironmentFailure, plainly, said
 from sqlstress.experiments.app import EXCEPTION, LOGGED, THREAD, THREAD_RAISED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
+from sqlstress.user_work.loading import FINISH
 from sqlstress.user_work.messages import OTHERS, kind_of
 from sqlstress.user_work.source import Kinds, Plain, UserSource
 
@@ -64,14 +65,13 @@ class AppSource(UserSource):
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
-        given: Any = address
         try:
-            if found.connect:
-                given = called(found.connect, address)()
+            given = found.connected(address)
         except (Exception, SystemExit) as error:
             problem = directions.hidden(plainly(error))[:300]
             raise EnvironmentFailure(f"{spec.file}: connect failed: {problem}.") from error
-        self._finish = called(found.finish, given) if found.finish else None
+        if finish := found.single.get(FINISH):
+            self._finish = called(finish, given)
         return [_guarded(called(function, given)) for function in found.transactions.values()]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
@@ -132,7 +132,7 @@ def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     tracer.tells_lines_of(Path(spec.file).parent)
     prepare(directions, spec.data.database, f"{case.seed}:rehearsal")
     found = declared(spec.file)
-    given = called(found.connect, directions.address)() if found.connect else directions.address
+    given = found.connected(directions.address)
     return {name: called(function, given) for name, function in found.transactions.items()}
 
 
@@ -167,10 +167,9 @@ class Errors:
 
     def sightings(self) -> list[Plain]:
         """Return each kind once, with how often it was raised, and what the first one said."""
-        examples = self._kinds.examples
         return [
-            (EXCEPTION, kind[1], count, examples[kind], {"transaction": kind[0], "raised": kind[2]})
-            for kind, count in self._kinds.counts.items()
+            (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
+            for (transaction, what, raised), count, example in self._kinds
         ]
 
 
@@ -256,11 +255,8 @@ class Unraised:
         threads, records = self._threads, self._records
         return [
             *(
-                (THREAD_RAISED, what, count, threads.examples[what, raised], {"raised": raised})
-                for (what, raised), count in threads.counts.items()
+                (THREAD_RAISED, what, count, first, {"raised": raised})
+                for (what, raised), count, first in threads
             ),
-            *(
-                (LOGGED, kind, count, records.examples[name, kind], {"logger": name})
-                for (name, kind), count in records.counts.items()
-            ),
+            *((LOGGED, kind, count, first, {"logger": name}) for (name, kind), count, first in records),
         ]

@@ -186,9 +186,8 @@ def looked(group: Group) -> Iterator[Finding]:
         yield Finding("checks-opened", low=low, high=high if high > low else None)
 
 
-def held_long(group: Group) -> Iterator[Finding]:
-    """Yield who kept the write lock for long."""
-    return lock_findings(group, OURS)
+held_long = partial(lock_findings, ours=OURS)
+"""Who kept the write lock for long."""
 
 
 class ExecShown(UserShown):

@@ -50,8 +50,8 @@ def open_source(*given: Any) -> ProgramSource:
 class ProgramSource(UserSource):
     """Has programs do operations, one after the other, and counts how they ended and what they said."""
 
-    _ear: Ear | None = None
     _topic, _what = STDERR, "commands"
+    _ear: Ear
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -66,7 +66,8 @@ class ProgramSource(UserSource):
         # The first is not 0 as soon as an operation of any worker has worked.
         *_, self._worked, trial = shared
         # Where nothing is stored no command is run.
-        self.calls: Sequence[Callable[[Any], Any]] = (self._run if place.stores else lambda _: None,)
+        self._runs = place.stores
+        self.calls: Sequence[Callable[[Any], Any]] = (self._run if self._runs else lambda _: None,)
         if place.stores:
             self._begin(place.directions(), trial)
 
@@ -77,10 +78,14 @@ class ProgramSource(UserSource):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._address = directions.address
         self._ear = Ear(lambda text: self._keep(line_of(directions.hidden(text))))
-        self._open({**environment(directions, os.environ), TRIAL: trial}, self._ear)
+        self._open({**environment(directions, os.environ), TRIAL: trial})
 
-    def _open(self, variables: dict[str, str], ear: Ear) -> None:
+    def _open(self, variables: dict[str, str]) -> None:
         """Get ready to run programs with these variables."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        """Let no program run any more."""
         raise NotImplementedError
 
     def _run(self, given: Any) -> None:
@@ -117,7 +122,6 @@ class ProgramSource(UserSource):
         hopeless = self._failed == FAILED_ALIKE and self.case.max_failed < 1
         if not hopeless or self._worked[0] or self._ends[TOO_LATE] or len(self._codes) > 1:
             raise Failed
-        assert self._ear
         self._ear.caught_up()
         examples = list(self._messages.examples.values())
         if len(examples) > 1 or any(map(_BUSY.search, examples)):
@@ -135,11 +139,13 @@ class ProgramSource(UserSource):
         return isinstance(error, Failed)
 
     def findings(self) -> Findings:
-        topic, examples = self._topic, self._messages.examples
+        if self._runs:
+            self._close()
+            self._ear.close()
         self.seen.sightings += [
             *((EXIT_CODE, named(code), count, "", {}) for code, count in sorted(self._codes.items())),
             *((ENDED, why, count, "", {}) for why, count in self._ends.items() if count),
-            *((topic, kind, count, examples[kind], {}) for kind, count in self._messages.counts.items()),
+            *((self._topic, kind, count, example, {}) for kind, count, example in self._messages),
         ]
         return super().findings()
 
@@ -150,9 +156,9 @@ class CommandSource(ProgramSource):
     _starter: Starter
     _opened: Opened
 
-    def _open(self, variables: dict[str, str], ear: Ear) -> None:
+    def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
-        self._starter = Starter(variables, spec.stdin, ear.theirs, spec.timeout_s)
+        self._starter = Starter(variables, spec.stdin, self._ear.theirs, spec.timeout_s)
         self._opened = Opened(self._address if spec.command else "", lambda: self._starter.pid)
         when_orphaned(self._starter.end)
 
@@ -160,7 +166,6 @@ class CommandSource(ProgramSource):
         return [filled(self._words, self._given(self._next_number())) for _ in picks]
 
     def _run(self, given: list[str]) -> None:
-        assert self._ear
         ended = self._starter.run(given)
         self._ear.ended()
         self._count(ended)
@@ -169,12 +174,9 @@ class CommandSource(ProgramSource):
             return
         self._fail()
 
-    def findings(self) -> Findings:
-        if self._ear:
-            self._starter.close()
-            self.seen.sightings = self._opened.sightings()
-            self._ear.close()
-        return super().findings()
+    def _close(self) -> None:
+        self._starter.close()
+        self.seen.sightings = self._opened.sightings()
 
 
 class LineSource(ProgramSource):
@@ -183,16 +185,16 @@ class LineSource(ProgramSource):
     _dialogue: Dialogue
     _topic, _what = ANSWER, "lines"
 
-    def _open(self, variables: dict[str, str], ear: Ear) -> None:
+    def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         words = filled(self._words, self._given(0))
-        self._dialogue = Dialogue(variables, words, ear.theirs, spec.timeout_s)
+        self._dialogue = Dialogue(variables, words, self._ear.theirs, spec.timeout_s)
         when_orphaned(self._dialogue.end)
         # Before the load: how long a program takes to start is in no latency, and what is wrong is told.
         answer = self._dialogue.ask(self._line())
         if isinstance(answer, Ended) or not _is_answer(answer):
-            ear.ended()
-            ear.caught_up()
+            self._ear.ended()
+            self._ear.caught_up()
             said = list(self._messages.examples.values())
             if self._dialogue.pid is not None:
                 self._dialogue.leave()
@@ -209,7 +211,6 @@ class LineSource(ProgramSource):
         if answer == "ok" or (isinstance(answer, str) and answer.startswith("ok ") and "\n" not in answer):
             self._worked[0] = 1
             return
-        assert self._ear
         if isinstance(answer, Ended):
             self._ear.ended()  # what it wrote last says why
             self._count(answer)
@@ -226,14 +227,11 @@ class LineSource(ProgramSource):
                 self._dialogue.leave()  # this worker ends, and nobody else knows the program
             raise
 
-    def findings(self) -> Findings:
-        if self._ear:
-            if self._dialogue.pid is not None and self._dialogue.leave().stayed:
-                self._ends[STAYED] += 1
-            self.seen.reconnected = True  # the program has closed the database, and may have removed the WAL
-            self._dialogue.close()
-            self._ear.close()
-        return super().findings()
+    def _close(self) -> None:
+        if self._dialogue.pid is not None and self._dialogue.leave().stayed:
+            self._ends[STAYED] += 1
+        self.seen.reconnected = True  # the program has closed the database, and may have removed the WAL
+        self._dialogue.close()
 
 
 def _is_answer(text: str) -> bool:

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.show.phrases import Phrase
-
-_SAMPLE_LOAD = Finding(
-    "hunt-load",
-    writers=2,
-    checkpointers=1,
-    modes=("passive",),
-    journal="WAL",
-    pauses=(Finding("hunt-pause", role="writer", one_in=200),),
-)
 
 PHRASES = {
     "hunt-what": Phrase(

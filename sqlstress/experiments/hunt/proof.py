@@ -59,10 +59,7 @@ def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
                 "it began",
             )
         elif count < read:
-            yield Doubt(
-                STALE,
-                f"a read found {count:,} transactions of {name}, and an earlier read {read:,}",
-            )
+            yield Doubt(STALE, f"a read found {count:,} transactions of {name}, and an earlier read {read:,}")
         if count > most:
             yield Doubt(TORN, f"a read found {count:,} transactions of {name}, which had begun {most:,}")
         if parts.get(writer, 0) != count:
@@ -80,8 +77,7 @@ def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
             )
     if sums != (TOTAL, TOTAL):
         yield Doubt(
-            TORN,
-            f"one snapshot had a sum of {sums[0]} by table and {sums[1]} by index, instead of {TOTAL}",
+            TORN, f"one snapshot had a sum of {sums[0]} by table and {sums[1]} by index, instead of {TOTAL}"
         )
     if again != counts:
         yield Doubt(TORN, f"one read transaction saw two states: {dict(counts)}, then {dict(again)}")

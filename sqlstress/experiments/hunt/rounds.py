@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from random import Random
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from sqlstress.engine.pool import Pauses
 from sqlstress.experiments.hunt.experiment import Hunting
@@ -234,19 +234,6 @@ class Drawn(NamedTuple):
     """Where its processes pause; None: the case says it."""
 
 
-class Rounds(Protocol):
-    """Where rounds come from."""
-
-    def draw(self, number: int) -> Drawn:
-        """Return a round; of the same number always the same."""
-
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield rounds that are smaller than one."""
-
-    def command(self, one: Drawn) -> tuple[str, ...]:
-        """Return the words of a command that runs such rounds."""
-
-
 class OwnRounds:
     """Rounds of the hunt's own load."""
 
@@ -255,12 +242,15 @@ class OwnRounds:
         self._base, self._extra = base, extra
 
     def draw(self, number: int) -> Drawn:
+        """Return a round; of the same number always the same."""
         return Drawn(drawn(self._base, number, as_given=bool(self._extra.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
+        """Yield rounds that are smaller than one."""
         return map(Drawn, smaller(one.case))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
+        """Return the words of a command that runs such rounds."""
         words = ["sqlstress", "hunt", "--as-given"]
         for part in (one.case.spec, one.case.settings):
             words += _given(part, LEFT_OUT)

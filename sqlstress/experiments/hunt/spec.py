@@ -75,11 +75,7 @@ class Round:
         unsaid=1,
     )
     readers: int = option(
-        whole(0, MOST_OF_A_ROLE),
-        None,
-        ROUND,
-        "Processes that read and check one snapshot.",
-        unsaid=0,
+        whole(0, MOST_OF_A_ROLE), None, ROUND, "Processes that read and check one snapshot.", unsaid=0
     )
     holders: int = option(
         whole(0, MOST_OF_A_ROLE),
@@ -115,11 +111,7 @@ class Round:
         unsaid=False,
     )
     reopen: int = option(
-        whole(0, 10_000),
-        None,
-        ROUND,
-        "Reconnect after this many operations. 0 turns this off.",
-        unsaid=0,
+        whole(0, 10_000), None, ROUND, "Reconnect after this many operations. 0 turns this off.", unsaid=0
     )
     pause_at: tuple[str, ...] = _pause_at()
     writer_pause: int = option(

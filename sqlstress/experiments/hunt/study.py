@@ -15,7 +15,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
 from sqlstress.experiments.hunt.experiment import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
-from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, Rounds, UserRounds, drawn, pauses_of
+from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, drawn, pauses_of
 from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
@@ -39,7 +39,11 @@ class HuntStudy:
     """Hunts; a step is a round."""
 
     def __init__(
-        self, hunt: Hunt, rounds: Rounds, shrink_time_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        hunt: Hunt,
+        rounds: OwnRounds | UserRounds,
+        shrink_time_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`hunt` says what is to be done, and has what was found; `clock` tells seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
@@ -387,32 +387,32 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
     )
 
 
-def _times(watch: Watch) -> list[float]:
-    step_s = watch.course.step_s
-    return [round((place + 0.5) * step_s, 3) for place in range(len(watch.course.samples))]
-
-
 def _held(watch: Watch) -> View:
-    course, data = watch.course, list[Plain]()
-    for number, (place, held) in enumerate(course.held.items()):
+    lines: list[tuple[str, Sequence[float]]] = []
+    for place, held in watch.course.held.items():
         process = process_at(watch, int(place) if place.isdecimal() else None)
         label = name(f"{process.pid} {called(process)}" if place.isdecimal() else place)
-        parts = [100 * share(count, of) for count, of in zip(held, course.samples, strict=False)]
-        hover = f"{label}, %{{x:.1f}} s: %{{y:.0f}}%"
-        data.append(line(label, _times(watch)[: len(parts)], parts, number, hover, shape="linear"))
-    axes = {"xaxis": axis("seconds"), "yaxis": axis("% of the samples", rangemode="tozero")}
-    return View("write lock", data, axes)
+        parts = [100 * share(count, of) for count, of in zip(held, watch.course.samples, strict=False)]
+        lines.append((label, parts))
+    return _in_time(watch, "write lock", lines, "% of the samples", "%{y:.0f}%")
 
 
 def _wal(watch: Watch) -> View:
+    lines = (("in the WAL", watch.course.frames), ("checkpointed", watch.course.checkpointed))
+    return _in_time(watch, "WAL", lines, "frames", "%{y:,.0f}")
+
+
+def _in_time(
+    watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
+) -> View:
+    """Return a line of each of these that is not 0 all the time; `value` is how one is written."""
     course, data = watch.course, list[Plain]()
-    for number, (label, frames) in enumerate(
-        (("in the WAL", course.frames), ("checkpointed", course.checkpointed))
-    ):
-        if any(frames):
-            hover = f"{label}, %{{x:.1f}} s: %{{y:,.0f}}"
-            data.append(line(label, _times(watch)[: len(frames)], frames, number, hover, shape="linear"))
-    return View("WAL", data, {"xaxis": axis("seconds"), "yaxis": axis("frames", rangemode="tozero")})
+    times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
+    for number, (what, values) in enumerate(lines):
+        if any(values):
+            hover = f"{what}, %{{x:.1f}} s: {value}"
+            data.append(line(what, times[: len(values)], values, number, hover, shape="linear"))
+    return View(label, data, {"xaxis": axis("seconds"), "yaxis": axis(unit, rangemode="tozero")})
 
 
 # What is shown while a watch goes on: the table of a moment, or a line.

@@ -24,6 +24,7 @@ from sqlstress.report.json_schema import report_schema
 from sqlstress.show.json_file import report_json
 from sqlstress.user_work import AFTER, OURS, UNDER, UNKNOWN
 from tests.pages import ROOT
+from tests.rows import fault
 
 BANK = ROOT / "examples" / "app" / "bank.py"
 SHORT: dict[str, Any] = {"ops": 20, "repeat": 1, "concurrency": 2}
@@ -460,10 +461,10 @@ def test_one_process_runs_the_checks_before_during_and_after_the_load(
     assert {one.name: one.status for one in trial.verdict.checks}[UNDER] == "ok"
 
 
-@pytest.mark.fault(
-    area="workers",
-    injected="the process that runs the checks dies beside the load",
-    outcome="exit 4; the workers' figures are kept and verified",
+@fault(
+    "workers",
+    "the process that runs the checks dies beside the load",
+    "exit 4; the workers' figures are kept and verified",
 )
 def test_checks_that_end_their_process_beside_the_load_are_told_and_run_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

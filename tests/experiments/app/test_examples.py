@@ -1,7 +1,8 @@
-"""The examples: a right one and a wrong one for each library. Only the check of the wrong one fails."""
+"""The examples and the recipes, right and wrong ones. Only the check of a wrong one fails."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,18 @@ from sqlstress.user_work.suspicions import DEFERRED
 from tests.pages import ROOT, blocks
 from tests.rows import mostly_thorough
 from tests.servers import needs_server
+from tests.test_examples import EXAMPLES, run
 
-FOLDER = ROOT / "examples" / "app"
-NAMES = sorted(path.name for path in FOLDER.glob("*.py"))
-PAGE = ROOT / "docs" / "app.md"
+OF_LIBRARIES, RECIPES = (
+    sorted(f"{folder}/{path.name}" for path in (EXAMPLES / folder).glob("*.py"))
+    for folder in ("app", "recipes")
+)
+NEW_FILE = "recipes/new_file.py"
+"""A program that needs no sqlstress to show its race."""
+NAMES = [name for name in (*OF_LIBRARIES, *RECIPES) if name != NEW_FILE]
 
 
-def failed(name: str, folder: Path, ops: int, examples: Path = FOLDER) -> list[str]:
+def failed(name: str, folder: Path, ops: int, examples: Path = EXAMPLES) -> list[str]:
     """Run an example by four processes; return the checks that failed, after seeing that it did something.
 
     Without its check, too, a wrong one is told from a right one on SQLite.
@@ -29,33 +35,32 @@ def failed(name: str, folder: Path, ops: int, examples: Path = FOLDER) -> list[s
         needs_server()
         options["target"] = "postgres"
     report = sqlstress.measure("app", concurrency=4, repeat=1, **options)
-    (run,) = report.runs
-    (trial,) = run.trials
+    (trial,) = report.runs[0].trials
     assert trial.error is None and trial.transactions > 0 and not trial.failed
     races = {one.what for one in trial.sightings if one.topic == SUSPICION} - {DEFERRED}
     assert not races or ("wrong" in name and "psycopg" not in name), races
     if "wrong" in name and "psycopg" not in name and not races:
         # A limit that was reached in this second lets nothing through: both must be seen in one run.
         return []
-    return [check.name for check in run.verdict.checks if check.status == "failed"]
+    return [check.name for check in trial.verdict.checks if check.status == "failed"]
 
 
 TRIES = 10
 """A race needs processes that meet, which a busy machine may keep apart for a while."""
 
 
-@pytest.mark.parametrize("name", mostly_thorough(NAMES, []))
+@pytest.mark.parametrize("name", mostly_thorough(NAMES, ["recipes/job_queue_wrong.py"]))
 def test_a_wrong_example_breaks_its_check_and_a_right_one_does_not(name: str, tmp_path: Path) -> None:
     # A right one has the checks of a few operations as of many.
     if "wrong" in name:
-        assert any(failed(name, tmp_path, 100) for _ in range(TRIES))
+        assert any(failed(name, tmp_path, 300) for _ in range(TRIES))
     else:
         assert not failed(name, tmp_path, 25)
 
 
 @pytest.mark.thorough
 def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:
-    text = (FOLDER / "acknowledged.py").read_text(encoding="utf-8")
+    text = (EXAMPLES / "app" / "acknowledged.py").read_text(encoding="utf-8")
     loses = (
         "\n\n@finish\ndef lose(connection):\n    connection.execute('DELETE FROM ledger WHERE rowid = 1')\n"
     )
@@ -64,8 +69,16 @@ def test_a_lost_commit_is_missed_though_all_sums_agree(tmp_path: Path) -> None:
     assert failed("acknowledged.py", tmp_path, 10, tmp_path) == [AFTER]
 
 
+@pytest.mark.thorough
+def test_only_the_wrong_way_to_open_a_new_file_is_refused(tmp_path: Path) -> None:
+    printed = run([str(EXAMPLES / NEW_FILE)], tmp_path).stdout
+    wrong, right = map(int, re.findall(r": (\d+) of", printed))
+    assert wrong > 0
+    assert right == 0
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", OF_LIBRARIES)
 def test_they_do_so_every_time(name: str, tmp_path: Path) -> None:
     wrong = "wrong" in name
     for _ in range(20 if wrong else 100):
@@ -73,10 +86,13 @@ def test_they_do_so_every_time(name: str, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_first_one_as_it_is() -> None:
-    python = [text for language, text in blocks(PAGE) if language == "python"]
-    assert python[0] == (FOLDER / "bank.py").read_text(encoding="utf-8")
+    python = [text for language, text in blocks(ROOT / "docs" / "app.md") if language == "python"]
+    assert python[0] == (EXAMPLES / "app" / "bank.py").read_text(encoding="utf-8")
 
 
-def test_the_page_names_every_example() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert [name for name in NAMES if f"(../examples/app/{name})" not in text] == []
+def test_each_recipe_has_a_right_and_a_wrong_form_and_the_pages_name_every_example() -> None:
+    right = {name for name in RECIPES if "wrong" not in name and name != NEW_FILE}
+    assert right == {name.replace("_wrong", "") for name in RECIPES if "wrong" in name}
+    for page, names in (("app.md", OF_LIBRARIES), ("recipes.md", RECIPES)):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert [name for name in names if f"(../examples/{name})" not in text] == []

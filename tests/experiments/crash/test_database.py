@@ -88,11 +88,7 @@ def verdict(database: Database, told: Told) -> Verdict:
     return found
 
 
-@fault(
-    "crash",
-    "a process dead at any statement of a transaction",
-    "the next opening undoes it",
-)
+@fault("crash", "a process dead at any statement of a transaction", "the next opening undoes it")
 @pytest.mark.parametrize("journal_mode", CRASHING)
 @settings(max_examples=examples(0.12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(count=st.integers(0, 3), steps=st.integers(0, 10))
@@ -210,11 +206,7 @@ def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, chec
     assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
 
 
-@fault(
-    "crash",
-    "a definition changed after a crash, or made unreadable",
-    "it is named",
-)
+@fault("crash", "a definition changed after a crash, or made unreadable", "it is named")
 @pytest.mark.parametrize("instead", [b"\xc3NTEGER", b"BLOB"])
 def test_a_changed_definition_is_found(written: Database, instead: bytes) -> None:
     with closing(sqlite3.connect(written.place.paths[0])) as connection, connection:
@@ -228,11 +220,7 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
     assert "which nobody created" in integrity.counterexamples[1]
 
 
-@fault(
-    "crash",
-    "a file cut off, overwritten or gone after a crash",
-    "it fails with SQLite's answer",
-)
+@fault("crash", "a file cut off, overwritten or gone after a crash", "it fails with SQLite's answer")
 @pytest.mark.parametrize("damage", ["cut", "header", "page", "gone"])
 def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str) -> None:
     (path,) = written.place.paths

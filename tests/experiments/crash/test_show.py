@@ -24,10 +24,6 @@ ROOT = Path(__file__).parents[3]
 ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
 
 
-def flat(text: str) -> str:
-    return " ".join(text.split())
-
-
 def test_what_is_shown_is_the_golden_one() -> None:
     assert_golden("crash.txt", report_text(crash_report()))
     assert_golden("crash.md", report_markdown(crash_report()))

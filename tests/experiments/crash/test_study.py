@@ -125,11 +125,7 @@ def test_each_round_goes_on_with_the_files_of_the_one_before(
 
 
 @pytest.mark.thorough
-@fault(
-    "crash",
-    "one of several writers killed",
-    "the others go on, and the files are proved",
-)
+@fault("crash", "one of several writers killed", "the others go on, and the files are proved")
 def test_the_others_go_on_when_one_is_killed_and_what_they_hold_is_examined_too(
     tmp_path: Path, drawn: Callable[[Strike], None]
 ) -> None:
@@ -163,11 +159,7 @@ def test_others_that_do_not_go_on_are_told(
 
 
 @pytest.mark.thorough
-@fault(
-    "crash",
-    "a writer of a crash test killed by somebody else",
-    "the test ends; what was proved is kept",
-)
+@fault("crash", "a writer of a crash test killed by somebody else", "the test ends; what was proved is kept")
 @pytest.mark.usefixtures("drawn")
 def test_a_writer_that_ends_by_itself_ends_the_test_and_what_was_proved_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -31,7 +31,9 @@ from sqlstress.user_work import HISTORY
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
-from tests.rows import thorough
+from tests.rows import fault, thorough
+
+TAKEN_BACK = fault("checkers", "a commit taken back while others go on, or while it is read", "found")
 
 FINE = Verdict((Check(WRITES, "ok", 5),))
 WRONG = Verdict((Check(WRITES, "failed", 5, 1, ("row 1 is gone",)),))
@@ -42,24 +44,22 @@ TRIAL = example_report().runs[0].trials[0]
 class Scripted:
     """A runner whose rounds fail as a function of their case says; a round takes a second."""
 
-    def __init__(self, fails: Callable[[Case], bool], error: str | None = None) -> None:
-        self.fails, self.error = fails, error
+    def __init__(self, fails: Callable[[Case], bool], error: str | None = None, fine: Verdict = FINE) -> None:
+        self.fails, self.error, self.fine = fails, error, fine
         self.observer, self.rounds = NOBODY, 0
-        self.paused: list[Pauses | None] = []
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         self.rounds += 1
-        self.paused.append(pauses)
-        return replace(TRIAL, verdict=WRONG if self.fails(case) else FINE, error=self.error)
+        return replace(TRIAL, verdict=WRONG if self.fails(case) else self.fine, error=self.error)
 
 
-def hunted(runner: Scripted, *, shrink_time_s: float = 1000.0, **given: Any) -> Hunt:
-    """Return what a hunt of at most a minute finds."""
-    base = planned({"seed": "5", **given}, "hunt").cases[0]
-    rounds = OwnRounds(base, Hunting())
-    study = HuntStudy(
-        Hunt("sqlite3", OWN_LOAD, 5, 60.0), rounds, shrink_time_s, clock=lambda: float(runner.rounds)
-    )
+BLANK_HUNT = Hunt("sqlite3", OWN_LOAD, 5, max_time_s=60.0)
+
+
+def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float = 1000.0) -> Hunt:
+    """Return what a hunt finds."""
+    rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
+    study = HuntStudy(blank, rounds, shrink_time_s, clock=lambda: float(runner.rounds))
     follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
     return study.hunt
 
@@ -70,17 +70,9 @@ def test_a_hunt_ends_when_its_time_is_up() -> None:
 
 
 @pytest.mark.parametrize(("check", "checked"), [(WRITES, False), (HISTORY, True)])
-def test_a_hunt_whose_rounds_recorded_a_history_was_checked(
-    monkeypatch: pytest.MonkeyPatch, check: str, checked: bool
-) -> None:
-    runner, clock = Scripted(lambda case: False), iter(range(99))
-    monkeypatch.setattr(runner, "once", lambda *_: replace(TRIAL, verdict=Verdict((Check(check, "ok", 5),))))
-    rounds = OwnRounds(planned({"seed": "5"}, "hunt").cases[0], Hunting())
-    study = HuntStudy(
-        Hunt("sqlite3", "sql", 5, 3.0, checked=False), rounds, 0.0, clock=lambda: float(next(clock))
-    )
-    follow(study, Bench(BLANK, runner))  # type: ignore[arg-type]
-    assert study.hunt.checked is checked
+def test_a_hunt_whose_rounds_recorded_a_history_was_checked(check: str, checked: bool) -> None:
+    runner = Scripted(lambda case: False, fine=Verdict((Check(check, "ok", 5),)))
+    assert hunted(runner, Hunt("sqlite3", "sql", 5, max_time_s=3.0, checked=False)).checked is checked
 
 
 def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:
@@ -183,9 +175,7 @@ def test_a_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> N
     assert {WRITES, STALE, DAMAGED, "integrity_check"} <= statuses(verdict).keys()
 
 
-@pytest.mark.fault(
-    area="checkers", injected="a commit taken back while others go on, or while it is read", outcome="found"
-)
+@TAKEN_BACK
 @pytest.mark.parametrize(
     ("sql", "check"),
     [
@@ -201,9 +191,7 @@ def test_what_is_changed_behind_the_processes_is_found(tmp_path: Path, sql: str,
     rejected(measured.verdict(), check)
 
 
-@pytest.mark.fault(
-    area="checkers", injected="a commit taken back while others go on, or while it is read", outcome="found"
-)
+@TAKEN_BACK
 @pytest.mark.thorough
 def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
     def take_back(_: Pool) -> None:
@@ -216,7 +204,7 @@ def test_a_read_of_what_was_taken_back_is_found(tmp_path: Path) -> None:
     rejected(round_of(tmp_path, take_back, readers=2, duration_s=1.0).verdict(), STALE)
 
 
-@pytest.mark.fault(area="checkers", injected="an index damaged while it is used", outcome="found")
+@fault("checkers", "an index damaged while it is used", "found")
 def test_damage_is_found(tmp_path: Path) -> None:
     measured = round_of(tmp_path)
     with closing(sqlite3.connect(measured.path)) as connection:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 
 from sqlstress.experiments.watch.experiment import CHECKPOINT, WRITE, Watch
 from sqlstress.experiments.watch.show import MOST_ROWS, conclusion, findings, now_line, now_page
-from sqlstress.report import from_json, to_json
 from sqlstress.report.results import Holds
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS
-from sqlstress.show.junit import report_junit
 from sqlstress.show.text import WIDTH, report_text
 from tests.drawing import examples
 from tests.example_report import assert_golden
@@ -35,11 +32,6 @@ def test_a_watch_is_shown_as_its_golden_file(name: str) -> None:
     report = watch_report(watch)
     assert_golden(f"{name}.txt", report_text(report))
     assert exit_code(endings(report)) == code
-
-
-@pytest.mark.parametrize("watch", [WATCH, TOO_LONG, OLD, NOBODY])
-def test_a_watch_is_read_as_it_was_written(watch: Watch) -> None:
-    assert from_json(to_json(watch_report(watch))).results == {"watch": watch}
 
 
 def codes(watch: Watch) -> list[str]:
@@ -102,11 +94,6 @@ def test_the_moment_is_a_page_or_a_line() -> None:
     assert "app.db" in now_line(NOBODY)
     page = now_page(WATCH).splitlines()
     assert max(map(len, page)) <= WIDTH and any("import_orders" in row for row in page)
-
-
-def test_test_runners_see_it() -> None:
-    (test,) = ElementTree.fromstring(report_junit(watch_report(TOO_LONG))).iter("testcase")
-    assert [child.tag for child in test] == ["failure"]
 
 
 def test_the_page_draws_the_locks_and_the_wal_as_time_went_on() -> None:

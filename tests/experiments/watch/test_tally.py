@@ -8,16 +8,7 @@ import pytest
 
 from sqlstress.experiments.watch.experiment import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
-from sqlstress.targets.sqlite.lock_holders import (
-    CHECKPOINT,
-    MISSING,
-    READ,
-    ROLLBACK,
-    WAL,
-    WRITE,
-    Lock,
-    Look,
-)
+from sqlstress.targets.sqlite.lock_holders import CHECKPOINT, MISSING, READ, ROLLBACK, WAL, WRITE, Lock, Look
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 A, B = 0, 1
@@ -25,12 +16,21 @@ PEOPLE = [Process(100), Process(101)]
 BLANK = Watch("app.db", Watching())
 
 
-def tally() -> Tally:
-    return Tally(lambda pid: pid - 100)
+def tally(*looks: tuple[float, Look]) -> Tally:
+    """Return a tally of some samples."""
+    made = Tally(lambda pid: pid - 100)
+    for at_s, one in looks:
+        made.add(at_s, one)
+    return made
 
 
 def look(*locks: tuple[str, int], changes: int | None = 0, wal: WalIndex | None = None) -> Look:
     return Look(WAL, tuple(Lock(name, 100 + place) for name, place in locks), changes, wal, 1)
+
+
+def counted(*locks: tuple[str, int], changes: tuple[int | None, ...]) -> Tally:
+    """Return a tally of samples of the same locks, a tenth of a second apart."""
+    return tally(*((number / 10, look(*locks, changes=one)) for number, one in enumerate(changes, 1)))
 
 
 def found(made: Tally, blank: Watch = BLANK) -> Watch:
@@ -38,10 +38,9 @@ def found(made: Tally, blank: Watch = BLANK) -> Watch:
 
 
 def test_a_hold_is_as_long_as_the_samples_that_saw_it_and_no_longer_than_those_that_did_not() -> None:
-    made = tally()
-    for at_s, held in ((0.1, False), (0.2, True), (0.3, True), (0.4, True), (0.5, False)):
-        made.add(at_s, look(*[(WRITE, A)] * held))
-    holds = found(made).processes[0].locks[WRITE]
+    free, held = look(), look((WRITE, A))
+    watch = found(tally((0.1, free), (0.2, held), (0.3, held), (0.4, held), (0.5, free)))
+    holds = watch.processes[0].locks[WRITE]
     assert (holds.samples, holds.times, holds.now_s) == (3, 1, 0.0)
     assert holds.longest_s == pytest.approx(0.2)
     assert holds.most_s == pytest.approx(0.4)
@@ -49,10 +48,7 @@ def test_a_hold_is_as_long_as_the_samples_that_saw_it_and_no_longer_than_those_t
 
 
 def test_a_commit_between_two_samples_ends_a_hold_of_its_process_but_frees_no_gap() -> None:
-    made = tally()
-    for at_s, changes in ((0.1, 5), (0.2, 5), (0.3, 6), (0.4, None), (0.5, 7)):
-        made.add(at_s, look((WRITE, A), changes=changes))
-    watch = found(made)
+    watch = found(counted((WRITE, A), changes=(5, 5, 6, None, 7)))
     own = watch.processes[0].locks[WRITE]
     assert (own.samples, own.times) == (5, 3)
     assert own.longest_s == pytest.approx(0.1)
@@ -62,17 +58,12 @@ def test_a_commit_between_two_samples_ends_a_hold_of_its_process_but_frees_no_ga
 
 
 def test_commits_are_counted_over_the_end_of_the_counter() -> None:
-    made = tally()
-    for at_s, changes in ((0.1, 2**32 - 1), (0.2, 1), (0.3, 0)):
-        made.add(at_s, look(changes=changes))
-    assert found(made).commits == 2  # a counter that goes back begins anew
+    assert found(counted(changes=(2**32 - 1, 1, 0))).commits == 2  # a counter that goes back begins anew
 
 
 def test_who_held_the_write_lock_most_comes_first_and_is_still_named_by_all() -> None:
-    made = tally()
-    for at_s in (0.15, 0.25, 0.35):
-        made.add(at_s, look((WRITE, B)))
-    made.add(0.45, look((WRITE, A)))
+    by_b = look((WRITE, B))
+    made = tally((0.15, by_b), (0.25, by_b), (0.35, by_b), (0.45, look((WRITE, A))))
     assert made.longest_now == (A, 0.0)
     watch = found(made, replace(BLANK, held_too_long=B))
     assert [process.pid for process in watch.processes] == [101, 100]
@@ -81,10 +72,7 @@ def test_who_held_the_write_lock_most_comes_first_and_is_still_named_by_all() ->
 
 
 def test_a_checkpoint_goes_on_while_others_commit() -> None:
-    made = tally()
-    for at_s, changes in ((0.1, 1), (0.2, 2), (0.3, 3)):
-        made.add(at_s, look((CHECKPOINT, A), changes=changes))
-    assert found(made).processes[0].locks[CHECKPOINT].times == 3
+    assert found(counted((CHECKPOINT, A), changes=(1, 2, 3))).processes[0].locks[CHECKPOINT].times == 3
 
 
 def index(frames: int, checkpointed: int, *marks: int) -> WalIndex:
@@ -96,10 +84,8 @@ def reading(slot: int, place: int, wal: WalIndex) -> Look:
 
 
 def test_a_reader_pins_from_the_first_commit_behind_its_mark() -> None:
-    made = tally()
-    made.add(0.1, reading(1, A, index(4, 4, 4)))
-    made.add(0.2, reading(1, A, index(9, 4, 4)))
-    made.add(0.3, reading(1, A, index(40, 4, 4)))
+    frames = ((0.1, 4), (0.2, 9), (0.3, 40))
+    made = tally(*((at_s, reading(1, A, index(count, 4, 4))) for at_s, count in frames))
     made.add_readers([Lock(READ, 101, 1)])
     watch = found(made)
     (pin,) = watch.pins
@@ -111,22 +97,17 @@ def test_a_reader_pins_from_the_first_commit_behind_its_mark() -> None:
 
 
 def test_a_reader_of_the_file_alone_pins_once_the_wal_grows() -> None:
-    made = tally()
-    for at_s, wal in ((0.1, index(9, 9)), (0.2, index(3, 0)), (0.3, index(5, 0))):
-        made.add(at_s, reading(0, A, wal))
-    (pin,) = found(made).pins
+    wals = ((0.1, index(9, 9)), (0.2, index(3, 0)), (0.3, index(5, 0)))
+    (pin,) = found(tally(*((at_s, reading(0, A, wal)) for at_s, wal in wals))).pins
     assert (pin.frame, pin.grew_frames) == (0, 5)
 
 
 def test_readers_that_come_and_go_pin_nothing() -> None:
-    made = tally()
-    for step in range(1, 9):
-        made.add(step / 10, reading(1, A, index(step + 1, 0, step)))
-    assert found(made).pins == ()
+    looks = ((step / 10, reading(1, A, index(step + 1, 0, step))) for step in range(1, 9))
+    assert found(tally(*looks)).pins == ()
 
 
 def test_what_happens_to_the_file_is_noted_once() -> None:
-    made = tally()
     looks = (
         Look(WAL, (), 5, None, 1),
         Look(ROLLBACK, (), 5, None, 1),
@@ -134,18 +115,13 @@ def test_what_happens_to_the_file_is_noted_once() -> None:
         Look(MISSING, file=1),
         Look(ROLLBACK, (), 900, None, 2),
     )
-    for number, one in enumerate(looks):
-        made.add(number / 10, one)
-    watch = found(made)
+    watch = found(tally(*((number / 10, one) for number, one in enumerate(looks))))
     assert [event.what for event in watch.events] == [JOURNAL, DELETED, REPLACED]
     assert (watch.commits, watch.journal, watch.open_samples) == (None, "rollback", 3)
 
 
 def test_a_long_watch_has_longer_steps_not_more() -> None:
-    made = tally()
-    for second in range(400):
-        made.add(second + 0.05, look((WRITE, A)))
-    course = found(made).course
+    course = found(tally(*((second + 0.05, look((WRITE, A))) for second in range(400)))).course
     assert len(course.samples) <= MOST_STEPS
     assert course.step_s == pytest.approx(0.8)
     assert sum(course.samples) == sum(course.held["0"]) == 400
