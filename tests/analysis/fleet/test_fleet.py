@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp
 from random import Random
 
 import pytest
@@ -13,6 +12,7 @@ from sqlstress.analysis.fleet_hosts import host_of
 from sqlstress.errors import UsageError
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.show.phrases import phrase
+from tests import several
 from tests.crash_report import crash_report
 from tests.fleet_reports import EXAMPLE, driven, fleet_of, four_hosts, host_report
 
@@ -67,17 +67,7 @@ def test_with_few_trials_nothing_is_claimed_and_it_is_said_how_many_would_do(tri
 
 def noisy(random: Random, minute: int) -> Report:
     return replace(
-        host_report(minute=minute, trials=9),
-        runs=tuple(
-            replace(
-                run,
-                trials=tuple(
-                    replace(run.trials[0], index=index, tps=run.trials[0].tps * exp(random.gauss(0, 0.3)))
-                    for index in range(9)
-                ),
-            )
-            for run in EXAMPLE.runs
-        ),
+        host_report(minute=minute), runs=tuple(several.noisy(run, 0.3, random, 9) for run in EXAMPLE.runs)
     )
 
 
@@ -103,9 +93,7 @@ def test_the_same_report_is_counted_once_whatever_its_file_looks_like() -> None:
 def test_wrong_data_has_no_figure_and_comes_first() -> None:
     wrong = host_report(minute=3)
     verdict = Verdict((Check("last write", "failed", 1, 1, ("key 7 is gone",)),), 0.0)
-    run = replace(
-        wrong.runs[-1], trials=tuple(replace(one, verdict=verdict) for one in wrong.runs[-1].trials)
-    )
+    run = several.with_trials(wrong.runs[-1], verdict=verdict)
     reports = {
         "a": host_report(),
         "b": host_report(minute=1),
