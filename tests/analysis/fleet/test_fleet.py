@@ -23,13 +23,12 @@ def said(reports: dict[str, Report], code: str = "") -> list[str]:
 
 def test_a_row_has_the_hosts_in_order_and_never_a_figure_that_none_of_them_reached() -> None:
     fleet = fleet_of(four_hosts())
-    for table in fleet.tables:
-        for row in table.rows:
-            rates = [one.rate for one in row.comparable]
-            assert rates == sorted(rates, reverse=True)
-            assert [one.host.name for one in row.comparable] == ["bert", "anna", "emil", "carl"]
-            assert (row.best.host.name, row.median.host.name, row.worst.host.name) == ("bert", "emil", "carl")
-            assert row.median.rate in rates
+    for row in fleet.rows():
+        rates = [one.rate for one in row.comparable]
+        assert rates == sorted(rates, reverse=True)
+        assert [one.host.name for one in row.comparable] == ["bert", "anna", "emil", "carl"]
+        assert (row.best.host.name, row.median.host.name, row.worst.host.name) == ("bert", "emil", "carl")
+        assert row.median.rate in rates
 
 
 def test_a_slow_host_is_named_with_what_it_differs_in_and_one_that_waits_for_less_is_not_compared() -> None:
@@ -41,7 +40,7 @@ def test_a_slow_host_is_named_with_what_it_differs_in_and_one_that_waits_for_les
         "file system (xfs; most have ext4)",
     ):
         assert text in texts
-    assert {one.host.name for table in fleet.tables for row in table.rows for one in row.apart} == {"dora"}
+    assert {one.host.name for row in fleet.rows() for one in row.apart} == {"dora"}
     (text,) = said(four_hosts(), "hosts-not-comparable")
     assert text.startswith("NOT COMPARABLE with the other hosts: dora. Durability is ")
     assert "a sync that does nothing" in text
@@ -101,7 +100,7 @@ def test_wrong_data_has_no_figure_and_comes_first() -> None:
     }
     fleet = fleet_of(reports)
     assert "FAILED on c: " in said(reports)[0] and "key 7 is gone" in said(reports)[0]
-    (without,) = (row.without for table in fleet.tables for row in table.rows if row.without)
+    (without,) = (row.without for row in fleet.rows() if row.without)
     assert [one.host.name for one in without] == ["c"]
 
 
@@ -111,13 +110,13 @@ def test_a_seed_and_the_length_of_a_window_do_not_keep_hosts_apart() -> None:
         replace(run, case=replace(run.case, seed=99, duration_s=9.0, repeat=3)) for run in other.runs
     )
     fleet = fleet_of({"a": host_report(), "b": replace(other, runs=runs)})
-    assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
+    assert len([*fleet.rows()]) == len(EXAMPLE.runs) and not fleet.alone()
 
 
 def test_a_host_without_the_native_loop_stands_in_the_same_row_and_is_not_compared() -> None:
     reports = {"a": driven(host_report(), "native"), "b": driven(host_report(minute=1), "python")}
     fleet = fleet_of(reports)
-    assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
+    assert len([*fleet.rows()]) == len(EXAMPLE.runs) and not fleet.alone()
     (text,) = said(reports, "hosts-not-comparable")
     assert "b. Loop is python; on the other hosts it is native" in text
 
