@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
-from tests.ab_report import EXAMPLE, around, trial
+from tests.ab_report import EXAMPLE, Script, of_ratio, trial
 from tests.cli.conftest import Cli, saved
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +29,6 @@ SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", 
 ARMS = ("--a", "--synchronous full", "--b", "--synchronous normal")
 PATIENT = ("--max-time", "1h")
 """However long a few pairs take on a busy machine."""
-
-Script = Callable[[int, Case, int], Trial]
 
 
 class Slices:
@@ -61,12 +59,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
 
     monkeypatch.setattr("sqlstress.studies.ab.OwnPython", OwnPython)
     return fake
-
-
-def of_ratio(ratio: float) -> Script:
-    """Return a script in which B is so many times as fast as A."""
-    ratios = around(ratio, 30)
-    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
 @pytest.mark.parametrize(

@@ -24,21 +24,15 @@ def kills_of(path: Path) -> Kills:
     return kills
 
 
-OTHERS = (
-    ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
-    ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
-    ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
-)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(OTHERS[0], id="apsw"),
-        pytest.param(OTHERS[1], id="exclusive"),
-        pytest.param(OTHERS[2], id="truncate"),
+        ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
+        ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
+        ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
     ],
+    ids=["apsw", "exclusive", "truncate"],
 )
 def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     pytest.importorskip("apsw")
