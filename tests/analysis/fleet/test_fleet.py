@@ -15,6 +15,7 @@ from sqlstress.show.phrases import phrase
 from tests import several
 from tests.crash_report import crash_report
 from tests.fleet_reports import EXAMPLE, driven, fleet_of, four_hosts, host_report
+from tests.show.variants import with_case
 
 
 def said(reports: dict[str, Report], code: str = "") -> list[str]:
@@ -105,11 +106,8 @@ def test_wrong_data_has_no_figure_and_comes_first() -> None:
 
 
 def test_a_seed_and_the_length_of_a_window_do_not_keep_hosts_apart() -> None:
-    other = host_report(minute=1)
-    runs = tuple(
-        replace(run, case=replace(run.case, seed=99, duration_s=9.0, repeat=3)) for run in other.runs
-    )
-    fleet = fleet_of({"a": host_report(), "b": replace(other, runs=runs)})
+    other = with_case(host_report(minute=1), seed=99, duration_s=9.0, repeat=3)
+    fleet = fleet_of({"a": host_report(), "b": other})
     assert len([*fleet.rows()]) == len(EXAMPLE.runs) and not fleet.alone()
 
 
