@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -47,6 +47,16 @@ def around(ratio: float, pairs: int, spread: float = 0.03) -> list[float]:
     """Return ratios of so many pairs, evenly spread around their centre, in a mixed order that stays."""
     places = Random(7).sample(range(pairs), pairs)
     return [ratio * math.exp(spread * (2 * place / max(1, pairs - 1) - 1)) for place in places]
+
+
+Script = Callable[[int, Case, int], Trial]
+"""What is measured of an arm, a case and a pair."""
+
+
+def of_ratio(ratio: float, spread: float = 0.03) -> Script:
+    """Return a script in which B is so many times as fast as A, give or take some."""
+    ratios = around(ratio, 30, spread)
+    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
 def ab_report(cells: Sequence[Sequence[float]], test: AbTest = TEST, decided: bool = True) -> Report:

@@ -84,9 +84,8 @@ def failed_report() -> Report:
         ),
     )
     trial = replace(run.trials[0], verdict=Verdict((lost, *_verdict(1).checks[1:]), seconds=0.42))
-    runs = list(report.runs)
-    runs[place] = replace(run, trials=(trial,))
-    return replace(report, runs=tuple(runs))
+    runs = (*report.runs[:place], replace(run, trials=(trial,)), *report.runs[place + 1 :])
+    return replace(report, runs=runs)
 
 
 def assert_golden(name: str, text: str) -> None:

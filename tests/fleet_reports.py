@@ -8,8 +8,9 @@ from pathlib import Path
 
 from sqlstress.analysis.fleet import Fleet, gathered
 from sqlstress.analysis.fleet_hosts import host_of
-from sqlstress.report import FileSystem, Report, Warning, to_json
+from sqlstress.report import FileSystem, Report, Run, Warning, to_json
 from tests.example_report import example_report
+from tests.show.variants import with_case
 
 NOISE = (1.0, 1.01, 0.99, 1.02, 0.98, 1.005, 0.995, 1.015, 0.985, 1.008)
 """What one host's trials differ by."""
@@ -39,27 +40,21 @@ def host_report(
             file_system=FileSystem(kind, "disk", ""),
             warnings=nothing,
         ),
-        runs=tuple(
-            replace(
-                run,
-                trials=tuple(
-                    replace(
-                        run.trials[0], index=index, tps=run.trials[0].tps * factor * NOISE[index % len(NOISE)]
-                    )
-                    for index in range(trials)
-                ),
-            )
-            for run in EXAMPLE.runs
-        ),
+        runs=tuple(_repeated(run, factor, trials) for run in EXAMPLE.runs),
+    )
+
+
+def _repeated(run: Run, factor: float, count: int) -> Run:
+    (trial,) = run.trials
+    figures = [trial.tps * factor * NOISE[index % len(NOISE)] for index in range(count)]
+    return replace(
+        run, trials=tuple(replace(trial, index=index, tps=tps) for index, tps in enumerate(figures))
     )
 
 
 def driven(report: Report, loop: str) -> Report:
     """Return a report as if this loop had driven its loads."""
-    runs = (
-        replace(run, case=replace(run.case, spec=replace(run.case.spec, loop=loop))) for run in report.runs
-    )
-    return replace(report, runs=tuple(runs))
+    return with_case(report, spec=replace(report.runs[0].case.spec, loop=loop))
 
 
 def four_hosts() -> dict[str, Report]:

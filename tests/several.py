@@ -17,6 +17,11 @@ from sqlstress.show.blocks import Table
 from sqlstress.show.phrases import phrase
 
 
+def with_trials(run: Run, **fields: Any) -> Run:
+    """Return a run with fields of every trial changed."""
+    return replace(run, trials=tuple(replace(trial, **fields) for trial in run.trials))
+
+
 def several(run: Run, noise: float = 0.01, count: int = 5, seed: str = "") -> Run:
     """Return a run over an odd number of passes, whose median is its trial; `noise` is a step between two."""
     steps = [place - (count - 1) / 2 for place in range(count)]

@@ -19,6 +19,7 @@ from sqlstress.studies.ab import typed
 from tests.crash_report import crash_report, lost_report
 from tests.example_report import example_report, failed_report
 from tests.pages import ROOT
+from tests.show.variants import each_trial
 
 pytestmark = pytest.mark.usefixtures("brief_runs")
 
@@ -150,9 +151,8 @@ def test_a_report_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_report_is_right_as_the_command_line_says_it() -> None:
-    run = example_report().runs[0]
-    wrong = replace(run.trials[0], verdict=Verdict((Check("last write", "failed", 1, 1, ("key 1",)),)))
-    bad = Report(replace(example_report(), runs=(replace(run, trials=(wrong,)),)))
+    lost = Verdict((Check("last write", "failed", 1, 1, ("key 1",)),))
+    bad = Report(each_trial(lambda trial: replace(trial, verdict=lost)))
     stopped = Report(replace(example_report(), interrupted=True))
     expected = [(EXAMPLE, 0), (bad, 1), (Report(failed_report()), 1), (stopped, 130)]
     expected += [(Report(crash_report()), 0), (Report(lost_report()), 1)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sqlstress
+from sqlstress.report import Run
 from sqlstress.user_work import AFTER
 from tests.pages import ROOT
 
@@ -20,19 +21,25 @@ PAGE = TRIED / "README.md"
 ONCE: dict[str, Any] = {"concurrency": 2, "repeat": 1, "duration": "500ms"}
 
 
+def tried(name: str, library: str, folder: Path) -> Run:
+    """Return the one case of a short measurement of what is tried of a library."""
+    pytest.importorskip(library)
+    report = sqlstress.measure(
+        "app", file=str(TRIED / f"{name}.py"), directory=folder, max_failed=1.0, **ONCE
+    )
+    (run,) = report.runs
+    (trial,) = run.trials
+    assert trial.error is None and trial.transactions > 0
+    return run
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "library"),
     [("queue_huey", "huey"), ("queue_lite", "litequeue"), ("queue_persist", "persistqueue")],
 )
 def test_a_queue_can_be_tried(name: str, library: str, tmp_path: Path) -> None:
-    pytest.importorskip(library)
-    report = sqlstress.measure(
-        "app", file=str(TRIED / f"{name}.py"), directory=tmp_path, max_failed=1.0, **ONCE
-    )
-    (trial,) = report.runs[0].trials
-    assert trial.error is None and trial.transactions > 0
-    assert {one.name for one in report.runs[0].case.spec.data.checks} >= {
+    assert {one.name for one in tried(name, library, tmp_path).case.spec.data.checks} >= {
         {
             "huey": "no_task_is_lost",
             "litequeue": "no_message_is_popped_twice",
@@ -72,12 +79,7 @@ LIBRARIES = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_library_can_be_tried(name: str, tmp_path: Path) -> None:
-    pytest.importorskip(LIBRARIES[name])
-    report = sqlstress.measure(
-        "app", file=str(TRIED / f"{name}.py"), directory=tmp_path, max_failed=1.0, **ONCE
-    )
-    (trial,) = report.runs[0].trials
-    assert trial.error is None and trial.transactions > 0
+    (trial,) = tried(name, LIBRARIES[name], tmp_path).trials
     assert any(check.name == AFTER for check in trial.verdict.checks)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median_low
 from typing import Any
 
@@ -107,22 +108,8 @@ class Row:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of the same work, which differ in what their experiment varies."""
-
-    rows: tuple[Row, ...]
-
-    def told(self) -> tuple[Row, ...]:
-        """Return the rows of which sentences are made: of each layout the most processes.
-
-        In experiments that sweep nothing every row stands for itself.
-        """
-        found: dict[Hashable, Row] = {}
-        for number, row in enumerate(self.rows):
-            sweeps = face_of(row.case).behaviour.sweeps
-            found[(row.case.buckets, row.case.arrivals) if sweeps else number] = row
-        return tuple(row for row in found.values() if len(row.comparable) > 1)
+Table = tuple[Row, ...]
+"""Rows of the same work, which differ in what their experiment varies."""
 
 
 def tables(hosts: Sequence[Host]) -> tuple[Table, ...]:
@@ -141,7 +128,7 @@ def tables(hosts: Sequence[Host]) -> tuple[Table, ...]:
         sweeps = face_of(row.case).behaviour.sweeps
         return (row.case.buckets, row.case.concurrency) if sweeps else (0, 0)
 
-    return tuple(Table(tuple(sorted(rows, key=order))) for rows in by_table.values())
+    return tuple(tuple(sorted(rows, key=order)) for rows in by_table.values())
 
 
 def _row(case: Case, figures: Sequence[Figure]) -> Row:
@@ -199,9 +186,21 @@ class Fleet:
         """
         return ALPHA / max(1, sum(row.pairs for row in self.told()))
 
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows of all tables."""
+        return chain.from_iterable(self.tables)
+
     def told(self) -> tuple[Row, ...]:
-        """Return the rows of which sentences are made."""
-        return tuple(row for table in self.tables for row in table.told())
+        """Return the rows of which sentences are made: of each layout the most processes.
+
+        In experiments that sweep nothing every row stands for itself.
+        """
+        found: dict[Hashable, Row] = {}
+        for number, table in enumerate(self.tables):
+            for row in table:
+                sweeps = face_of(row.case).behaviour.sweeps
+                found[number, (row.case.buckets, row.case.arrivals) if sweeps else row.case] = row
+        return tuple(row for row in found.values() if len(row.comparable) > 1)
 
     def joint(self) -> tuple[Joint, ...]:
         """Return what hosts measured together."""
@@ -209,7 +208,7 @@ class Fleet:
 
     def alone(self) -> int:
         """Return how many cases only one host has."""
-        shared = {row.case for table in self.tables for row in table.rows}
+        shared = {row.case for row in self.rows()}
         return len({measured.case for host in self.hosts for measured in host.cases} - shared)
 
 
@@ -285,7 +284,7 @@ def conclude(fleet: Fleet) -> Iterator[Finding]:
         yield from _from_the_median(fleet, row, unlike)
     yield from _explained(fleet, list(unlike.values())[:MOST_EXPLAINED])
     apart: dict[tuple[Finding, ...], dict[str, Host]] = {}
-    for row in (row for table in fleet.tables for row in table.rows):
+    for row in fleet.rows():
         for figure in row.apart:
             apart.setdefault(row.why_apart(figure), {})[figure.host.digest] = figure.host
     for reasons, hosts in apart.items():  # the same of several cases once

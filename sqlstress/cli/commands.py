@@ -13,14 +13,12 @@ import click
 from sqlstress import __version__
 from sqlstress.analysis.wording import listing
 from sqlstress.cli.common_options import (
+    NO_SWEEP,
     GroupedCommand,
     Running,
     click_options,
-    looking_on_options,
     no_such_option,
-    result_options,
     run_options,
-    slice_options,
     typed,
     with_options,
 )
@@ -161,11 +159,14 @@ def cli() -> None:
 def _measuring(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
-    asks = experiment.study.asks if experiment.study else ""
-    if experiment.study and experiment.study.looks_on:
-        add_running = looking_on_options
+    study = experiment.study
+    asks = study.asks if study else ""
+    if study and study.looks_on:
+        add_running = run_options("directory", *NO_SWEEP, saves="Save the report every second")
+    elif study and not asks:
+        add_running = run_options("keep_going", saves="Save the report every few rounds")
     else:
-        add_running = slice_options if asks else result_options if experiment.study else run_options
+        add_running = run_options(*(NO_SWEEP if asks else ()))
 
     @with_options(options_of_command(name))
     @click.command(
@@ -208,7 +209,7 @@ def _run_study(asks: str, running: Running, given: dict[str, Any]) -> int:
 
 @click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
 @click.argument("plan", type=click.Path(path_type=Path))
-@run_options
+@run_options()
 def measure_plan(plan: Path, **given: Any) -> int:
     """Measure the cases of a plan: a TOML file with a [[case]] for each. Its keys are names of options.
 

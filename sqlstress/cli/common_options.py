@@ -242,38 +242,25 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
 """The options that say where files go and what is shown, by the names of their parameters."""
-_OF_SWEEPS = ("keep", "keep_going")
+NO_SWEEP = ("keep", "keep_going")
+"""The options of them that a command lacks which makes so many databases that nobody wants to keep them."""
 
 
-def run_options(function: F) -> F:
-    """Add the options that say where files go and what is shown."""
-    return _decorated(function, _RUNNING)
+def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
+    """Return what adds the options that say where files go and what is shown, but those of some names.
 
+    `saves` is the beginning of -o's help for a command that finds results, and measures no cases.
+    """
+    options = {name: option for name, option in _RUNNING.items() if name not in without}
+    if saves:
+        options["outputs"] = output_option(saves, DOCUMENTS)
 
-def slice_options(function: F) -> F:
-    """Add the same options for a command whose databases nobody wants to keep: there are too many."""
-    return _decorated(function, {name: option for name, option in _RUNNING.items() if name not in _OF_SWEEPS})
+    def add(function: F) -> F:
+        for decorator in reversed(options.values()):
+            function = decorator(function)
+        return function
 
-
-def result_options(function: F) -> F:
-    """Add the same options for a command that finds results, and measures no cases."""
-    outputs = output_option("Save the report every few rounds", DOCUMENTS)
-    options = {**_RUNNING, "outputs": outputs}
-    del options["keep_going"]
-    return _decorated(function, options)
-
-
-def looking_on_options(function: F) -> F:
-    """Add those of them that a command needs which makes no databases."""
-    outputs = output_option("Save the report every second", DOCUMENTS)
-    kept = {name: option for name, option in _RUNNING.items() if name not in ("directory", *_OF_SWEEPS)}
-    return _decorated(function, {**kept, "outputs": outputs})
-
-
-def _decorated(function: F, options: dict[str, Callable[[Any], Any]]) -> F:
-    for decorator in reversed(options.values()):
-        function = decorator(function)
-    return function
+    return add
 
 
 def typed(given: Mapping[str, Any]) -> dict[str, Any]:

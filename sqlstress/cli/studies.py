@@ -10,11 +10,12 @@ import click
 
 from sqlstress.cli.commands import experiment_command, given_in, others
 from sqlstress.cli.common_options import (
+    NO_SWEEP,
     Running,
     details_option,
     github_option,
     output_option,
-    slice_options,
+    run_options,
     typed,
     with_options,
 )
@@ -70,7 +71,7 @@ def ab_command(experiment: str) -> click.Command:
         help=AB_HELP,
         epilog='Example: sqlstress ab --a "--synchronous full" --b "--synchronous normal" --concurrency 4',
     )
-    @slice_options
+    @run_options(*NO_SWEEP)
     def ab(**given: Any) -> int:
         running = Running.taken(given)
         gate, common = of_gate_and_load(typed(given))
@@ -145,7 +146,7 @@ def limit_command(experiment: str) -> click.Command:
         help=LIMIT_HELP,
         epilog="Example: sqlstress limit --p99 10ms --concurrency 4",
     )
-    @slice_options
+    @run_options(*NO_SWEEP)
     def limit(**given: Any) -> int:
         running = Running.taken(given)
         study = search_for(typed(given), experiment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,7 +13,7 @@ from sqlstress.analysis.durability import version
 from sqlstress.analysis.group import longest_wait_ns
 from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
-from sqlstress.report import Report, Run, Trial, WorkerResult
+from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
 from sqlstress.show.blocks import clean
 from sqlstress.show.shown import Shown, Value
 from sqlstress.statistics.compare import spread
@@ -121,7 +121,7 @@ WORKER = _fields(
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
 """Columns of a trial that say nothing of its case."""
-_OF_TRIALS: dict[str, Getter] = {
+_OF_CASE: dict[str, Getter] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
     "tps_spread": lambda run: spread([*run.rates().values()]),
@@ -139,49 +139,18 @@ _KINDS = ("get", "pair", "replace", "update")
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns that depend on what the report holds."""
+class _Row:
+    """What a row is about."""
 
-    case: dict[str, Getter]
-    settings: list[str]
-    trial: dict[str, Getter]
-    latencies: list[str]
-    kinds: list[str]
-
-    def header(self) -> Iterator[str]:
-        yield from REPORT
-        yield from ("case", "sqlite_version")
-        yield from self.case
-        yield from (f"effective_{name}" for name in self.settings)
-        yield from self.trial
-        yield from (f"{kind}_{figure}" for kind in self.latencies for figure in LATENCY)
-        yield from WORKER
-        yield from (f"worker_{kind}_transactions" for kind in self.kinds)
-
-    def of_case(self, run: Run) -> dict[str, Value]:
-        """Return the figures of a case by column: of its typical trial, or of all its trials together."""
-        trial = run.shown()
-        row = {name: value(run) for name, value in self.case.items()}
-        row |= {f"effective_{name}": trial.effective.get(name) if trial else None for name in self.settings}
-        row |= {name: value(trial) if trial else None for name, value in self.trial.items()}
-        for kind in self.latencies:
-            latency = run.latency(kind)
-            row |= {
-                f"{kind}_{figure}": value(latency) if latency else None for figure, value in LATENCY.items()
-            }
-        return {name: value for name, value in row.items() if name not in _OF_ONE_TRIAL} | {
-            name: value(run) for name, value in _OF_TRIALS.items()
-        }
-
-    def values(self, run: Run, trial: Trial | None, worker: WorkerResult | None) -> Iterator[Value]:
-        """Yield the fields of a row from its case on, in the order of the header."""
-        yield from (value(run) for value in self.case.values())
-        yield from (trial.effective.get(name) if trial else None for name in self.settings)
-        yield from (value(trial) if trial else None for value in self.trial.values())
-        found = [trial.latency.get(kind) if trial else None for kind in self.latencies]
-        yield from (value(latency) if latency else None for latency in found for value in LATENCY.values())
-        yield from (value(worker) if worker else None for value in WORKER.values())
-        yield from (worker.operations.get(kind, 0) if worker else None for kind in self.kinds)
+    report: Report
+    case: int
+    """The number of the run in its report."""
+    run: Run
+    trial: Trial | None
+    """In a row per case, the one that is shown."""
+    worker: WorkerResult | None
+    latency: Callable[[str], Latency | None]
+    """The latencies of a kind of operation: of the trial, or in a row per case of all its trials together."""
 
 
 def report_csv(*reports: Report) -> str:
@@ -190,17 +159,18 @@ def report_csv(*reports: Report) -> str:
     A trial without workers has one row, and so has a case without trials: no error is left out. Text
     that a spreadsheet would run as a formula begins with an apostrophe.
     """
-    columns = _columns([run for report in reports for run in report.runs])
+    runs = [run for report in reports for run in report.runs]
+    columns = {**_of_trials(runs), **_of_workers(runs)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_field, columns.header()))
+    writer.writerow(map(_field, columns))
     for report in reports:
-        about = [value(report) for value in REPORT.values()]
         for number, run in enumerate(report.runs, 1):
-            origin = (*about, number, _sqlite_version(report, run))
             for trial in run.trials or (None,):
+                latency = trial.latency if trial else {}
                 for worker in (trial.workers if trial else ()) or (None,):
-                    writer.writerow(map(_field, chain(origin, columns.values(run, trial, worker))))
+                    row = _Row(report, number, run, trial, worker, latency.get)
+                    writer.writerow(_field(value(row)) for value in columns.values())
     return text.getvalue()
 
 
@@ -209,20 +179,13 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
     Every dict has the same keys; a missing figure is None.
     """
-    columns = _columns(report.runs)
-    about = {name: value(report) for name, value in REPORT.items()}
-    return [
-        {
-            name: _plain(value)
-            for name, value in {
-                **about,
-                "case": number,
-                "sqlite_version": _sqlite_version(report, run),
-                **columns.of_case(run),
-            }.items()
-        }
-        for number, run in enumerate(report.runs, 1)
+    of_trials = _of_trials(report.runs)
+    columns = {name: value for name, value in of_trials.items() if name not in _OF_ONE_TRIAL}
+    columns |= _of("run", _OF_CASE)
+    rows = [
+        _Row(report, number, run, run.shown(), None, run.latency) for number, run in enumerate(report.runs, 1)
     ]
+    return [{name: _plain(value(row)) for name, value in columns.items()} for row in rows]
 
 
 def _plain(value: object) -> Value:
@@ -232,7 +195,8 @@ def _plain(value: object) -> Value:
     return value if value is None or isinstance(value, int) else clean(str(value))
 
 
-def _columns(runs: Sequence[Run]) -> _Columns:
+def _of_trials(runs: Sequence[Run]) -> dict[str, Getter]:
+    """Return what is said of a row's case and trial, by column: some depend on what all the runs hold."""
     trials = [trial for run in runs for trial in run.trials]
     by_experiment: dict[Shown, list[Run]] = {}
     for run in runs:
@@ -242,19 +206,49 @@ def _columns(runs: Sequence[Run]) -> _Columns:
     for shown, own in by_experiment.items():
         of_cases |= shown.case_columns(own)
         of_trials |= shown.trial_columns([trial for run in own for trial in run.trials])
-    return _Columns(
-        case={
-            **CASE,
-            **(OF_RATE if any(run.case.rate for run in runs) else {}),
-            **of_cases,
-            **RUN,
-            **(_fields("arm") if any(run.arm for run in runs) else {}),
+    settings = _names(trial.effective for trial in trials)
+    in_effect = {f"effective_{name}": _entry("effective", name) for name in settings}
+    rate = OF_RATE if any(run.case.rate for run in runs) else {}
+    arm = _fields("arm") if any(run.arm for run in runs) else {}
+    arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
+    return {
+        **_of("report", REPORT),
+        "case": _at("case"),
+        "sqlite_version": _sqlite_version,
+        **_of("run", {**CASE, **rate, **of_cases, **RUN, **arm}),
+        **_of("trial", {**in_effect, **TRIAL, **arrived, **of_trials}),
+        **{
+            f"{kind}_{figure}": _of_latency(kind, value)
+            for kind in _names(trial.latency for trial in trials)
+            for figure, value in LATENCY.items()
         },
-        settings=_names(trial.effective for trial in trials),
-        trial={**TRIAL, **(ARRIVED if any(trial.arrived for trial in trials) else {}), **of_trials},
-        latencies=_names(trial.latency for trial in trials),
-        kinds=_names(worker.operations for trial in trials for worker in trial.workers),
-    )
+    }
+
+
+def _of_workers(runs: Sequence[Run]) -> dict[str, Getter]:
+    """Return what is said of a row's worker, by column."""
+    workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
+    kinds = _names(worker.operations for worker in workers)
+    counts = {f"worker_{kind}_transactions": _entry("operations", kind, 0) for kind in kinds}
+    return _of("worker", {**WORKER, **counts})
+
+
+def _of(part: str, columns: Mapping[str, Getter]) -> dict[str, Getter]:
+    """Return columns of a part of a row as those of the row: None where it has no such part."""
+
+    def of_row(value: Getter) -> Getter:
+        return lambda row: None if (found := getattr(row, part)) is None else value(found)
+
+    return {name: of_row(value) for name, value in columns.items()}
+
+
+def _of_latency(kind: str, value: Getter) -> Getter:
+    return lambda row: value(found) if (found := row.latency(kind)) else None
+
+
+def _entry(mapping: str, key: str, missing: Value = None) -> Getter:
+    """Return what gets the entry of a mapping that is a field."""
+    return lambda holder: getattr(holder, mapping).get(key, missing)
 
 
 def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
@@ -263,7 +257,8 @@ def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
     return [*(kind for kind in _KINDS if kind in known), *sorted(known.difference(_KINDS))]
 
 
-def _sqlite_version(report: Report, run: Run) -> str | None:
+def _sqlite_version(row: _Row) -> str | None:
+    report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
     return next((version(build) for build in builds if build.driver == run.case.driver), None)

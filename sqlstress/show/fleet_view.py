@@ -201,9 +201,8 @@ def _not_in_total(rows: list[Joint]) -> Iterator[str]:
 # The cases: the best, the median and the worst host of each, and what that says.
 
 
-def case_blocks(table: CaseTable) -> tuple[Lines, Table]:
+def case_blocks(rows: CaseTable) -> tuple[Lines, Table]:
     """Return what is shown of cases that share a table."""
-    rows = table.rows
     units = face_of(rows[0].case).rate_counts
     said = [f"{rows[0].work}."]
     durability = next((dict(row.terms).get("durability") for row in rows if row.comparable), None)

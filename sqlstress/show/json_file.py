@@ -56,7 +56,7 @@ def fleet_json(fleet: Fleet) -> str:
         "fleet_version": FLEET_VERSION,
         "tool_version": __version__,
         "hosts": list(map(_host, fleet.hosts)),
-        "cases": [_row(row) for table in fleet.tables for row in table.rows],
+        "cases": [*map(_row, fleet.rows())],
         "totals": list(map(_joint, fleet.joint())),
         "counted_once": [{"name": name, "same_as": other} for name, other in fleet.twice],
         "left_out": [{"name": missing.name, "why": missing.why} for missing in fleet.left_out],

@@ -197,15 +197,15 @@ def _left_over(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
     return sum(value * value for value in left) / degrees, degrees
 
 
-def spread(figures: Sequence[float], error: float = 0.05) -> float | None:
+def spread(figures: Sequence[float]) -> float | None:
     """Return how far the typical figure of a case may be off, as a share of it: ±0.08; None for too few.
 
-    Each by itself, so that what drifts over the passes is part of it.
+    The 95% interval. Each by itself, so that what drifts over the passes is part of it.
     """
     if len(figures) < FEWEST or min(figures) <= 0:
         return None
     logs = [math.log(value) for value in figures]
-    reach = quantile(1 - error / 2, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    reach = quantile(0.975, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
     return _exp(reach) - 1
 
 

@@ -19,6 +19,7 @@ from sqlstress.show.page.html_file import report_html
 from sqlstress.show.phrases import phrase
 from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, said, trial
 from tests.example_report import assert_golden_texts
+from tests.show.variants import with_case
 
 TWO = tuple(replace(CALM.workers[0], worker=number) for number in (1, 2))
 READS = Check("reads", "ok", 5)
@@ -76,9 +77,7 @@ def test_an_interruption_says_how_much_is_missing() -> None:
     assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
         "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
-    begun = replace(
-        cut, planned=3, runs=tuple(replace(one, case=replace(one.case, repeat=2)) for one in cut.runs)
-    )
+    begun = with_case(replace(cut, planned=3), repeat=2)
     assert [phrase(finding) for finding in advise(begun) if finding.code.startswith("interrupted")] == [
         "Interrupted after 3 of 6 trials."
     ]

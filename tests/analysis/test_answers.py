@@ -21,6 +21,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
 from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
 from tests.example_report import assert_golden_texts
+from tests.several import with_trials
 
 ROUGH = (1.1, 0.9, 1.0, 1.15, 0.87)
 WILD = (0.5, 1.9, 1.0, 1.4, 0.7)
@@ -30,7 +31,7 @@ DRIFT = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 def wrong(found: Run) -> Run:
     lost = Verdict((Check("last write", "failed", 10, 1, ("key 7 is gone",)),))
-    return replace(found, trials=tuple(replace(trial, verdict=lost) for trial in found.trials))
+    return with_trials(found, verdict=lost)
 
 
 def passed(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:

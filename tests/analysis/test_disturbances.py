@@ -17,6 +17,7 @@ from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
 from tests.example_report import assert_golden_texts
+from tests.several import with_trials
 
 CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
 
@@ -56,8 +57,7 @@ def on_disk(processes: int, share: float, **fields: float) -> Run:
 def heated(met: int) -> list[Run]:
     """Return four cases with names of their own, in some of which processors were slowed down for heat."""
     runs = [methods.run("insert", "1b1", scale) for scale in (10, 100, 1000, 10_000)]
-    hot = (replace(one, trials=(replace(one.trials[0], throttled=3),)) for one in runs[:met])
-    return [*hot, *runs[met:]]
+    return [*(with_trials(one, throttled=3) for one in runs[:met]), *runs[met:]]
 
 
 def synced(factor: float) -> Environment:
@@ -102,7 +102,7 @@ def test_a_disk_that_changed_is_said() -> None:
 def test_cases_are_named_as_they_are_written() -> None:
     report = methods_report()
     tsc = report.runs[1]
-    met = replace(tsc, trials=(replace(tsc.trials[0], foreign_share=0.5),))
+    met = with_trials(tsc, foreign_share=0.5)
     groups = group_runs((report.runs[0], met, *report.runs[2:]))
     places = [found.facts["processors_where"] for each in groups for found in disturbances(each, CALM)]
     assert any(face_of(met.case).words.work_of(met.case) in where.facts["place"] for where in places), places

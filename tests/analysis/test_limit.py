@@ -32,6 +32,7 @@ from tests.drawing import examples
 from tests.example_report import assert_golden_texts
 from tests.limit_report import FAST, PROMISE, SEARCH, TRIED, limit_report
 from tests.rate_report import late, rate_trial
+from tests.several import with_trials
 
 KEPT = rate_trial(1_500, FAST)
 
@@ -187,9 +188,8 @@ def test_a_whole_answer_exits_0_and_wrong_data_1() -> None:
     assert exit_code(endings(report, strict=True)) == 0
     assert is_whole(Answer(None, 1)) and not is_whole(Answer(None, 2))
     wrong = Verdict((Check("last write", "failed", 10, 1, ("key 1 is gone",)),))
-    trial = replace(report.runs[1].trials[0], verdict=wrong)
-    report = replace(report, runs=(report.runs[0], replace(report.runs[1], trials=(trial,))))
-    assert exit_code(endings(report)) == 1
+    lost = with_trials(report.runs[1], verdict=wrong)
+    assert exit_code(endings(replace(report, runs=(report.runs[0], lost)))) == 1
 
 
 def test_a_promise_is_written_as_it_was_given() -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from sqlstress.statistics.sequential import Look
 from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
-from tests.ab_report import EXAMPLE, around, trial
+from tests.ab_report import EXAMPLE, Script, of_ratio, trial
 from tests.cli.conftest import Cli, saved
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +29,6 @@ SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", 
 ARMS = ("--a", "--synchronous full", "--b", "--synchronous normal")
 PATIENT = ("--max-time", "1h")
 """However long a few pairs take on a busy machine."""
-
-Script = Callable[[int, Case, int], Trial]
 
 
 class Slices:
@@ -63,12 +61,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Slices:
     return fake
 
 
-def of_ratio(ratio: float) -> Script:
-    """Return a script in which B is so many times as fast as A."""
-    ratios = around(ratio, 30)
-    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
-
-
 @pytest.mark.parametrize(
     ("ratio", "options", "code", "word"),
     [
@@ -95,9 +87,7 @@ def test_the_exit_code_says_the_verdict(
 
 
 @pytest.mark.thorough
-def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(
-    cli: Cli, made_up: Slices, tmp_path: Path
-) -> None:
+def test_it_ends_after_the_pairs_and_the_time_that_are_asked_for(cli: Cli, made_up: Slices) -> None:
     made_up.script = of_ratio(0.9)
     cli("ab", *ARMS, "--max-pairs", "13", "--max-time", "90s", "-o", "ab.json")
     found = saved("ab.json").ab
@@ -156,9 +146,7 @@ def test_slices_are_saved_as_they_come_and_all_in_the_end(cli: Cli, made_up: Sli
     assert (tmp_path / "ab.csv").read_text(encoding="utf-8").count("\n") > 20
 
 
-def test_an_interruption_keeps_what_was_measured_and_exits_130(
-    cli: Cli, made_up: Slices, tmp_path: Path
-) -> None:
+def test_an_interruption_keeps_what_was_measured_and_exits_130(cli: Cli, made_up: Slices) -> None:
     def script(arm: int, case: Case, pair: int) -> Trial:
         if pair == 7:
             raise Interrupted("stopped by SIGINT")
@@ -206,9 +194,7 @@ def test_a_real_a_b_test_finds_that_normal_is_no_drop(cli: Cli, tmp_path: Path) 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("soon")
-def test_a_real_drop_between_two_pythons_is_found(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_drop_between_two_pythons_is_found(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     # No commit waits for a sync: on a busy disk those differ by more than the values do.
@@ -257,9 +243,7 @@ def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("soon")
-def test_an_application_is_compared_by_two_pythons(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_application_is_compared_by_two_pythons(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
     bank = str(ROOT / "examples" / "app" / "bank.py")

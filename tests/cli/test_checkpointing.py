@@ -80,7 +80,7 @@ def test_a_pinned_reader_alone_is_watched_too(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli, tmp_path: Path) -> None:
+def test_a_fixed_number_of_operations_is_watched_to_its_end(cli: Cli) -> None:
     window = ("--duration", "500ms", "--warmup", "100ms")
     arguments = [word for word in SHORT if word not in window]
     cli(*arguments, "--ops", "2000", "--checkpointer", "restart", "--checkpoint-interval", "1ms")

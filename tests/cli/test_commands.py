@@ -19,8 +19,10 @@ from sqlstress.cli.common_options import MOST_USED
 from sqlstress.cli.outputs import say
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, face
+from sqlstress.report import Check, Verdict
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession, saved
 from tests.engine.processes import environment
+from tests.several import with_trials
 
 
 def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
@@ -140,10 +142,8 @@ def test_a_file_that_could_not_be_removed_is_told(
 
 
 def failing() -> None:
-    run = EXAMPLE.runs[1]
-    check = replace(run.trials[0].verdict.checks[0], status="failed", counterexamples=("key 7 is gone",))
-    trial = replace(run.trials[0], verdict=replace(run.trials[0].verdict, checks=(check,)))
-    FakeSession.report = replace(EXAMPLE, runs=(EXAMPLE.runs[0], replace(run, trials=(trial,))))
+    lost = Verdict((Check("last write", "failed", 10, 1, ("key 7 is gone",)),))
+    FakeSession.report = replace(EXAMPLE, runs=(EXAMPLE.runs[0], with_trials(EXAMPLE.runs[1], verdict=lost)))
 
 
 def test_data_that_is_not_what_was_written_exits_with_1(cli: Cli, session: type[FakeSession]) -> None:

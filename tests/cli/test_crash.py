@@ -17,34 +17,28 @@ SHORT = ("--rounds", "3", "--seed", "1")
 """In one round a writer is killed alone, in another one they are killed while they open the files."""
 
 
-def kills_of(path: Path) -> Kills:
+def kills_of() -> Kills:
     report = saved("crash.json")
     kills = report.results["crash"]
     assert isinstance(kills, Kills)
     return kills
 
 
-OTHERS = (
-    ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
-    ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
-    ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
-)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(OTHERS[0], id="apsw"),
-        pytest.param(OTHERS[1], id="exclusive"),
-        pytest.param(OTHERS[2], id="truncate"),
+        ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
+        ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
+        ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
     ],
+    ids=["apsw", "exclusive", "truncate"],
 )
-def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_any_settings_can_be_tried(cli: Cli, options: tuple[str, ...]) -> None:
     pytest.importorskip("apsw")
     said = cli("crash", *SHORT, *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
-    assert kills_of(tmp_path).acknowledged > 0
+    assert kills_of().acknowledged > 0
 
 
 @pytest.mark.fault(
@@ -58,7 +52,7 @@ def test_any_settings_can_be_tried(cli: Cli, tmp_path: Path, options: tuple[str,
 def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
     said = cli("crash", *SHORT, *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
-    found = kills_of(tmp_path)
+    found = kills_of()
     assert (found.rounds, found.kills, found.databases, found.error) == (3, 9, 1, None)
     assert found.acknowledged > 0
     assert found.finished + found.undone + found.opening <= 9
@@ -85,13 +79,13 @@ DAMAGING = (
     injected="writers without a journal killed",
     outcome="exit 1; which records are torn, and what to use instead",
 )
-def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli, tmp_path: Path) -> None:
+def test_a_journal_mode_that_cannot_survive_is_found_out(cli: Cli) -> None:
     said = cli("crash", *DAMAGING, "-o", "crash.json")
     assert said.code == 1
     assert said.err == "", "the report says it, and once is enough"
     assert "FAILED: after 12 kills, " in said.out
     assert "journal_mode=OFF keeps nothing on disk to roll back with" in " ".join(said.out.split())
-    found = kills_of(tmp_path)
+    found = kills_of()
     assert found.verdict.counterexamples[0].startswith("round ")
     assert found.databases > 1
 
@@ -138,9 +132,9 @@ def test_a_saved_crash_test_is_shown_again_and_neither_checked_nor_compared(cli:
     [(), ("--buckets", "4"), ("--synchronous", "off"), ("--journal-mode", "delete")],
     ids=["WAL", "4 buckets", "OFF", "DELETE"],
 )
-def test_a_thousand_kills_lose_nothing(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_a_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> None:
     said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
     assert (said.code, said.err) == (0, "")
-    found = kills_of(tmp_path)
+    found = kills_of()
     assert (found.kills, found.lost, found.torn) == (1002, 0, 0)
     assert found.wals + found.hot_journals > 0

@@ -88,7 +88,7 @@ def test_without_apsw_one_is_told_to_install_it(cli: Cli, monkeypatch: pytest.Mo
 
 
 @pytest.mark.thorough
-def test_a_disk_that_spoils_sectors_and_what_sqlite_is_told_are_reported(cli: Cli, tmp_path: Path) -> None:
+def test_a_disk_that_spoils_sectors_and_what_sqlite_is_told_are_reported(cli: Cli) -> None:
     said = cli("crash", "--power", *SHORT, "--disk", "spoiling", "--psow", "off", "-o", "power.json")
     loss = loss_of(saved("power.json"))
     assert said.code == 0

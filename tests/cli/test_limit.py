@@ -56,7 +56,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> Windows:
     return made_up
 
 
-def test_it_finds_the_highest_rate_that_holds(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+def test_it_finds_the_highest_rate_that_holds(windows: Windows, cli: Cli) -> None:
     said = cli(*OPTIONS, "--p99", "10ms", "-c", "3")
     assert said.code == 0
     # p99 is 0.67 ms over the share that is left: 10 ms at 1,866/s.
@@ -86,7 +86,7 @@ def test_operations_that_fail_break_the_promise_and_are_no_failure(windows: Wind
     assert "failures" in said.out
 
 
-def test_ctrl_c_keeps_what_was_measured(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_measured(windows: Windows, cli: Cli) -> None:
     windows.stop_at = 6
     said = cli(*OPTIONS, "--p99", "10ms")
     assert said.code == 130
@@ -138,7 +138,7 @@ def test_a_harness_that_is_late_ends_the_search_at_once(windows: Windows, cli: C
     assert "2 windows not judged: the harness itself began operations late, by more than 50%" in text
 
 
-def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli, tmp_path: Path) -> None:
+def test_it_searches_with_scripts_of_the_users_own(windows: Windows, cli: Cli) -> None:
     said = cli(*OPTIONS, "--p99", "10ms", "sql", "-b", "bank@2", "-b", "select-only", "-c", "3")
     assert said.code == 0, said
     text = " ".join(said.out.split())

@@ -43,7 +43,7 @@ def test_a_phase_is_measured_proved_and_shown(
 
 
 @pytest.mark.thorough
-def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
+def test_processes_at_once_share_the_work(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase", "insert", "--scale", "41", "-c", "3", "--method", "1b1,json"),
         *("--driver", "peewee,sqlite3", *SMALL),
@@ -56,7 +56,7 @@ def test_processes_at_once_share_the_work(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_path: Path) -> None:
+def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli) -> None:
     # A busy machine may need a tenth of a second for ten rows.
     said = cli(
         *("methods", "--phase=insert", "--scale=10,500000,600000", "--method=1b1", "--timeout=500ms"),
@@ -70,7 +70,7 @@ def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli, tmp_pat
 
 
 @pytest.mark.thorough
-def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli, tmp_path: Path) -> None:
+def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
         *("--driver", "sqlite3", *SMALL, "--samples", "150"),

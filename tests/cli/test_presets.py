@@ -47,7 +47,7 @@ def test_without_names_all_are_listed_and_nothing_is_measured(cli: Cli, tmp_path
 
 
 def test_every_preset_is_measured_once_a_round_against_the_load_as_it_was_given(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     asked = slices(monkeypatch, lambda case, index: (1.0 + index % 3 / 100) * (1 + is_rails(case)))
     load = ("-c", "3", "--synchronous", "full", "--pragma", "secure_delete=on")
@@ -65,7 +65,7 @@ def test_every_preset_is_measured_once_a_round_against_the_load_as_it_was_given(
 
 
 def test_a_load_without_settings_is_set_against_what_sqlite_does_by_itself(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     slices(monkeypatch, lambda case, index: (1.0 + index % 3 / 100) * (1 + is_rails(case)))
     said = cli(*COMPARE, "--rounds", "6", "--", "-c", "3")
@@ -90,7 +90,7 @@ def test_noise_is_not_taken_for_a_gain_and_exits_3_if_strict(
 
 
 def test_a_preset_that_sqlite_refuses_is_said_and_the_others_are_measured(
-    monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     def rate(case: Case, index: int) -> float:
         if is_rails(case):
@@ -108,7 +108,7 @@ def test_a_preset_that_sqlite_refuses_is_said_and_the_others_are_measured(
     ]
 
 
-def test_ctrl_c_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch, cli: Cli, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     def run(runner: TrialRunner, case: Case, index: int) -> Trial:
         if index == 4:
             runner.signals.caught = 2
@@ -139,7 +139,7 @@ def test_real_slices_are_proved_saved_in_every_format_and_leave_no_file(cli: Cli
 
 
 @pytest.mark.thorough
-def test_a_load_may_be_sql_of_the_users_own(cli: Cli, tmp_path: Path) -> None:
+def test_a_load_may_be_sql_of_the_users_own(cli: Cli) -> None:
     load = ("sql", "-b", "bank", "-c", "2", "--duration", "400ms")
     assert cli(*COMPARE, "--against", "kine", "--rounds", "3", "--", *load).code == 0
     report = saved("presets.json")

@@ -87,7 +87,7 @@ def test_a_ledger_is_measured_beside_the_same_without_it(cli: Cli) -> None:
 
 
 @pytest.mark.thorough
-def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli, tmp_path: Path) -> None:
+def test_a_database_is_copied_with_its_journal_mode_and_stays_as_it_is(cli: Cli) -> None:
     with closing(sqlite3.connect("app.db")) as connection:
         connection.executescript("PRAGMA journal_mode=delete; CREATE TABLE t (x); INSERT INTO t VALUES (1)")
     Path("add.sql").write_text("UPDATE t SET x = x + 1;")

@@ -51,20 +51,18 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made_up
 
 
-def found(folder: Path) -> Tuning:
+def found() -> Tuning:
     result = saved("tune.json").results["tune"]
     assert isinstance(result, Tuning)
     return result
 
 
-def test_it_finds_what_does_more_and_ends_with_a_line_to_paste(
-    machine: Machine, cli: Cli, tmp_path: Path
-) -> None:
+def test_it_finds_what_does_more_and_ends_with_a_line_to_paste(machine: Machine, cli: Cli) -> None:
     said = cli(*TUNE)
     assert said.code == 0
     assert "Better: --wal-autocheckpoint 10000 reaches 1.3 times the default (" in " ".join(said.out.split())
     assert "To paste: PRAGMA wal_autocheckpoint = 10000;" in said.out
-    result = found(tmp_path)
+    result = found()
     assert result.gain is not None and result.gain.low > 1.2
     assert 95 <= len(machine.cases) <= 112
     assert {case.settings.journal_mode for case in machine.cases} == {"wal"}
@@ -81,19 +79,17 @@ def test_where_nothing_does_more_the_default_is_as_good(machine: Machine, cli: C
 
 
 @pytest.mark.thorough
-def test_what_was_given_stays_in_every_slice(machine: Machine, cli: Cli, tmp_path: Path) -> None:
+def test_what_was_given_stays_in_every_slice(machine: Machine, cli: Cli) -> None:
     assert cli(*TUNE, "--page-size", "2048", "--busy", "default", "-c", "3", "--buckets", "2,4").code == 0
     assert {(case.settings.page_size, case.settings.busy, case.concurrency) for case in machine.cases} == {
         (2048, "default", 3)
     }
     assert {case.buckets for case in machine.cases} == {2, 4}
-    assert found(tmp_path).factors == ("checkpoints", "cache-size", "mmap-size", "buckets")
+    assert found().factors == ("checkpoints", "cache-size", "mmap-size", "buckets")
 
 
 @pytest.mark.thorough
-def test_what_sqlite_refuses_is_said_and_the_rest_is_searched(
-    machine: Machine, cli: Cli, tmp_path: Path
-) -> None:
+def test_what_sqlite_refuses_is_said_and_the_rest_is_searched(machine: Machine, cli: Cli) -> None:
     def meets(_: TrialRunner, case: Case) -> None:
         if case.settings.mmap_size:
             raise UsageError("PRAGMA mmap_size: asked for 268435456, SQLite answers 0.")
@@ -104,7 +100,7 @@ def test_what_sqlite_refuses_is_said_and_the_rest_is_searched(
     assert "Better: --wal-autocheckpoint 10000 reaches" in " ".join(said.out.split())
     assert "SQLite answers 0" in said.out
     assert sum(bool(case.settings.mmap_size) for case in machine.cases) <= 4
-    assert found(tmp_path).error is None
+    assert found().error is None
 
 
 def test_a_default_that_sqlite_refuses_is_an_error(machine: Machine, cli: Cli, tmp_path: Path) -> None:
@@ -126,9 +122,7 @@ def stopped(runner: TrialRunner) -> None:
 @pytest.mark.parametrize(
     ("after", "said"), [thorough(10, "10 slices of the design"), (60, "and a race of 6")]
 )
-def test_ctrl_c_keeps_what_was_learnt_and_says_it(
-    machine: Machine, cli: Cli, tmp_path: Path, after: int, said: str
-) -> None:
+def test_ctrl_c_keeps_what_was_learnt_and_says_it(machine: Machine, cli: Cli, after: int, said: str) -> None:
     machine.meets = lambda runner, case: stopped(runner) if len(machine.cases) > after else None
     ended = cli(*TUNE)
     assert ended.code == 130

@@ -29,7 +29,7 @@ ATTEMPTS = 8
 built = pytest.mark.skipif(lacks("sqlite3") is not None, reason=f"{lacks('sqlite3')}")
 
 
-def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT) -> Run:
+def measured(cli: Cli, *options: str, how: tuple[str, ...] = SHORT) -> Run:
     """Return the only run of a short measurement."""
     said = cli(*how, *options)
     (run,) = saved().runs
@@ -39,10 +39,10 @@ def measured(cli: Cli, place: Path, *options: str, how: tuple[str, ...] = SHORT)
 
 @built
 @pytest.mark.thorough
-def test_what_is_slept_after_a_newer_snapshot_is_waiting(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_slept_after_a_newer_snapshot_is_waiting(cli: Cli) -> None:
     # A quarter of the time and more was told as the binding's, which a native loop has not got.
     writing = ("-c", "4", "--read-ratio", "0", "--synchronous", "off")
-    found = (shares(measured(cli, tmp_path, *writing))[BINDING] for _ in range(ATTEMPTS))
+    found = (shares(measured(cli, *writing))[BINDING] for _ in range(ATTEMPTS))
     assert any(share < 0.12 for share in found)
 
 
@@ -71,11 +71,11 @@ TRIED = [ALL[number] for number in (0, 1, 2, 3, 4, 11, 14, 17, 20)]
     [*mostly_thorough(TRIED, ALL[:1]), *mostly_long([one for one in ALL if one not in TRIED], ())],
 )
 def test_the_parts_add_up_to_the_time_that_was_measured(
-    cli: Cli, tmp_path: Path, options: str, driver: str, loop: str
+    cli: Cli, options: str, driver: str, loop: str
 ) -> None:
     # Long enough for what is lost at its begin and its end to be little.
     case = ("-c", "2", "--ops", "20000", "--driver", driver, "--loop", loop, *options.split())
-    ratios = (ratio(measured(cli, tmp_path, *case, how=BRIEF)) for _ in range(ATTEMPTS))
+    ratios = (ratio(measured(cli, *case, how=BRIEF)) for _ in range(ATTEMPTS))
     assert any(nearly_all(one) for one in ratios)
 
 
@@ -101,17 +101,15 @@ def ratio(run: Run) -> float:
 @built
 @pytest.mark.thorough
 def test_a_checkpointer_takes_the_checkpoints_and_normal_and_batches_the_syncs_of_the_workers(
-    cli: Cli, tmp_path: Path
+    cli: Cli,
 ) -> None:
     own = ("-c", "1", "--read-ratio", "0", "--synchronous", "normal")
-    usual = told(measured(cli, tmp_path, *own, "--wal-autocheckpoint", "50"))
-    normal = measured(cli, tmp_path, *own, "--checkpointer", "passive")
+    usual = told(measured(cli, *own, "--wal-autocheckpoint", "50"))
+    normal = measured(cli, *own, "--checkpointer", "passive")
     relieved = told(normal)
     assert usual.parts[CHECKPOINT] > 0 == relieved.parts[CHECKPOINT]
-    full = measured(cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full")
-    batches = measured(
-        cli, tmp_path, "-c", "1", "--read-ratio", "0", "--synchronous", "full", "--batch", "20"
-    )
+    full = measured(cli, "-c", "1", "--read-ratio", "0", "--synchronous", "full")
+    batches = measured(cli, "-c", "1", "--read-ratio", "0", "--synchronous", "full", "--batch", "20")
     # By some 20 times, but a disk that others use may be ten times as slow for one of them.
     assert syncing_a_row(full) > 1.5 * syncing_a_row(normal)
     assert syncing_a_row(full) > 1.5 * syncing_a_row(batches)
@@ -134,13 +132,13 @@ def syncing_a_row(run: Run) -> float:
     ],
 )
 def test_with_fewer_processes_those_who_wait_for_a_processor_do_as_much_and_sooner(
-    cli: Cli, tmp_path: Path, options: tuple[str, ...]
+    cli: Cli, options: tuple[str, ...]
 ) -> None:
     cores = usable_cores()
     few: list[Run] = []
     many: list[Run] = []
     for side, processes in ((few, cores), (many, 4 * cores), (many, 4 * cores), (few, cores)):
-        side.append(measured(cli, tmp_path, "-c", str(processes), *options, how=BRIEF))
+        side.append(measured(cli, "-c", str(processes), *options, how=BRIEF))
     assert all(max(parts := told(run).parts, key=lambda part: parts[part]) == PROCESSOR for run in many)
     assert took(few) < 0.75 * took(many)
     # Where others have processors too, more processes are given more of them: they do no more with that.
@@ -157,11 +155,11 @@ def took(runs: list[Run], *, given: bool = False) -> float:
 @built
 @pytest.mark.parametrize("loop", LOOPS)
 def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_is_free(
-    cli: Cli, tmp_path: Path, loop: str
+    cli: Cli, loop: str
 ) -> None:
     alone = ("-c", "1", "--read-ratio", "0", "--synchronous", "off", "--busy", "fair", "--loop", loop)
     # The first pauses come soon, each later one after twice the time: none of them is to be missed.
-    where = told(measured(cli, tmp_path, *alone, how=(*BRIEF, "--duration", "400ms", "--warmup", "0")))
+    where = told(measured(cli, *alone, how=(*BRIEF, "--duration", "400ms", "--warmup", "0")))
     assert where.parts[HELD] == 0
     assert PAUSE_S * NS_PER_S <= where.parts[FREE] < where.time_ns / 2
 
@@ -169,23 +167,23 @@ def test_who_writes_alone_and_lets_others_all_the_same_is_asleep_while_the_lock_
 @pytest.mark.thorough
 @built
 @pytest.mark.parametrize("loop", LOOPS)
-def test_who_waits_alone_waits_for_nobody(cli: Cli, tmp_path: Path, loop: str) -> None:
-    where = told(measured(cli, tmp_path, "-c", "1", "--synchronous", "off", "--loop", loop))
+def test_who_waits_alone_waits_for_nobody(cli: Cli, loop: str) -> None:
+    where = told(measured(cli, "-c", "1", "--synchronous", "off", "--loop", loop))
     assert (where.parts[HELD], where.parts[FREE], where.pending_ns) == (0, 0, 0)
     assert (PROCESSOR in where.parts) is (sys.platform == "linux")
 
 
 @built
-def test_it_is_shown_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
+def test_it_is_shown_on_the_terminal(cli: Cli) -> None:
     said = cli(*SHORT, "-c", "2", "--synchronous", "off", "--details")
     assert "Where the time of an operation goes, in percent" in said.out
     assert "lock held: waiting for a lock held by another process" in " ".join(said.out.split())
 
 
 @pytest.mark.thorough
-def test_without_being_asked_nothing_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_without_being_asked_nothing_is_told(cli: Cli) -> None:
     brief = [word for word in SHORT if word != "--where"]
-    run = measured(cli, tmp_path, "-c", "1", "--synchronous", "off", how=(*brief,))
+    run = measured(cli, "-c", "1", "--synchronous", "off", how=(*brief,))
     assert (run.case.spec.where, run.trials[0].where) == (False, None)
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.publications.__main__ import REPORTS
-from sqlstress.analysis.comparison import Comparison, compare
+from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.report import Check, Latency, Report, Run, Verdict, Warning
@@ -19,7 +19,7 @@ from sqlstress.show.comparison_view import tables
 from sqlstress.show.markdown import comparison_markdown
 from sqlstress.show.text import WIDTH, comparison_text
 from tests import strategies
-from tests.analysis.comparison.sides import WINDOWS, library, report, settings_read_back
+from tests.analysis.comparison.sides import WINDOWS, comparison, library, report, settings_read_back
 from tests.analysis.hand_made import run, trial
 from tests.drawing import CHARACTERS, examples
 from tests.show.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
@@ -32,10 +32,6 @@ FILES_20 = REPORTS["003-macos-20-files"]
 CLASSIC = with_case(classic_report(), spec=MACOS.runs[0].case.spec)
 
 
-def side_by_side(*reports: Report, anyway: bool = False) -> Comparison:
-    return compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway)
-
-
 def test_the_spread_of_several_trials_has_a_column() -> None:
     effective = settings_read_back()
     spread, one = (
@@ -45,9 +41,9 @@ def test_the_spread_of_several_trials_has_a_column() -> None:
             [trial(100, effective=effective)],
         )
     )
-    rows = [line.split() for line in comparison_text(side_by_side(one, spread)).splitlines()]
+    rows = [line.split() for line in comparison_text(comparison(one, spread)).splitlines()]
     assert next(row for row in rows if row[:2] == ["1", "2"])[:6] == ["1", "2", "100", "100", "~1.00", "±10%"]
-    assert "±" not in comparison_text(side_by_side(one, one))
+    assert "±" not in comparison_text(comparison(one, one))
 
 
 def slower(factor: float, report: Report = EXAMPLE) -> Report:
@@ -55,9 +51,9 @@ def slower(factor: float, report: Report = EXAMPLE) -> Report:
 
 
 VARIANTS = {
-    "published": side_by_side(MACOS, WINDOWS_1, CLASSIC),
-    "anyway": side_by_side(MACOS, WINDOWS_1, CLASSIC, FILES_20, anyway=True),
-    "machines": side_by_side(
+    "published": comparison(MACOS, WINDOWS_1, CLASSIC),
+    "anyway": comparison(MACOS, WINDOWS_1, CLASSIC, FILES_20, anyway=True),
+    "machines": comparison(
         EXAMPLE,
         slower(
             0.8,
@@ -73,10 +69,10 @@ VARIANTS = {
 
 
 def test_a_ratio_is_shown_where_it_means_something_and_nowhere_else() -> None:
-    assert " B/A " in comparison_text(side_by_side(EXAMPLE, slower(0.5)))
-    barred = comparison_text(side_by_side(MACOS, WINDOWS_1))
+    assert " B/A " in comparison_text(comparison(EXAMPLE, slower(0.5)))
+    barred = comparison_text(comparison(MACOS, WINDOWS_1))
     assert "NOT COMPARABLE with A: B. " in barred and "B/A" not in barred and "0.16" not in barred
-    anyway = comparison_text(side_by_side(MACOS, WINDOWS_1, anyway=True))
+    anyway = comparison_text(comparison(MACOS, WINDOWS_1, anyway=True))
     assert "NOT COMPARABLE with A: B. Ratios to A are shown because of --anyway." in anyway
     assert " B/A\n" in anyway or " B/A " in anyway
     assert "0.16" in anyway
@@ -86,11 +82,11 @@ def test_a_warning_of_several_reports_is_told_once() -> None:
     nothing = Warning("x", "A sync does nothing.", serious=True)
     known = replace(EXAMPLE.environment, warnings=(nothing, nothing))
     one = replace(EXAMPLE, environment=known)
-    assert "- A and B: A sync does nothing.\n" in comparison_text(side_by_side(one, one))
+    assert "- A and B: A sync does nothing.\n" in comparison_text(comparison(one, one))
 
 
 def test_unknown_surroundings_are_called_so() -> None:
-    text = comparison_text(side_by_side(EXAMPLE, replace(EXAMPLE, environment=UNKNOWN)))
+    text = comparison_text(comparison(EXAMPLE, replace(EXAMPLE, environment=UNKNOWN)))
     (line,) = [line for line in text.splitlines() if line.startswith("B  report 1")]
     assert line.split()[3:] == ["macOS", "unknown", "unknown", "unknown", "unknown"]
     assert "None" not in text
@@ -109,12 +105,12 @@ def test_what_could_not_be_measured_or_is_wrong_is_named_in_its_cell() -> None:
         ),
     }
     for word, other in without.items():
-        text = comparison_text(side_by_side(EXAMPLE, replace(EXAMPLE, runs=(other,)), anyway=True))
+        text = comparison_text(comparison(EXAMPLE, replace(EXAMPLE, runs=(other,)), anyway=True))
         assert f" {word} " in text and "B/A" not in text.split("TPS: ")[0]
 
 
 def test_many_reports_stand_in_several_tables_with_the_first_in_each() -> None:
-    text = comparison_text(side_by_side(*[slower(1 + n / 10) for n in range(len(LETTERS))]))
+    text = comparison_text(comparison(*[slower(1 + n / 10) for n in range(len(LETTERS))]))
     headings = [line for line in text.splitlines() if " A Linux " in line]
     assert len(headings) == 9
     assert " X Linux  Y Linux " in headings[-2] and " Z Linux " in headings[-1]
@@ -131,7 +127,7 @@ def test_the_widest_figures_of_four_reports_fit() -> None:
 
     report = each_run(widest)
     tiny = slower(1e-12, report)
-    text = comparison_text(side_by_side(tiny, report, report, report))
+    text = comparison_text(comparison(tiny, report, report, report))
     assert "9,999,999" in text and "e+18" not in text
     assert max(map(len, text.splitlines())) <= WIDTH
 
@@ -151,7 +147,7 @@ def test_the_number_of_processes_is_told_once_where_it_is_one(
     one, other = (
         report(*(run(1, count, trial(5), case=work) for count in counts)) for counts in (ours, others)
     )
-    compared = side_by_side(one, other).tables[0]
+    compared = comparison(one, other).tables[0]
     table = next(tables(compared))
     assert (table.columns[0].heading[0], table.rows[-1][0]) == (heading, case)
 

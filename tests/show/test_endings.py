@@ -12,6 +12,7 @@ from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden_texts, example_report
 from tests.power_report import power_cuts, power_loss, power_report
+from tests.several import with_trials
 
 EXAMPLE = example_report()
 LOST = Verdict((Check("last write", "failed", 10, 1, ("key 5 is gone",)),))
@@ -24,8 +25,7 @@ def with_run(report: Report, place: int, run: Run) -> Report:
 
 def wrong(report: Report = EXAMPLE) -> Report:
     """Return a report in which data is wrong."""
-    run = report.runs[1]
-    return with_run(report, 1, replace(run, trials=(replace(run.trials[0], verdict=LOST),)))
+    return with_run(report, 1, with_trials(report.runs[1], verdict=LOST))
 
 
 def several_failed(count: int) -> Report:

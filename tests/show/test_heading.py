@@ -33,8 +33,8 @@ def warned(report: Report) -> tuple[str, ...]:
 
 def passes(count: int, repeat: int) -> Report:
     """Return a report of which so many passes were made, of those that were asked for."""
-    runs = (replace(run, trials=run.trials[:1] * count) for run in with_case(ops=700, repeat=repeat).runs)
-    return replace(EXAMPLE, runs=tuple(runs))
+    asked = with_case(ops=700, repeat=repeat)
+    return each_run(lambda run: replace(run, trials=run.trials[:1] * count), asked)
 
 
 def uneven() -> Report:
@@ -113,6 +113,5 @@ def test_a_warning_of_the_library_is_of_those_connections_that_it_opens_with_a_w
     commands = replace(report, runs=(replace(report.runs[0], case=Case("exec")),))
     (said, *_) = warned(commands)
     assert said.startswith(f"Warning: {bug.text} This is sqlstress's own SQLite; ")
-    longer = tuple(replace(run, case=replace(run.case, duration_s=9.0)) for run in EXAMPLE.runs)
-    text = report_text(replace(report, runs=(*EXAMPLE.runs, *longer)))
+    text = report_text(replace(report, runs=(*EXAMPLE.runs, *with_case(duration_s=9.0).runs)))
     assert text.count("can corrupt a WAL database") == 1

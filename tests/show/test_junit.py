@@ -15,7 +15,7 @@ from sqlstress.show.junit import report_junit
 from tests.ab_report import ab_report, around
 from tests.example_report import failed_report
 from tests.show.hostile import hostile_report
-from tests.show.variants import EXAMPLE
+from tests.show.variants import EXAMPLE, each_run
 
 ALLOWED = {
     "testsuites": ({"name", "tests", "failures", "errors", "time"}, {"testsuite"}),
@@ -73,8 +73,7 @@ def test_a_trial_that_is_not_valid_is_an_error_though_the_run_has_none() -> None
 
 
 def test_wrong_data_stays_a_failure_though_the_run_has_an_error_too() -> None:
-    report = failed_report()
-    died = replace(report, runs=tuple(replace(run, error="worker 1 was killed") for run in report.runs))
+    died = each_run(lambda run: replace(run, error="worker 1 was killed"), failed_report())
     assert outcomes(died)["kv: 1 bucket, 4 processes"] == "Failure"
 
 

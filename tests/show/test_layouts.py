@@ -9,18 +9,15 @@ import pytest
 from sqlstress.report.case import Server
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
-from tests.example_report import example_report
 from tests.experiments.sql.test_shown import HELD
 from tests.experiments.sql.test_shown import run as of_scripts
-
-EXAMPLE = example_report()
+from tests.show.variants import EXAMPLE, with_case
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "psycopg"])
 def test_buckets_have_one_name_whatever_they_are(driver: str) -> None:
     server = Server() if driver == "psycopg" else None
-    runs = [replace(one, case=replace(one.case, driver=driver, server=server)) for one in EXAMPLE.runs]
-    report = replace(EXAMPLE, runs=tuple(runs))
+    report = with_case(driver=driver, server=server)
     text, page = " ".join(report_text(report).split()), report_html(report)
     assert "buckets: database files, or tables on a server" in text and "on 20 buckets" in text
     assert "on 1 bucket" in page and "20 buckets, ideal" in page

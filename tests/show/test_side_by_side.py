@@ -15,6 +15,8 @@ from sqlstress.target import LAST_LOST
 from tests.analysis.hand_made import NOISE
 from tests.analysis.test_answers import driven as measured
 from tests.example_report import example_report
+from tests.several import with_trials
+from tests.show.variants import each_run
 
 SOME = (0.9, 1.08, 1.0, 1.05, 0.97)
 
@@ -45,11 +47,7 @@ def compared(**fields: str) -> Report:
 
 def with_calls(report: Report, **ns: float) -> Report:
     """Return a report of which drivers tell what a call through them costs."""
-    runs = tuple(
-        replace(one, trials=tuple(replace(own, bare_call_ns=ns.get(one.case.driver)) for own in one.trials))
-        for one in report.runs
-    )
-    return replace(report, runs=runs)
+    return each_run(lambda run: with_trials(run, bare_call_ns=ns.get(run.case.driver)), report)
 
 
 def test_below_the_table_stands_what_a_call_through_each_binding_costs() -> None:

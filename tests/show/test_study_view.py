@@ -18,6 +18,7 @@ from sqlstress.show.text import WIDTH, report_text
 from tests.ab_report import TEST, ab_report, around
 from tests.example_report import example_report
 from tests.limit_report import SEARCH, limit_report
+from tests.show.variants import each_trial
 
 TWO_CELLS = ab_report([around(0.8, 20), around(1.02, 20)])
 
@@ -90,13 +91,7 @@ def test_each_thing_that_is_promised_has_a_view() -> None:
 
 
 def test_windows_that_span_no_checkpoint_are_warned_of() -> None:
-    few = replace(
-        REPORT,
-        runs=tuple(
-            replace(run, trials=tuple(replace(one, workers=one.workers[:1]) for one in run.trials))
-            for run in REPORT.runs
-        ),
-    )
+    few = each_trial(lambda trial: replace(trial, workers=trial.workers[:1]), REPORT)
     assert "Near the answer, each window spans at least 1 checkpoint" in " ".join(report_text(REPORT).split())
     assert "may contain no checkpoint" in report_text(few)
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.analysis.comparison import Comparison, compare
 from sqlstress.errors import UsageError
 from sqlstress.experiment import EXPERIMENTS
-from sqlstress.report import Report, from_json, to_json
+from sqlstress.report import from_json, to_json
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import summary, workflow_commands
 from sqlstress.show.markdown import comparison_markdown
 from sqlstress.show.text import WIDTH, comparison_text, report_text
+from tests.analysis.comparison.sides import comparison
 from tests.drawing import CHARACTERS, examples
 from tests.hostile.formats import CHECKS
 from tests.hostile.texts import TEXTS
@@ -29,11 +29,7 @@ REPORT = unknown_report(script=SCRIPT, users=7)
 OF_KV = re.compile(r"% gets|int keys|byte values|read.ratio|key.space|checkpointer")
 
 
-def side_by_side(*reports: Report, anyway: bool = False) -> Comparison:
-    return compare([(f"report {place}", one) for place, one in enumerate(reports)], anyway)
-
-
-COMPARED = side_by_side(REPORT, REPORT)
+COMPARED = comparison(REPORT, REPORT)
 SHOWN = {
     **{name: render(REPORT) for name, render in FORMATS.items()},
     "text": report_text(REPORT),
@@ -85,21 +81,21 @@ def test_its_keys_are_kept_when_it_is_saved_again() -> None:
 
 def test_another_load_of_its_own_bars_a_ratio() -> None:
     other = unknown_report(script=SCRIPT, users=8)
-    text = comparison_text(side_by_side(REPORT, other))
+    text = comparison_text(comparison(REPORT, other))
     assert "NOT COMPARABLE with A: B." in text and "B/A" not in text
     assert "- Load. A: users 7. B: users 8.\n" in text
-    text = comparison_text(side_by_side(unknown_report(users=7), unknown_report(), anyway=True))
+    text = comparison_text(comparison(unknown_report(users=7), unknown_report(), anyway=True))
     assert "- Load. A: users 7. B: no users.\n" in text and " B/A" in text
 
 
 def test_loads_that_differ_late_differ() -> None:
     one, other = (unknown_report(script="SELECT 1" * 20 + end) for end in "ab")
-    text = " ".join(comparison_text(side_by_side(one, other)).split())
+    text = " ".join(comparison_text(comparison(one, other)).split())
     assert re.search(r"- Load\. A: script .{10,60} \(1\)\. B: script .{10,60} \(2\)\. ", text)
 
 
 def test_another_experiment_stands_in_no_table_with_it() -> None:
-    text = comparison_text(side_by_side(REPORT, unknown_report(workload="rows", script=SCRIPT, users=7)))
+    text = comparison_text(comparison(REPORT, unknown_report(workload="rows", script=SCRIPT, users=7)))
     assert "The reports have no case in common." in text
 
 
@@ -139,4 +135,4 @@ def test_whatever_it_says_of_itself_it_is_shown_or_refused(workload: str, own: d
     CHECKS["txt"](report_text(report))
     assert max(map(len, report_text(report).splitlines())) <= WIDTH
     assert list(workflow_commands(report)) == []
-    CHECKS["txt"](comparison_text(side_by_side(report, report)))
+    CHECKS["txt"](comparison_text(comparison(report, report)))

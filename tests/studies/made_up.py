@@ -107,11 +107,7 @@ def made_up_ab(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trou
         return trial(pair)
 
     study = AbStudy(([CASE], [CASE]), TEST, looks=(Look(2, 0.001),))
-
-    def measured(report: Report) -> int:
-        return sum(len(run.trials) for run in report.runs)
-
-    return MadeUp(study, SliceBench(BLANK, observer, measure), measured)
+    return MadeUp(study, SliceBench(BLANK, observer, measure), _slices)
 
 
 def made_up_limit(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
@@ -126,11 +122,7 @@ def made_up_limit(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     clock = count(0.0, 1.0)
     search = LimitSearch(Promise(p99_s=0.01), max_time_s=10.0)
     study = LimitStudy(CASE, search, "poisson", None, lambda: next(clock))
-
-    def measured(report: Report) -> int:
-        return sum(len(run.trials) for run in report.runs)
-
-    return MadeUp(study, bench(folder, observer=observer), measured)
+    return MadeUp(study, bench(folder, observer=observer), _slices)
 
 
 class _Nothing:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,9 +14,7 @@ from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import AbStudy, first_arm, order
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import follow
-from tests.ab_report import CASE, EXAMPLE, TEST, around, trial
-
-Script = Callable[[int, Case, int], Trial]
+from tests.ab_report import CASE, EXAMPLE, TEST, Script, of_ratio, trial
 
 
 class Slices:
@@ -58,12 +56,6 @@ def run(
     bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
     study = AbStudy((cells, cells), test, looks(most), clock or Clock())
     return follow(study, bench, saved.append, lambda: 0.0), slices, saved
-
-
-def of_ratio(ratio: float, spread: float = 0.03) -> Script:
-    """Return a script in which B is so many times as fast as A, give or take some."""
-    ratios = around(ratio, 30, spread)
-    return lambda arm, case, pair: trial(pair, ratios[pair] if arm else 1.0)
 
 
 def verdict(report: Report) -> tuple[str, int]:

@@ -274,7 +274,7 @@ def _fleet(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
 
 def _fleet_plots(fleet: Fleet) -> Iterator[Plot]:
     first = fleet.told()
-    others = (row for table in fleet.tables for row in table.rows if row not in first and row.comparable)
+    others = (row for row in fleet.rows() if row not in first and row.comparable)
     rows = [*first, *others][:MOST_VIEWS]
     if views := [view for row in rows if (view := _map(row))]:
         note = "A mark is a host: its sync cost (higher to the right) and its throughput."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.analysis.comparison import Compared, compare
+from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.report import Report, Run, SqliteBuild, SyncCost
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import EXAMPLE, run, trial
@@ -43,9 +43,14 @@ def library(**fields: Any) -> tuple[SqliteBuild, ...]:
     return (replace(EXAMPLE.environment.builds[0], **fields),)
 
 
+def comparison(*reports: Report, anyway: bool = False) -> Comparison:
+    """Return reports set side by side."""
+    return compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway)
+
+
 def side_by_side(*reports: Report, anyway: bool = False) -> Compared:
     """Return the one table that reports have in common."""
-    (compared,) = compare([(f"report {n}", one) for n, one in enumerate(reports)], anyway).tables
+    (compared,) = comparison(*reports, anyway=anyway).tables
     return compared
 
 

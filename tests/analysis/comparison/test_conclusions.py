@@ -20,6 +20,7 @@ from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side, sweep
 from tests.analysis.hand_made import run, trial
 from tests.example_report import assert_golden_texts
+from tests.several import with_trials
 
 EFFECTIVE = settings_read_back()
 NORMAL = settings_read_back(synchronous="normal")
@@ -66,11 +67,8 @@ def test_the_shape_of_a_layout_starts_from_one_process_on_the_same_layout() -> N
 
 
 def test_wrong_data_has_no_rate_and_neither_has_what_was_not_measured() -> None:
-    wrong = measured(900)[0]
-    wrong = replace(
-        wrong, trials=(replace(wrong.trials[0], verdict=Verdict((Check("last write", "failed"),))),)
-    )
-    died = replace(wrong, trials=(replace(wrong.trials[0], error="worker 2 was killed"),))
+    wrong = with_trials(measured(900)[0], verdict=Verdict((Check("last write", "failed"),)))
+    died = with_trials(wrong, error="worker 2 was killed")
     none = replace(wrong, trials=())
     for run_of_two in (wrong, died, none):
         compared = side_by_side(report(*measured(100)), report(run_of_two), anyway=True)

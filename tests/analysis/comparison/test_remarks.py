@@ -19,6 +19,7 @@ from tests.analysis.comparison.sides import (
 )
 from tests.analysis.hand_made import EXAMPLE as EXAMPLE_REPORT
 from tests.example_report import assert_golden_texts
+from tests.several import with_trials
 
 
 def of(case: Case | None = None, **surroundings: Any) -> Report:
@@ -32,12 +33,7 @@ def read_back(**effective: str) -> Report:
 def judged(*statuses: str) -> Report:
     runs = sweep(*[1000] * len(statuses), effective=settings_read_back())
     checks = [Verdict((Check("last write", status),)) for status in statuses]
-    return report(
-        *(
-            replace(run, trials=(replace(run.trials[0], verdict=verdict),))
-            for run, verdict in zip(runs, checks, strict=True)
-        )
-    )
+    return report(*(with_trials(run, verdict=verdict) for run, verdict in zip(runs, checks, strict=True)))
 
 
 HOST = EXAMPLE_REPORT.environment.host

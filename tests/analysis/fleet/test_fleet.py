@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp
 from random import Random
 
 import pytest
@@ -13,8 +12,10 @@ from sqlstress.analysis.fleet_hosts import host_of
 from sqlstress.errors import UsageError
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.show.phrases import phrase
+from tests import several
 from tests.crash_report import crash_report
 from tests.fleet_reports import EXAMPLE, driven, fleet_of, four_hosts, host_report
+from tests.show.variants import with_case
 
 
 def said(reports: dict[str, Report], code: str = "") -> list[str]:
@@ -23,13 +24,12 @@ def said(reports: dict[str, Report], code: str = "") -> list[str]:
 
 def test_a_row_has_the_hosts_in_order_and_never_a_figure_that_none_of_them_reached() -> None:
     fleet = fleet_of(four_hosts())
-    for table in fleet.tables:
-        for row in table.rows:
-            rates = [one.rate for one in row.comparable]
-            assert rates == sorted(rates, reverse=True)
-            assert [one.host.name for one in row.comparable] == ["bert", "anna", "emil", "carl"]
-            assert (row.best.host.name, row.median.host.name, row.worst.host.name) == ("bert", "emil", "carl")
-            assert row.median.rate in rates
+    for row in fleet.rows():
+        rates = [one.rate for one in row.comparable]
+        assert rates == sorted(rates, reverse=True)
+        assert [one.host.name for one in row.comparable] == ["bert", "anna", "emil", "carl"]
+        assert (row.best.host.name, row.median.host.name, row.worst.host.name) == ("bert", "emil", "carl")
+        assert row.median.rate in rates
 
 
 def test_a_slow_host_is_named_with_what_it_differs_in_and_one_that_waits_for_less_is_not_compared() -> None:
@@ -41,7 +41,7 @@ def test_a_slow_host_is_named_with_what_it_differs_in_and_one_that_waits_for_les
         "file system (xfs; most have ext4)",
     ):
         assert text in texts
-    assert {one.host.name for table in fleet.tables for row in table.rows for one in row.apart} == {"dora"}
+    assert {one.host.name for row in fleet.rows() for one in row.apart} == {"dora"}
     (text,) = said(four_hosts(), "hosts-not-comparable")
     assert text.startswith("NOT COMPARABLE with the other hosts: dora. Durability is ")
     assert "a sync that does nothing" in text
@@ -67,17 +67,7 @@ def test_with_few_trials_nothing_is_claimed_and_it_is_said_how_many_would_do(tri
 
 def noisy(random: Random, minute: int) -> Report:
     return replace(
-        host_report(minute=minute, trials=9),
-        runs=tuple(
-            replace(
-                run,
-                trials=tuple(
-                    replace(run.trials[0], index=index, tps=run.trials[0].tps * exp(random.gauss(0, 0.3)))
-                    for index in range(9)
-                ),
-            )
-            for run in EXAMPLE.runs
-        ),
+        host_report(minute=minute), runs=tuple(several.noisy(run, 0.3, random, 9) for run in EXAMPLE.runs)
     )
 
 
@@ -103,9 +93,7 @@ def test_the_same_report_is_counted_once_whatever_its_file_looks_like() -> None:
 def test_wrong_data_has_no_figure_and_comes_first() -> None:
     wrong = host_report(minute=3)
     verdict = Verdict((Check("last write", "failed", 1, 1, ("key 7 is gone",)),), 0.0)
-    run = replace(
-        wrong.runs[-1], trials=tuple(replace(one, verdict=verdict) for one in wrong.runs[-1].trials)
-    )
+    run = several.with_trials(wrong.runs[-1], verdict=verdict)
     reports = {
         "a": host_report(),
         "b": host_report(minute=1),
@@ -113,23 +101,20 @@ def test_wrong_data_has_no_figure_and_comes_first() -> None:
     }
     fleet = fleet_of(reports)
     assert "FAILED on c: " in said(reports)[0] and "key 7 is gone" in said(reports)[0]
-    (without,) = (row.without for table in fleet.tables for row in table.rows if row.without)
+    (without,) = (row.without for row in fleet.rows() if row.without)
     assert [one.host.name for one in without] == ["c"]
 
 
 def test_a_seed_and_the_length_of_a_window_do_not_keep_hosts_apart() -> None:
-    other = host_report(minute=1)
-    runs = tuple(
-        replace(run, case=replace(run.case, seed=99, duration_s=9.0, repeat=3)) for run in other.runs
-    )
-    fleet = fleet_of({"a": host_report(), "b": replace(other, runs=runs)})
-    assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
+    other = with_case(host_report(minute=1), seed=99, duration_s=9.0, repeat=3)
+    fleet = fleet_of({"a": host_report(), "b": other})
+    assert len([*fleet.rows()]) == len(EXAMPLE.runs) and not fleet.alone()
 
 
 def test_a_host_without_the_native_loop_stands_in_the_same_row_and_is_not_compared() -> None:
     reports = {"a": driven(host_report(), "native"), "b": driven(host_report(minute=1), "python")}
     fleet = fleet_of(reports)
-    assert sum(len(table.rows) for table in fleet.tables) == len(EXAMPLE.runs) and not fleet.alone()
+    assert len([*fleet.rows()]) == len(EXAMPLE.runs) and not fleet.alone()
     (text,) = said(reports, "hosts-not-comparable")
     assert "b. Loop is python; on the other hosts it is native" in text
 

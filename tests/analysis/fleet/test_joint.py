@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.statistics.units import NS_PER_S
 from tests.drawing import examples
 from tests.fleet_reports import driven, fleet_of, host_report
+from tests.show.variants import each_trial
 
 BEGIN = 1_700_000_000 * NS_PER_S
 ABC = ("anna", "bert", "carl")
@@ -32,18 +34,10 @@ def together(
 def report(host: str, factor: float = 1.0, began: tuple[str, ...] = ABC, off_ns: int = 0) -> Report:
     """Return the report of a host with three trials of two cases, together with others."""
     plain = host_report(factor, trials=3, minute=ABC.index(host))
-    return replace(
-        plain,
-        runs=tuple(
-            replace(
-                run,
-                trials=tuple(
-                    replace(trial, together=together(host, 3 * number + trial.index, began, off_ns))
-                    for trial in run.trials
-                ),
-            )
-            for number, run in enumerate(plain.runs[:2])
-        ),
+    steps = count()
+    return each_trial(
+        lambda trial: replace(trial, together=together(host, next(steps), began, off_ns)),
+        replace(plain, runs=plain.runs[:2]),
     )
 
 

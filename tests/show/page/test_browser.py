@@ -22,7 +22,7 @@ from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.example_report import example_report
 from tests.show.hostile import hostile_report
-from tests.show.variants import beside_report, classic_report
+from tests.show.variants import beside_report, classic_report, with_case
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -205,7 +205,7 @@ def test_a_line_whose_name_is_clicked_is_hidden_with_its_ideal_and_shown_again(
 
 def two_drivers() -> Report:
     report = example_report()
-    others = [replace(run, case=replace(run.case, driver="apsw")) for run in report.runs]
+    others = with_case(report, driver="apsw").runs
     return replace(report, runs=(*report.runs, *others), planned=2 * report.planned)
 
 

@@ -25,7 +25,7 @@ from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import example_report, failed_report
 from tests.show.hostile import HUGE, hostile_report
-from tests.show.variants import beside_report, classic_report
+from tests.show.variants import beside_report, classic_report, with_case
 
 FOLDER_OF_REPORTS = PUBLISHED.parent
 FOLDER = Path(page_room.__file__).parent
@@ -336,9 +336,8 @@ def test_where_rates_mean_nothing_the_relative_figures_are_shown_first() -> None
 
 
 def test_a_page_with_wrong_data_says_which_rates_it_shows_and_that_the_sweep_was_cut_short() -> None:
-    report = failed_report()
-    runs = [replace(run, case=replace(run.case, repeat=2)) for run in report.runs]
-    page = report_html(replace(report, runs=tuple(runs)))
+    report = with_case(failed_report(), repeat=2)
+    page, runs = report_html(report), report.runs
     assert "transactions per second, the highest median where the data is right: " in page
     assert f"<strong>{len(runs)} of {2 * len(runs)}</strong><span>trials made</span>" in page
     assert "Throughput is plotted only for cases whose data is right." in page
