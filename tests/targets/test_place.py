@@ -25,6 +25,7 @@ from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.drivers import DRIVERS
 from sqlstress.targets.views import Store, Table
 from tests.pulses import nothing, stopped_everywhere
+from tests.targets.filled import exchange
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
@@ -169,12 +170,6 @@ def test_what_the_workers_do_breaks_no_seal_and_disturbs_nobody(place: Place, ta
     table.release()
     if before:
         assert (before.exchanged(), before.changed(nothing)) == (None, None)
-
-
-def exchange(path: Path) -> None:
-    copy = path.with_name("copy")
-    copy.write_bytes(path.read_bytes())
-    copy.replace(path)
 
 
 def data_in(folder: Path) -> list[Path]:
