@@ -32,9 +32,9 @@ class Machine:
     def pause(self, seconds: float) -> None:
         self.clock.now += round(seconds * NS_PER_S) + self.late_ns
 
-    def tick(self) -> Any:
+    def tick(self) -> int:
         self.clock.now += 100  # or polling would have no end
-        return self.clock.now
+        return int(self.clock.now)
 
     def run(self, dues: Iterator[int], limit_ns: int | None = None, window: Window = WINDOW) -> Totals:
         loop = OpenLoop(dues, limit_ns, window, self.pause)

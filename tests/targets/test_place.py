@@ -231,8 +231,14 @@ def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> No
     assert absent == (None,) * 5
     assert (list(place.schema()), list(place.differences({"synchronous": "off"}))) == ([], [])
     store = store_of(place)
+    operations = (store.gets, store.pairs, store.puts, store.batches, store.updates)
+    assert [*map(len, operations)] == [place.case.buckets] * len(operations)
     store.puts[1]((1, 10))
-    assert (store.gets[1]((1,)), store.effective()) == (77, {})
+    store.batches[1]([(1, 10)])
+    store.updates[1]((1,))
+    assert (store.gets[1]((1,)), store.pairs[1]((1, 2))) == (77, [(1, 77), (2, 77)])
+    assert (store.was_busy(Exception()), store.busy_counts(), store.effective()) == (False, (0, 0), {})
+    store.close()
     place.discard()
     assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
 
