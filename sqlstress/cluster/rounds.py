@@ -15,6 +15,7 @@ from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster import job
 from sqlstress.cluster.connection import (
+    ANSWER_S,
     Cluster,
     Connection,
     Identity,
@@ -206,7 +207,7 @@ class Rounds:
         if future.done():
             self._members.remove(member)
             try:
-                answer = self.connection.result(future)
+                answer = future.result(timeout=ANSWER_S)
             except Exception as error:  # whatever a host's code, or the way here, may raise
                 self._lose(member, problem(error, is_there))
             else:
