@@ -106,7 +106,7 @@ def check_one_server(cases: Sequence[Case]) -> None:
         raise UsageError("--together needs a duration in the plan, and no ops.")
     if not all(case.warmup_s for case in cases):
         raise UsageError(
-            "--together needs a warmup in the plan, so that every host is loading when the windows open.",
+            "--together needs a warmup in the plan, so that every host is loading when the windows open."
         )
 
 
