@@ -158,10 +158,6 @@ class Connection:
             eval, expression, key=key, workers=[worker], allow_other_workers=False, pure=False, retries=0
         )
 
-    def result(self, future: Any) -> Any:
-        """Return what a future that is done came to. Raises what it raised, or whatever kept it from us."""
-        return future.result(timeout=ANSWER_S)
-
     def put_ticket(self, name: str, order: str) -> None:
         """Lay out a ticket that one task can take, once, and on it what is to be done."""
         self._dask.Queue(name, client=self._client).put(order, timeout=ANSWER_S)

@@ -15,6 +15,7 @@ from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster import job
 from sqlstress.cluster.connection import (
+    ANSWER_S,
     Cluster,
     Connection,
     Identity,
@@ -105,7 +106,7 @@ def check_one_server(cases: Sequence[Case]) -> None:
         raise UsageError("--together needs a duration in the plan, and no ops.")
     if not all(case.warmup_s for case in cases):
         raise UsageError(
-            "--together needs a warmup in the plan, so that every host is loading when the windows open.",
+            "--together needs a warmup in the plan, so that every host is loading when the windows open."
         )
 
 
@@ -206,7 +207,7 @@ class Rounds:
         if future.done():
             self._members.remove(member)
             try:
-                answer = self.connection.result(future)
+                answer = future.result(timeout=ANSWER_S)
             except Exception as error:  # whatever a host's code, or the way here, may raise
                 self._lose(member, problem(error, is_there))
             else:

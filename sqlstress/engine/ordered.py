@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.protocols import Chunk, Findings, Stamps
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
-    from sqlstress.targets.views import Operation
+    from sqlstress.targets.views import Operation, Waits
 
 
 # How far each worker has come in a list of operations that is known beforehand, in shared memory.
@@ -66,19 +66,6 @@ class Ledger:
                 return done
 
 
-class Client(Protocol):
-    """What a worker speaks to its target through."""
-
-    def busy_counts(self) -> tuple[int, int]:
-        """Return how many BUSY and BUSY_SNAPSHOT answers were met."""
-
-    def effective(self) -> dict[str, str]:
-        """Return the settings as the target answers them."""
-
-    def close(self) -> None:
-        """Close every connection."""
-
-
 class Step(NamedTuple):
     """One operation."""
 
@@ -101,7 +88,7 @@ class OrderedSource:
     acknowledges = True
     largest_chunk = CHUNK
 
-    def __init__(self, words: Any, worker: int, client: Client | None, steps: Iterator[Step]) -> None:
+    def __init__(self, words: Any, worker: int, client: Waits | None, steps: Iterator[Step]) -> None:
         """`words` are those of `ledger.shared_words`; without a client nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()

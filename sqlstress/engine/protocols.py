@@ -117,12 +117,9 @@ class Findings(SimpleNamespace):
 
     def __init__(self, **known: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
-        self.effective = {}
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
-        self.latency = {}
-        self.history = None
-        self.reconnected = False
-        self.broken_seal = None
+        self.effective, self.latency, self.reconnected = {}, {}, False
+        self.history = self.broken_seal = None
         vars(self).update(known)
 
 

@@ -99,9 +99,7 @@ class Standstill:
     """Looks at the clocks, from when it is made."""
 
     def __init__(
-        self,
-        clock: Callable[[], float] = time.perf_counter,
-        asleep: Callable[[], float] = seconds_asleep,
+        self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
     ) -> None:
         """`asleep` returns the seconds that the machine has slept, from any beginning."""
         self._clock, self._asleep = clock, asleep

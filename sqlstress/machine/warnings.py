@@ -234,8 +234,7 @@ def _host(facts: Facts) -> Iterator[Warning]:
     if cores is not None and facts.most_workers > cores:
         many = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
         yield Warning(
-            "few-cores",
-            f"{many}: with more than {cores} processes you also measure the OS scheduler.",
+            "few-cores", f"{many}: with more than {cores} processes you also measure the OS scheduler."
         )
     for reason in facts.not_native:
         yield Warning(

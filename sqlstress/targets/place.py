@@ -23,15 +23,7 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Invitation, Meeting
     from sqlstress.targets.native import NativeStore
-    from sqlstress.targets.views import (
-        Client,
-        Directions,
-        Maker,
-        Operation,
-        Reader,
-        Store,
-        Table,
-    )
+    from sqlstress.targets.views import Client, Directions, Maker, Operation, Reader, Store, Table
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.cluster import job
+from tests.cluster import preload_host
 
 SKEW_NS = 5_000_000_000
 
 
 def dask_setup(worker: Any) -> None:
     """Let what this worker starts be five seconds ahead."""
-    name = str(worker.name).rpartition("-")[0]
-    job.host_name = lambda: name
-    job.machine = lambda: name
+    preload_host.dask_setup(worker)
     os.environ["TEST_SKEW_NS"] = str(SKEW_NS)
     # Dask runs a copy of this file, in a folder of its own.
     skewed = Path(job.__file__).parents[2] / "tests" / "cluster" / "skewed"

@@ -23,6 +23,7 @@ from sqlstress.cluster.rounds import FleetRequest, Rounds
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
+from tests.engine.fakes import FakeClock
 from tests.engine.processes import environment
 
 
@@ -122,16 +123,8 @@ def test_a_turn_writes_nothing_into_what_lies_under_its_name(tmp_path: Path) -> 
     assert mine.read_text(encoding="utf-8") == "mine" and turn.path.is_symlink()
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_host_goes_on_while_the_pulse_beats_and_no_longer_than_its_limit() -> None:
-    clock, beats = Clock(), iter(range(10**6))
+    clock, beats = FakeClock(), iter(range(10**6))
     watch = Watch(lambda: next(beats), 1000.0, clock)
     for clock.now in range(0, 1001, 10):
         assert watch.why_stop() == ""
@@ -142,7 +135,7 @@ def test_a_host_goes_on_while_the_pulse_beats_and_no_longer_than_its_limit() -> 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
 def test_a_host_stops_when_nobody_is_heard(silence: str) -> None:
-    clock, broken = Clock(), False
+    clock, broken = FakeClock(), False
 
     def pulse() -> int:
         if broken:

@@ -15,13 +15,16 @@ LARGEST = 64
 
 
 class FakeClock:
-    """Nanoseconds that pass only when somebody says so."""
+    """Time, in the unit of whoever looks, that passes only when somebody says so or sleeps."""
 
-    def __init__(self, now: int = 0) -> None:
+    def __init__(self, now: Any = 0) -> None:
         self.now = now
 
-    def __call__(self) -> int:
+    def __call__(self) -> Any:
         return self.now
+
+    def sleep(self, length: Any) -> None:
+        self.now += length
 
 
 class Busy(Exception):

@@ -183,6 +183,10 @@ def test_what_is_no_folder_of_our_name_is_never_touched(folders_in: Path) -> Non
     assert remove_ours(folders_in / "sqlstress-12345678") is False
 
 
+link_in_place = "a symbolic link in place of our folder, marker or database"
+linked = fault("resources", link_in_place, "not followed; its target stays")
+
+
 def link(path: Path, target: Path) -> None:
     try:
         path.symlink_to(target)
@@ -190,11 +194,7 @@ def link(path: Path, target: Path) -> None:
         pytest.skip("symbolic links can't be made here")
 
 
-@fault(
-    "resources",
-    "a symbolic link in place of our folder, marker or database",
-    "not followed; its target stays",
-)
+@linked
 def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> None:
     elsewhere = folders_in / "elsewhere"
     elsewhere.mkdir()
@@ -204,11 +204,7 @@ def test_a_symbolic_link_named_like_ours_is_never_followed(folders_in: Path) -> 
     assert (path / "kv.db").exists()
 
 
-@fault(
-    "resources",
-    "a symbolic link in place of our folder, marker or database",
-    "not followed; its target stays",
-)
+@linked
 def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (path / MARKER).rename(folders_in / "marker")
@@ -217,11 +213,7 @@ def test_a_marker_that_is_a_symbolic_link_counts_for_nothing(folders_in: Path) -
     assert (path / "kv.db").exists()
 
 
-@fault(
-    "resources",
-    "a symbolic link in place of our folder, marker or database",
-    "not followed; its target stays",
-)
+@linked
 def test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed(folders_in: Path) -> None:
     path = abandoned(folders_in)
     (folders_in / "precious.db").write_bytes(b"precious")

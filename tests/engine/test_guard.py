@@ -19,7 +19,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.place import Disturbance
 from tests.engine.hand_made import dead, done
 from tests.pulses import nothing, stopped_everywhere
-from tests.targets.filled import table_of
+from tests.targets.filled import exchange, table_of
 
 BUCKETS = 2
 VICTIM = "kv_1.db"
@@ -58,11 +58,6 @@ def sql(*statements: str) -> Act:
     return act
 
 
-def replace_by_a_copy(path: Path) -> None:
-    shutil.copyfile(path, path.with_name("copy"))
-    path.with_name("copy").replace(path)
-
-
 def damage(path: Path) -> None:
     with path.open("r+b") as file:
         file.write(b"something else")
@@ -78,7 +73,7 @@ def test_a_database_that_only_workers_used_is_undisturbed(case: Case, tmp_path: 
     [
         (Path.unlink, "kv_1.db was deleted while it was measured"),
         (lambda path: shutil.rmtree(path.parent), "kv_0.db was deleted while it was measured"),
-        (replace_by_a_copy, "kv_1.db was replaced by another file while it was measured"),
+        (exchange, "kv_1.db was replaced by another file while it was measured"),
     ],
     ids=["deleted", "with its folder", "replaced"],
 )

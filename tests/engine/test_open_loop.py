@@ -34,7 +34,7 @@ class Machine:
 
     def tick(self) -> int:
         self.clock.now += 100  # or polling would have no end
-        return self.clock.now
+        return int(self.clock.now)
 
     def run(self, dues: Iterator[int], limit_ns: int | None = None, window: Window = WINDOW) -> Totals:
         loop = OpenLoop(dues, limit_ns, window, self.pause)

@@ -29,14 +29,11 @@ from sqlstress.system.child import MORE, PIECE, send
 from sqlstress.system.processes import GROUP, wait_some
 from sqlstress.targets import open_place
 from tests.halves import open_work
+from tests.pulses import nothing
 from tests.rows import fault
 
 DRY = Case(driver="dry", concurrency=2, ops=100, warmup_s=0.0)
 DONE = Done(Totals(), Findings())
-
-
-def no_pulse() -> None:
-    pass
 
 
 def test_more_pipes_are_waited_for_than_windows_waits_for_at_once() -> None:
@@ -95,7 +92,7 @@ Waiting = tuple[Pool, list[Any], Clock]
 def test_who_is_not_ready_in_time_is_told(waiting: Waiting) -> None:
     pool, (one, _), _ = waiting
     send(one, Ready(500))
-    late = pool.wait_ready(5.0, no_pulse)
+    late = pool.wait_ready(5.0, nothing)
     assert late == [Ended(2, reason="did not get ready within the time-out, and was ended")]
 
 
@@ -116,7 +113,7 @@ def test_who_fails_while_starting_is_told(waiting: Waiting) -> None:
     pool, (one, other), _ = waiting
     send(one, Failed("SQLITE_CANTOPEN: unable to open database file"))
     send(other, Ready(500))
-    failed = pool.wait_ready(5.0, no_pulse)
+    failed = pool.wait_ready(5.0, nothing)
     assert failed == [Ended(1, reason="SQLITE_CANTOPEN: unable to open database file")]
     assert failed[0].over_ns == 1_000
 
@@ -126,7 +123,7 @@ def test_a_clock_that_is_not_the_parents_is_noticed(waiting: Waiting, stamp_ns: 
     pool, (one, other), _ = waiting
     send(one, Ready(stamp_ns))
     send(other, Ready(1_000))
-    assert pool.wait_ready(5.0, no_pulse) == [Ended(1, reason="its clock is not the parent's")]
+    assert pool.wait_ready(5.0, nothing) == [Ended(1, reason="its clock is not the parent's")]
 
 
 def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
@@ -145,7 +142,7 @@ def test_results_come_in_the_order_of_the_workers(waiting: Waiting) -> None:
 def test_a_worker_that_does_nothing_any_more_is_given_up_and_the_others_kept(waiting: Waiting) -> None:
     pool, (one, _), _ = waiting
     send(one, DONE)
-    ended = pool.gather(30.0, no_pulse)
+    ended = pool.gather(30.0, nothing)
     assert ended == [Ended(1, DONE), Ended(2, reason="hung within the time-out, and was ended")]
     assert ended[1].over_ns == 0, "it may still write"
 
@@ -224,7 +221,7 @@ def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_
     pool, (checkpointer, watcher) = beside
     send(checkpointer, Failed("SQLITE_FULL: database or disk is full"))
     send(watcher, seen("b"))
-    series, problem = pool.dismiss(1000.0, no_pulse)
+    series, problem = pool.dismiss(1000.0, nothing)
     assert [one.name for one in series] == ["b"]
     assert problem == (
         "the checkpointer failed: SQLITE_FULL: database or disk is full; the workers' figures are kept"
@@ -234,7 +231,7 @@ def test_of_companions_that_failed_the_first_is_told_and_what_the_others_saw_is_
 def test_a_companion_that_does_not_end_is_told(beside: tuple[Pool, list[Any]]) -> None:
     pool, (checkpointer, _) = beside
     send(checkpointer, seen("a"))
-    series, problem = pool.dismiss(5.0, no_pulse)
+    series, problem = pool.dismiss(5.0, nothing)
     assert [one.name for one in series] == ["a"]
     assert problem is not None
     assert problem.startswith("the WAL watcher did not end within the time-out, and was ended")
@@ -249,7 +246,7 @@ def test_a_process_that_cannot_be_started_says_which_and_what_to_do(monkeypatch:
         pytest.raises(WorkerFailure, match=r"process 1 of 2: Resource .*Lower --concurrency"),
         Pool(DRY, open_place(DRY, Path()), 0, ()) as pool,
     ):
-        pool.start(no_pulse)
+        pool.start(nothing)
 
 
 class Stubborn:
@@ -296,7 +293,7 @@ def test_who_does_not_heed_is_terminated_and_then_killed(
 
 def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting) -> None:
     pool, _, _ = waiting
-    process: Any = Stubborn("nothing")
+    process: Any = Stubborn("neither")
     pool._processes = [process]
 
     def stop() -> None:
@@ -310,21 +307,21 @@ def test_whoever_waits_for_the_end_of_processes_can_be_stopped(waiting: Waiting)
 def started(case: Case, folder: Path = Path(), where: Path | None = None) -> Iterator[Pool]:
     """Yield a pool of real processes whose files are in a folder; the workers are told of `where`."""
     work = open_work(case, folder, 0, {})
-    work.prepare(no_pulse)
+    work.prepare(nothing)
     work.release()
     with Pool(case, open_place(case, where or folder), 0, work.shared) as pool:
-        pool.start(no_pulse)
+        pool.start(nothing)
         pool.call()
         yield pool
 
 
 def test_real_workers_start_together_work_and_end() -> None:
     with started(DRY) as pool:
-        assert pool.wait_ready(60.0, no_pulse) == []
+        assert pool.wait_ready(60.0, nothing) == []
         window = plan_window(DRY, time.perf_counter_ns(), 0.1)
         pool.go(window)
-        ended = pool.gather(60.0, no_pulse)
-        assert pool.join(60.0, no_pulse)
+        ended = pool.gather(60.0, nothing)
+        assert pool.join(60.0, nothing)
     assert [one.reason for one in ended] == [None, None]
     for one in ended:
         assert one.done and sum(one.done.totals.operations.values()) == 100
@@ -336,17 +333,17 @@ def test_real_workers_start_together_work_and_end() -> None:
 def test_real_workers_that_cannot_open_their_files_say_why(tmp_path: Path) -> None:
     case = Case(concurrency=1, ops=10, warmup_s=0.0)
     with started(case, tmp_path, tmp_path / "missing") as pool:
-        (failed,) = pool.wait_ready(60.0, no_pulse)
+        (failed,) = pool.wait_ready(60.0, nothing)
     assert failed.worker == 1
     assert "unable to open database file" in (failed.reason or "")
 
 
 def test_of_a_worker_that_was_killed_it_is_known_by_when_it_had_ended() -> None:
     with started(replace(DRY, concurrency=1)) as pool:
-        assert pool.wait_ready(60.0, no_pulse) == []
+        assert pool.wait_ready(60.0, nothing) == []
         killed_ns = time.perf_counter_ns()
         pool._processes[0].kill()
-        (ended,) = pool.gather(60.0, no_pulse)
+        (ended,) = pool.gather(60.0, nothing)
     assert killed_ns < ended.over_ns <= time.perf_counter_ns()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sqlstress.report import Trial
 from tests.engine.processes import saved_report, sqlstress
-from tests.rows import fault
+from tests.rows import fault, thorough
 
 COMMON = ("--synchronous", "off", "--quiet", "-o", "report.json")
 
@@ -23,22 +23,18 @@ def measured(place: Path, *arguments: str) -> Trial:
     return trial
 
 
-@pytest.mark.thorough
-@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
-def test_64_workers_all_work(tmp_path: Path) -> None:
-    trial = measured(tmp_path, "-c", "64", "--ops", "20", "--key-space", "500")
-    assert [one.transactions for one in trial.workers] == [20] * 64
+large = fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 
 
+@large
+@pytest.mark.parametrize("workers", [thorough(64), pytest.param(256, marks=pytest.mark.long)])
+def test_many_workers_all_work(tmp_path: Path, workers: int) -> None:
+    trial = measured(tmp_path, "-c", f"{workers}", "--ops", "20", "--key-space", f"{8 * workers}")
+    assert [one.transactions for one in trial.workers] == [20] * workers
+
+
+@large
 @pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
-def test_256_workers_all_work(tmp_path: Path) -> None:
-    trial = measured(tmp_path, "-c", "256", "--ops", "20", "--key-space", "2000")
-    assert [one.transactions for one in trial.workers] == [20] * 256
-
-
-@pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
     trial = measured(
         tmp_path, "-c", "4", "-b", "1000", "--key-space", "100000", "--duration", "1s", "--repeat", "1"
@@ -47,8 +43,8 @@ def test_a_thousand_files_are_used_and_verified(tmp_path: Path) -> None:
     assert trial.transactions > 0
 
 
+@large
 @pytest.mark.long
-@fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys", "all are used and verified")
 def test_ten_million_keys_are_preloaded_and_verified(tmp_path: Path) -> None:
     trial = measured(tmp_path, "-c", "1", "--key-space", "10000000", "--duration", "1s", "--repeat", "1")
     (last_write,) = (check for check in trial.verdict.checks if check.name == "last write")

@@ -19,33 +19,24 @@ from tests.engine.processes import PATIENCE_S, saved_report
 from tests.experiments.measured import wait_for
 from tests.faults.commands import Held, left
 from tests.rows import fault, mostly_thorough, thorough
+from tests.targets.filled import exchange
 
 COMMON = ("-c", "2", "--synchronous", "off", "--busy-timeout", "300ms", "-o", "report.json", "--quiet")
 KV = ("kv", "--warmup", "100ms", "--duration", "300ms", "--key-space", "2000", "--repeat", "1")
 READING = (*KV, "--read-ratio", "1")
 """What a stranger writes is not written over."""
-ONCE = ("--repeat", "1")
+ONCE, TINY = ("--repeat", "1"), ("--scale", "1000")
 FIXED = {
     "keys": ("keys", "--users", "1000", "--items", "200", "--schema", "no-key", "--id-type", "int", *ONCE),
     "cycles": ("cycles", "--settings", "wal", "--cycles", "400", *ONCE),
-    "methods": (
-        "methods",
-        "--phase",
-        "insert",
-        "--method",
-        "1b1",
-        "--driver",
-        "sqlite3",
-        "--scale",
-        "1000",
-        *ONCE,
-    ),
+    "methods": ("methods", "--phase", "insert", "--method", "1b1", *("--driver", "sqlite3"), *TINY, *ONCE),
 }
 GIVEN = {
-    "keys": "INSERT INTO picks (user, item) VALUES (4711, 1)",
-    "cycles": "CREATE TABLE stranger (a)",
-    "methods": "INSERT INTO sample (path) VALUES ('4711')",
+    "keys": ("INSERT INTO picks (user, item) VALUES (4711, 1)", "4711"),
+    "cycles": ("CREATE TABLE stranger (a)", "stranger"),
+    "methods": ("INSERT INTO sample (path) VALUES ('4711')", "4711"),
 }
+"""What a stranger gives to each, and what is said of it."""
 PAGE = 4096
 
 Act = Callable[[Path], object]
@@ -86,12 +77,6 @@ def flip(offset: int) -> Act:
             file.write(bytes([byte ^ 0xFF]))
 
     return act
-
-
-def replace_by_a_copy(path: Path) -> None:
-    copy = path.parent.parent / "copy.db"
-    shutil.copyfile(path, copy)
-    copy.replace(path)
 
 
 def beside(suffix: str, act: Act) -> Act:
@@ -140,18 +125,14 @@ def held() -> Iterator[Callable[[str], Act]]:
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the database deleted or replaced under load",
-    "exit 1; the trial is not valid",
-)
+@fault("database", "the database deleted or replaced under load", "exit 1; the trial is not valid")
 @in_use
 @pytest.mark.parametrize(
     ("act", "happened"),
     [
         (Path.unlink, "was deleted"),
         (lambda path: shutil.rmtree(path.parent), "was deleted"),
-        (replace_by_a_copy, "was replaced by another file"),
+        (exchange, "was replaced by another file"),
     ],
     ids=["deleted", "with its folder", "replaced"],
 )
@@ -166,11 +147,7 @@ def test_a_run_that_went_on_without_its_database_has_no_figures(
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the database cut off, or a byte of it inverted",
-    "exit 1; what SQLite says of the file",
-)
+@fault("database", "the database cut off, or a byte of it inverted", "exit 1; what SQLite says of the file")
 @in_use
 @pytest.mark.parametrize(
     "size",
@@ -187,11 +164,7 @@ def test_a_database_that_was_cut_off_fails_its_proof_although_sqlite_writes_on(
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the database cut off, or a byte of it inverted",
-    "exit 1; what SQLite says of the file",
-)
+@fault("database", "the database cut off, or a byte of it inverted", "exit 1; what SQLite says of the file")
 @pytest.mark.parametrize("offset", [16, 3 * PAGE], ids=["file header", "page header"])
 def test_an_inverted_byte_fails_the_proof(tmp_path: Path, offset: int) -> None:
     code, errors, run = disturbed(tmp_path, flip(offset), *READING, "--journal-mode", "delete")
@@ -227,11 +200,7 @@ def holds(wal: Path, frames: int) -> bool:
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the WAL emptied under load",
-    "exit 1 or 4",
-)
+@fault("database", "the WAL emptied under load", "exit 1 or 4")
 @in_use
 def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
     def act(path: Path) -> None:
@@ -250,11 +219,7 @@ def test_a_wal_that_was_emptied_is_told(tmp_path: Path) -> None:
 # Rows and settings, through SQLite
 
 
-@fault(
-    "database",
-    "a row inserted or changed by another program",
-    "exit 1; the key is named",
-)
+@fault("database", "a row inserted or changed by another program", "exit 1; the key is named")
 @pytest.mark.parametrize(
     ("statement", "key"),
     [
@@ -270,11 +235,7 @@ def test_a_strangers_row_fails_the_proof(tmp_path: Path, statement: str, key: st
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the journal mode switched to WAL by another program",
-    "exit 4; the trial is not valid",
-)
+@fault("database", "the journal mode switched to WAL by another program", "exit 4; the trial is not valid")
 def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
     arguments = (*READING, "--journal-mode", "delete")
     code, errors, run = disturbed(tmp_path, sql("PRAGMA journal_mode=wal"), *arguments)
@@ -284,11 +245,7 @@ def test_another_journal_mode_makes_the_trial_invalid(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "the journal mode switched away from WAL",
-    "SQLite refuses it",
-)
+@fault("database", "the journal mode switched away from WAL", "SQLite refuses it")
 def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
     refused: list[str] = []
 
@@ -305,11 +262,7 @@ def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@fault(
-    "database",
-    "an index added by another program",
-    "exit 1; the index is named",
-)
+@fault("database", "an index added by another program", "exit 1; the index is named")
 def test_a_strangers_index_makes_the_trial_invalid(tmp_path: Path) -> None:
     code, errors, run = disturbed(tmp_path, sql("CREATE INDEX i ON kv (value)"), *KV)
     text = "another program changed kv.db while it was measured: its schema_version was 2 and is 3"
@@ -363,9 +316,7 @@ def test_a_fixed_amount_of_work_does_not_wait_for_ever_for_a_lock(
 
 @pytest.mark.thorough
 @fault(
-    "database",
-    "one of three files deleted, locked for ever, given a row",
-    "exit 1, 4, 1; the file is named",
+    "database", "one of three files deleted, locked for ever, given a row", "exit 1, 4, 1; the file is named"
 )
 @pytest.mark.parametrize("fault", [pytest.param("deleted", marks=in_use), "locked", "a row"])
 def test_of_several_files_the_one_that_was_harmed_is_named(
@@ -399,13 +350,12 @@ def test_every_workload_tells_what_was_done_to_its_database(
 ) -> None:
     if sys.platform == "win32" and fault == "deleted":
         pytest.skip("Windows lets nobody delete a file that is in use")
+    given, said = GIVEN[workload]
     acts: dict[str, tuple[Act, int, str]] = {
         "deleted": (Path.unlink, 1, "kv.db was deleted while it was measured"),
         "locked": (held("IMMEDIATE"), 4, "kv.db is locked by another program: end it and measure again"),
-        "a row": (sql(GIVEN[workload]), 1, "4711"),
+        "a row": (sql(given), 1, said),
     }
-    if (workload, fault) == ("cycles", "a row"):
-        acts[fault] = sql(GIVEN[workload]), 1, "stranger"
     act, expected, text = acts[fault]
     code, errors, _ = disturbed(tmp_path, act, *FIXED[workload])
     assert code == expected

@@ -17,19 +17,8 @@ from tests.rows import fault
 
 FROZEN = (sys.executable, str(Path(__file__).with_name("frozen.py")))
 KV = (
-    "kv",
-    "-c",
-    "2",
-    "--key-space",
-    "500",
-    "--repeat",
-    "1",
-    "--duration",
-    "200ms",
-    "--warmup",
-    "100ms",
-    "--synchronous",
-    "off",
+    *("kv", "-c", "2", "--key-space", "500", "--repeat", "1", "--synchronous", "off"),
+    *("--duration", "200ms", "--warmup", "100ms"),
 )
 LONGER = ("--duration", "500ms")
 """It does not end before it is looked how far it is."""
@@ -48,11 +37,7 @@ pathlib.Path({place!r}, f"stepping-{{os.getpid()}}").touch()
 
 
 @pytest.mark.thorough
-@fault(
-    "time",
-    "the wall clock stepped by a day at every look",
-    "nothing changes",
-)
+@fault("time", "the wall clock stepped by a day at every look", "nothing changes")
 def test_a_wall_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own, place = tmp_path / "own", tmp_path / "place"
     own.mkdir()
@@ -80,11 +65,7 @@ def thaw(command: Command) -> None:
 
 
 @pytest.mark.thorough
-@fault(
-    "time",
-    "all processes stopped during a window, as on a suspended machine",
-    "the trial is run again",
-)
+@fault("time", "all processes stopped during a window, as on a suspended machine", "the trial is run again")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
     with Command(tmp_path, *KV, *LONGER, *SAVED, program=(*FROZEN, "1")) as command:
@@ -99,11 +80,7 @@ def test_a_trial_during_which_nothing_ran_is_run_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@fault(
-    "time",
-    "all processes stopped in every window",
-    "exit 4 after three attempts",
-)
+@fault("time", "all processes stopped in every window", "exit 4 after three attempts")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_a_trial_during_which_nothing_ran_three_times_is_not_valid(tmp_path: Path) -> None:
     with Command(tmp_path, *DRY, *SAVED, program=(*FROZEN, "3")) as command:

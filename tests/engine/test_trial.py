@@ -33,6 +33,7 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import StopSignals
 from tests.engine.benches import bench
+from tests.engine.fakes import FakeClock
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
 from tests.example_report import example_report
 from tests.held_open import held_open
@@ -247,19 +248,9 @@ def test_a_database_that_cannot_be_removed_loses_no_trial_and_the_next_one_has_a
     assert held >= {"kv.db", "further-1/kv.db", "further-2/kv.db"}
 
 
-class Clock:
-    """Seconds that pass only when somebody says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def looked(*pauses: float, slept: float = 0.0) -> float:
     """Return what is noticed of looks with these pauses before them, and of sleep that another clock saw."""
-    clock, asleep = Clock(), Clock()
+    clock, asleep = FakeClock(), FakeClock()
     standstill = Standstill(clock, asleep)
     for pause in pauses:
         clock.now += pause

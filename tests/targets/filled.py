@@ -53,6 +53,13 @@ def contents(case: Case, folder: Path, sql: str = "SELECT key, value FROM kv") -
     return found
 
 
+def exchange(path: Path) -> None:
+    """Put another file with the same bytes in the place of one."""
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
 @contextmanager
 def locked(case: Case, path: Path) -> Iterator[None]:
     """Hold the write lock of a file.

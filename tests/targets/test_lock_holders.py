@@ -100,10 +100,7 @@ def test_a_writer_and_a_reader_of_a_wal_are_told_apart(database: Path) -> None:
 
 
 def test_commits_are_counted_and_the_mark_of_a_reader_stays(database: Path) -> None:
-    with (
-        Elsewhere("sqlite3", database) as other,
-        watched(database) as found,
-    ):
+    with Elsewhere("sqlite3", database) as other, watched(database) as found:
         other.rows("writer", "UPDATE t SET b = 1")  # frame 1: the reader has a mark of its own
         with process(database, "BEGIN", "SELECT * FROM t") as reader:
             before = found.look()

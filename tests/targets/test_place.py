@@ -25,6 +25,7 @@ from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.drivers import DRIVERS
 from sqlstress.targets.views import Store, Table
 from tests.pulses import nothing, stopped_everywhere
+from tests.targets.filled import exchange
 
 COUNTERS = 3
 ROWS = [[(1, 10), (2, 20)], [(3, 30)]]
@@ -171,12 +172,6 @@ def test_what_the_workers_do_breaks_no_seal_and_disturbs_nobody(place: Place, ta
         assert (before.exchanged(), before.changed(nothing)) == (None, None)
 
 
-def exchange(path: Path) -> None:
-    copy = path.with_name("copy")
-    copy.write_bytes(path.read_bytes())
-    copy.replace(path)
-
-
 def data_in(folder: Path) -> list[Path]:
     """Return the files that hold data, in their order."""
     return sorted(path for path in folder.iterdir() if path.suffix in (".db", ".mdb"))
@@ -236,8 +231,14 @@ def test_a_place_that_stores_nothing_has_nothing_to_tell(forgetful: Place) -> No
     assert absent == (None,) * 5
     assert (list(place.schema()), list(place.differences({"synchronous": "off"}))) == ([], [])
     store = store_of(place)
+    operations = (store.gets, store.pairs, store.puts, store.batches, store.updates)
+    assert [*map(len, operations)] == [place.case.buckets] * len(operations)
     store.puts[1]((1, 10))
-    assert (store.gets[1]((1,)), store.effective()) == (77, {})
+    store.batches[1]([(1, 10)])
+    store.updates[1]((1,))
+    assert (store.gets[1]((1,)), store.pairs[1]((1, 2))) == (77, [(1, 77), (2, 77)])
+    assert (store.was_busy(Exception()), store.busy_counts(), store.effective()) == (False, (0, 0), {})
+    store.close()
     place.discard()
     assert [path.name for path in place.where.iterdir()] == ["somebody-elses"]
 

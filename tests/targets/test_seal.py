@@ -10,6 +10,7 @@ import pytest
 from sqlstress.report.case import KEPT, MAX_BUCKETS, Case, Settings
 from sqlstress.targets.place import Seal
 from sqlstress.targets.sqlite.place import SqlitePlace
+from tests.targets.filled import exchange
 
 
 @pytest.fixture
@@ -33,9 +34,7 @@ def test_files_that_are_written_keep_their_seal_and_what_comes_later_is_nobodys_
 
 def test_a_file_that_is_gone_is_told_and_one_in_its_place_although_it_holds_the_same(database: Path) -> None:
     seal = Seal([database])
-    copy = database.with_name("copy")
-    copy.write_bytes(database.read_bytes())
-    copy.replace(database)
+    exchange(database)
     assert seal.broken() == "kv.db was replaced by another file"
     database.unlink()
     assert seal.broken() == "kv.db was deleted"

@@ -66,16 +66,6 @@ def seen(database: Path) -> WalIndex:
     return found
 
 
-def test_a_passive_checkpoint_answers_what_the_index_says_then(other: Elsewhere, database: Path) -> None:
-    begin(other)
-    write(other, 30)
-    before = seen(database)
-    assert before.checkpointed == 0
-    assert before.frames >= 30
-    assert checkpoint(other, "PASSIVE") == [0, before.frames, before.frames]
-    assert seen(database)[:4] == before._replace(checkpointed=before.frames)[:4]
-
-
 @pytest.mark.parametrize("page_size", [512, 4096, 65_536])
 def test_the_page_size_and_the_frames_are_those_of_the_file(
     other: Elsewhere, database: Path, page_size: int
@@ -110,27 +100,11 @@ def test_a_truncate_checkpoint_leaves_no_frame_and_an_empty_file(other: Elsewher
     assert walindex.wal_bytes(database) == 0
 
 
-def test_a_pinned_reader_keeps_later_frames_from_being_checkpointed(other: Elsewhere, database: Path) -> None:
-    begin(other)
-    write(other, 10)
-    pinned = seen(database).frames
-    other.rows("reader", "BEGIN")
-    other.rows("reader", "SELECT count(*) FROM t")
-    write(other, 20)
-    frames = seen(database).frames
-    assert checkpoint(other, "PASSIVE") == [0, frames, pinned]
-    assert seen(database)[:2] == (frames, pinned)
-    assert checkpoint(other, "RESTART") == [1, frames, pinned]
-    other.rows("reader", "COMMIT")
-    assert checkpoint(other, "PASSIVE") == [0, frames, frames]
-    assert seen(database)[:2] == (frames, frames)
-
-
 @pytest.mark.parametrize("process", mostly_thorough(sorted(DRIVERS), ("sqlite3",)), indirect=True)
 def test_whatever_happens_the_next_passive_checkpoint_agrees(other: Elsewhere, database: Path) -> None:
     begin(other)
     chance = random.Random(3)
-    reading, salts = False, set()
+    reading, salts, held_back = False, set(), 0
     for _ in range(120):
         match chance.choice(["write", "write", "read", "passive", "restart", "truncate"]):
             case "write":
@@ -149,7 +123,8 @@ def test_whatever_happens_the_next_passive_checkpoint_agrees(other: Elsewhere, d
         assert (before.frames, before.salt) == (after.frames, after.salt)
         assert before.checkpointed <= after.checkpointed
         salts.add(after.salt)
-    assert len(salts) > 5
+        held_back += after.checkpointed < after.frames  # by the reader
+    assert len(salts) > 5 and held_back > 5
 
 
 def test_without_a_wal_nothing_is_there_and_the_last_connection_takes_the_index_along(

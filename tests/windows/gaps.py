@@ -51,8 +51,8 @@ with tempfile.TemporaryDirectory() as folder:
             "tests/engine/test_folder.py::test_a_symbolic_link_named_like_ours_is_never_followed",
             "tests/engine/test_folder.py::test_a_marker_that_is_a_symbolic_link_counts_for_nothing",
             "tests/engine/test_folder.py::test_of_a_database_that_is_a_symbolic_link_only_the_link_is_removed",
-            "tests/environment/test_filesystem.py::test_symbolic_links_are_resolved",
-            "tests/environment/test_filesystem.py::test_a_folder_of_the_data_volume_of_macos_is_found_on_it",
+            "tests/machine/test_filesystem.py::test_symbolic_links_are_resolved",
+            "tests/machine/test_filesystem.py::test_a_folder_of_the_data_volume_of_macos_is_found_on_it",
         ),
     ),
     Gap(
@@ -69,7 +69,7 @@ finally:
     other.kill()
 """,
         (
-            "tests/environment/test_foreign.py::test_a_neighbour_that_burns_a_processor_is_seen_and_as_ours_is_not",
+            "tests/machine/test_foreign.py::test_a_neighbour_that_burns_a_processor_is_seen_and_as_ours_is_not",
         ),
     ),
     Gap(

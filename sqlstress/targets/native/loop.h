@@ -39,11 +39,6 @@ typedef struct {
     uint32_t next; /* RANDOM_WORDS: the state is used up */
 } Random;
 
-uint32_t random_bits(Random *random, int count); /* at most 32 */
-double random_unit(Random *random);
-void random_bytes(Random *random, uint8_t *to, size_t count);
-int64_t random_below(Random *random, int64_t limit);
-
 /* workload.c: which keys are drawn, in which bucket they lie, and how they look in the database. */
 
 typedef enum { UNIFORM, ZIPFIAN, SEQUENTIAL } Distribution;
@@ -67,10 +62,6 @@ typedef struct {
 
 #define KEY_ROOM 32
 
-void keys_draw(Keys *keys, int64_t *to, int64_t count);
-int placement_bucket(const Placement *placement, int64_t number);
-int64_t placement_member(const Placement *placement, int bucket, int64_t position);
-int64_t placement_pair(const Placement *placement, int bucket, int64_t number);
 int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]); /* the bytes of a text or a blob; how many */
 
 /* workload.c: values that say who wrote them. */

@@ -207,32 +207,21 @@ static int again(Store *store, int code, int64_t begun) {
     return 1;
 }
 
-#define UNTIL_DONE(attempt)                \
-    int64_t begun = clock_ns();            \
-    int code;                              \
-    do code = (attempt);                   \
-    while (again(store, code, begun));     \
-    return code
+/* An operation that is tried until it is done. */
+#define UNTIL_DONE(operation, parameters, ...)                      \
+    static int operation parameters {                               \
+        int64_t begun = clock_ns();                                 \
+        int code;                                                   \
+        do code = try_##operation(store, bucket, __VA_ARGS__);      \
+        while (again(store, code, begun));                          \
+        return code;                                                \
+    }
 
-static int get(Store *store, int bucket, int64_t number, int64_t *header) {
-    UNTIL_DONE(try_get(store, bucket, number, header));
-}
-
-static int put(Store *store, int bucket, int64_t number, int64_t sequence) {
-    UNTIL_DONE(try_put(store, bucket, number, sequence));
-}
-
-static int put_all(Store *store, int bucket, const int64_t *numbers, int64_t sequence) {
-    UNTIL_DONE(try_put_all(store, bucket, numbers, sequence));
-}
-
-static int update(Store *store, int bucket, int64_t counter) {
-    UNTIL_DONE(try_update(store, bucket, counter));
-}
-
-static int read_pair(Store *store, int bucket, const int64_t *numbers) {
-    UNTIL_DONE(try_read_pair(store, bucket, numbers));
-}
+UNTIL_DONE(get, (Store *store, int bucket, int64_t number, int64_t *header), number, header)
+UNTIL_DONE(put, (Store *store, int bucket, int64_t number, int64_t sequence), number, sequence)
+UNTIL_DONE(put_all, (Store *store, int bucket, const int64_t *numbers, int64_t sequence), numbers, sequence)
+UNTIL_DONE(update, (Store *store, int bucket, int64_t counter), counter)
+UNTIL_DONE(read_pair, (Store *store, int bucket, const int64_t *numbers), numbers)
 
 void store_over_postgres(Store *store) {
     store->get = get;

@@ -33,14 +33,14 @@ static uint32_t word(Random *random) {
     return y ^ (y >> 18);
 }
 
-uint32_t random_bits(Random *random, int count) { return word(random) >> (32 - count); }
+static uint32_t random_bits(Random *random, int count) { return word(random) >> (32 - count); }
 
-double random_unit(Random *random) {
+static double random_unit(Random *random) {
     uint32_t high = word(random) >> 5, low = word(random) >> 6;
     return (high * 67108864.0 + low) / 9007199254740992.0;
 }
 
-void random_bytes(Random *random, uint8_t *to, size_t count) {
+static void random_bytes(Random *random, uint8_t *to, size_t count) {
     while (count) {
         size_t part = count < 4 ? count : 4;
         uint32_t bits = random_bits(random, (int)(8 * part));
@@ -49,7 +49,7 @@ void random_bytes(Random *random, uint8_t *to, size_t count) {
     }
 }
 
-int64_t random_below(Random *random, int64_t limit) {
+static int64_t random_below(Random *random, int64_t limit) {
     int bits = 0;
     while (limit >> bits) bits++;
     for (;;) {
@@ -79,7 +79,7 @@ static int64_t rank_zipfian(Keys *keys) {
     return (int64_t)((double)keys->key_space * pow(keys->eta * unit - keys->eta + 1, keys->alpha));
 }
 
-void keys_draw(Keys *keys, int64_t *to, int64_t count) {
+static void keys_draw(Keys *keys, int64_t *to, int64_t count) {
     switch (keys->distribution) {
     case UNIFORM:
         draw_uniform(keys, to, count);
@@ -93,11 +93,11 @@ void keys_draw(Keys *keys, int64_t *to, int64_t count) {
     }
 }
 
-int placement_bucket(const Placement *placement, int64_t number) {
+static int placement_bucket(const Placement *placement, int64_t number) {
     return placement->bucket_of ? placement->bucket_of[number] : 0;
 }
 
-int64_t placement_member(const Placement *placement, int bucket, int64_t position) {
+static int64_t placement_member(const Placement *placement, int bucket, int64_t position) {
     int64_t place = placement->starts[bucket] + position;
     return placement->order ? placement->order[place] : place;
 }
@@ -115,7 +115,7 @@ static int64_t position_of(const Placement *placement, int bucket, int64_t numbe
     return low - placement->starts[bucket];
 }
 
-int64_t placement_pair(const Placement *placement, int bucket, int64_t number) {
+static int64_t placement_pair(const Placement *placement, int bucket, int64_t number) {
     int64_t position = position_of(placement, bucket, number), pairs = placement->pairs[bucket];
     return position < 2 * pairs ? position / 2 : position % pairs;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
 from sqlstress.targets.place import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -72,16 +72,11 @@ class PostgresTarget(Target):
 
         return serving(cases, folder)
 
-    @contextmanager
-    def joining(self, cases: Sequence[Case], invited: Invitation) -> Iterator[Meeting]:
+    def joining(self, cases: Sequence[Case], invited: Invitation) -> AbstractContextManager[Meeting]:
         from sqlstress.targets.postgres.dialect import dsn_of
         from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
 
-        meeting = PostgresMeeting(dsn_of(cases[0]), invited)
-        try:
-            yield meeting
-        finally:
-            meeting.leave()
+        return closing(PostgresMeeting(dsn_of(cases[0]), invited))
 
     def preload(self, driver: str) -> tuple[str, ...]:
         return f"{__name__}.place", "sqlstress.targets.native._native"

@@ -146,7 +146,7 @@ class PostgresMeeting:
             clock_error_ns=before.ahead_error_ns,
         )
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Let the others go on; whoever is the last drops what was made for the meeting."""
         if self._connection is None:
             return

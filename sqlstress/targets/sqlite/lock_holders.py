@@ -139,30 +139,27 @@ class _File:
 
     def holder(self, start: int, length: int = 1) -> int | None:
         """Return the process that holds a lock on some bytes, or one of them; None where nobody does."""
-        return None if sys.platform == "win32" else _asked(self._descriptor, fcntl.F_WRLCK, start, length)
+        return self._kept_by(fcntl.F_WRLCK, start, length)
 
     def exclusive_holder(self, start: int, length: int = 1) -> int | None:
         """Return the same of a lock that nobody can share."""
-        return None if sys.platform == "win32" else _asked(self._descriptor, fcntl.F_RDLCK, start, length)
+        return self._kept_by(fcntl.F_RDLCK, start, length)
+
+    def _kept_by(self, kind: int, start: int, length: int) -> int | None:
+        """Return whose lock would keep us from one of a kind."""
+        if sys.platform == "darwin":
+            asked = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
+            _, _, pid, found, _ = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
+        else:
+            asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
+            found, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
+        return None if found == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
         """Close it. The process has no locks of its own to lose."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def _asked(descriptor: int, kind: int, start: int, length: int) -> int | None:
-    """Return whose lock would keep us from one of a kind."""
-    if sys.platform == "win32":
-        return None
-    if sys.platform == "darwin":
-        asked = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
-        _, _, pid, found, _ = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
-    else:
-        asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
-        found, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
-    return None if found == fcntl.F_UNLCK else int(pid)
 
 
 class Database:

@@ -201,11 +201,32 @@ class SqlitePlace(Place):
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
 
-class SqliteReader:
-    """A connection that only reads."""
+class _Answering:
+    """A connection whose errors are told as answers of the database."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection
+
+    def answer(self, error: BaseException) -> Answer | None:
+        from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, Answer
+
+        code, text = load_driver(self._driver).result_code(error), said(error).removesuffix(".")
+        if code is None:
+            return None
+        if codes.is_busy(code):
+            return Answer(BUSY, text)
+        if code == codes.INTERRUPT:
+            return Answer(INTERRUPTED, text)
+        if advice := codes.advice(code):
+            return Answer(LACKING, f"{text} ({advice})")
+        return Answer(REFUSED, text)
+
+
+class SqliteReader(_Answering):
+    """A connection that only reads."""
+
+    def __init__(self, driver: str, connection: Connection) -> None:
+        super().__init__(driver, connection)
         self.end, self.interrupt, self.close = connection.rollback, connection.interrupt, connection.close
         connection.rows("PRAGMA query_only=ON")
 
@@ -221,15 +242,13 @@ class SqliteReader:
     def understood(self, sql: str, names: Sequence[str]) -> None:
         self._connection.reads(f"EXPLAIN {sql}")(dict.fromkeys(names))
 
-    def answer(self, error: BaseException) -> Answer | None:
-        return _answer(self._driver, error)
 
-
-class SqliteMaker:
+class SqliteMaker(_Answering):
     """A connection that makes what is there; nobody needs it after a power failure: no sync is waited for."""
 
     def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
-        self._driver, self._connection, self._pulse = driver, connection, pulse
+        super().__init__(driver, connection)
+        self._pulse = pulse
         self.in_transaction = connection.in_transaction
 
     def run(self, sql: str) -> None:
@@ -237,21 +256,3 @@ class SqliteMaker:
 
     def watched(self, task: Callable[[], T]) -> T:
         return run_watched(self._connection, task, self._pulse)
-
-    def answer(self, error: BaseException) -> Answer | None:
-        return _answer(self._driver, error)
-
-
-def _answer(driver: str, error: BaseException) -> Answer | None:
-    from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, Answer
-
-    code, text = load_driver(driver).result_code(error), said(error).removesuffix(".")
-    if code is None:
-        return None
-    if codes.is_busy(code):
-        return Answer(BUSY, text)
-    if code == codes.INTERRUPT:
-        return Answer(INTERRUPTED, text)
-    if advice := codes.advice(code):
-        return Answer(LACKING, f"{text} ({advice})")
-    return Answer(REFUSED, text)

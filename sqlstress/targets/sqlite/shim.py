@@ -156,12 +156,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTHS)]
-    return [
-        random.getrandbits(62),
-        LENGTHS,
-        *(rate for rate in rates for _ in range(SIDES)),
-        *lengths,
-    ]
+    return [random.getrandbits(62), LENGTHS, *(rate for rate in rates for _ in range(SIDES)), *lengths]
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:

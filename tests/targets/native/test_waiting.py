@@ -22,6 +22,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import native
 from sqlstress.targets.sqlite import busy
 from sqlstress.targets.sqlite.connections import Client, lacks, native_store
+from tests.engine.fakes import FakeClock
 
 SOURCE = Path(str(native.__file__)).with_name("waiting.c")
 STAGE = Path(__file__).with_name("turns.c")
@@ -58,22 +59,9 @@ Write = tuple[int, int, int]
 """In ns: how long after the last one it is wanted, how long its lock is waited for, how long it takes."""
 
 
-class Clock:
-    """A clock in whole ns, so that none of two ways to count rounds."""
-
-    def __init__(self) -> None:
-        self.now = BEGUN_NS
-
-    def __call__(self) -> Any:
-        return self.now
-
-    def sleep(self, ns: Any) -> None:
-        self.now += ns
-
-
 def played(writes: list[Write]) -> tuple[list[int], int, int]:
     """Return when Python's loop pauses, when it has ended, and how long its last turn was to be."""
-    clock, pauses = Clock(), list[Any]()
+    clock, pauses = FakeClock(BEGUN_NS), list[Any]()  # in whole ns, so that none of two ways to count rounds
     waits = busy.Waiting(WORKERS, 60.0, "", clock.sleep, clock)
     waits.turn_s = TURN_NS
     turns = busy.Turns(waits, lambda begin, _end: pauses.append(begin), clock.sleep, clock)

@@ -6,8 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,8 @@ from sqlstress.engine.folder import PREFIX, RunFolder, remove_abandoned
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.machine.foreign_load import Family
 from sqlstress.targets.place import SERVER_FOLDER
+from tests.engine.processes import ROOT, gone
+from tests.experiments.measured import wait_for
 from tests.servers import needs_server
 
 psycopg = pytest.importorskip("psycopg")
@@ -24,8 +25,6 @@ psycopg = pytest.importorskip("psycopg")
 from sqlstress.targets.postgres import server  # noqa: E402
 from sqlstress.targets.postgres.server import ask_to_end  # noqa: E402
 
-ROOT = Path(__file__).parents[3]
-PATIENCE_S = 30.0
 RUN = """
 import sys
 from pathlib import Path
@@ -50,32 +49,25 @@ def short() -> Iterator[Path]:
         yield Path(name)
 
 
-def pid_in(home: Path) -> int:
-    """Return the id of the server that runs in a folder of ours."""
-    return int((home / SERVER_FOLDER / "data" / "postmaster.pid").read_text().split("\n")[0])
+def server_in(home: Path) -> psutil.Process:
+    """Return the server that runs in a folder of ours."""
+    return psutil.Process(int((home / SERVER_FOLDER / "data" / "postmaster.pid").read_text().split("\n")[0]))
 
 
-def comes_true(condition: Callable[[], bool]) -> bool:
-    until = time.monotonic() + PATIENCE_S
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.05)
-    return condition()
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+def watcher_of(running: psutil.Process) -> psutil.Process:
+    return psutil.Process(running.ppid())
 
 
 def test_it_answers_and_is_gone_when_the_block_ends(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         with server.running(folder.path, 7) as dsn, psycopg.connect(dsn) as connection:
-            pid = pid_in(folder.path)
+            own = server_in(folder.path)
             # A Ctrl-C does not reach it: it has a session of its own.
-            assert sys.platform == "win32" or os.getsid(pid) != os.getsid(0)
+            assert sys.platform == "win32" or os.getsid(own.pid) != os.getsid(0)
             assert connection.execute("SHOW max_connections").fetchone() == (str(7 + server.SPARE),)
             assert connection.execute("SHOW fsync").fetchone() == ("on",)
             assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
-        assert is_gone(pid)
+        assert gone([own])
     assert list(short.iterdir()) == []
 
 
@@ -102,26 +94,26 @@ def test_a_parent_that_is_killed_takes_it_along_and_the_next_start_its_files(
     ) as parent:
         assert parent.stdout
         folder = Path(os.fsdecode(parent.stdout.readline().rstrip()))
-        pid = pid_in(folder)
-        watcher = psutil.Process(pid).ppid()
+        own = server_in(folder)
         if also_the_watcher:
-            psutil.Process(watcher).kill()
+            watcher_of(own).kill()
         parent.kill()
     if also_the_watcher:
         # Nobody is left to end it: it does so itself when its files are gone, within a minute.
         remove_abandoned(short)
-        ask_to_end(pid)
-    assert comes_true(lambda: is_gone(pid))
-    assert comes_true(lambda: not remove_abandoned(short) and not list(short.glob(f"{PREFIX}*")))
+        ask_to_end(own.pid)
+    assert gone([own])
+    wait_for(lambda: not remove_abandoned(short) and not list(short.glob(f"{PREFIX}*")))
+    assert not list(short.glob(f"{PREFIX}*"))
 
 
 @pytest.mark.thorough
 def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
     with RunFolder(short, keep=False) as folder:
         with server.running(folder.path, 3):
-            pid = pid_in(folder.path)
-            psutil.Process(psutil.Process(pid).ppid()).kill()
-        assert comes_true(lambda: is_gone(pid))
+            own = server_in(folder.path)
+            watcher_of(own).kill()
+        assert gone([own])
 
 
 def test_programs_that_are_not_where_they_are_looked_for_are_told(

@@ -55,7 +55,7 @@ def hosts(
         yield found
     finally:
         for one in found:
-            one.leave()
+            one.close()
         assert not schemas(server)
 
 
@@ -84,7 +84,7 @@ def test_all_begin_at_one_instant_whatever_their_clocks_say(server: str) -> None
             assert min(true) > time.perf_counter_ns() - 10**9
             assert abs(told[2].clock_ns + 5 * NS_PER_S) <= told[2].clock_error_ns + 10**6
             assert abs(told[0].clock_ns) <= told[0].clock_error_ns + 10**6
-        carl.leave()
+        carl.close()
 
 
 @pytest.mark.thorough
@@ -124,7 +124,7 @@ def test_who_is_late_hears_it_when_the_others_are_done(server: str) -> None:
         carl.expect(1)
         together(*(start(one, 1) for one in (anna, bert, carl)))
         assert carl.told(0, 1).began == ABC
-        carl.leave()
+        carl.close()
 
 
 def test_a_host_to_whose_server_nobody_else_comes_loads_nothing_and_can_be_stopped(server: str) -> None:

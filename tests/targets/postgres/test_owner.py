@@ -17,8 +17,9 @@ from sqlstress.targets.postgres.dialect import schema_of
 psycopg = pytest.importorskip("psycopg")
 
 from sqlstress.targets.postgres.own_schema import COMMENT, Owner, drop_abandoned  # noqa: E402
+from tests.cli.on_postgres import schemas  # noqa: E402
+from tests.engine.processes import ROOT  # noqa: E402
 
-ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys
 from sqlstress.targets.postgres.own_schema import Owner
@@ -34,13 +35,8 @@ def somebody(server: str) -> Iterator[Any]:
     """Somebody else's session; all schemas that a test leaves are dropped afterwards."""
     with psycopg.connect(server, autocommit=True) as connection:
         yield connection
-        for schema in schemas(connection):
+        for schema in schemas(server):
             connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
-
-
-def schemas(connection: Any) -> list[str]:
-    rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sqlstress%' ORDER BY 1")
-    return [name for (name,) in rows.fetchall()]
 
 
 def test_a_schema_is_made_anew_and_dropped(server: str, somebody: Any) -> None:
@@ -50,7 +46,7 @@ def test_a_schema_is_made_anew_and_dropped(server: str, somebody: Any) -> None:
     owner.make()
     assert somebody.execute("SELECT to_regclass('sqlstress_one.t')").fetchone() == (None,)
     owner.drop()
-    assert schemas(somebody) == []
+    assert schemas(server) == []
     owner.drop()
 
 
@@ -69,7 +65,7 @@ def test_one_that_we_did_not_make_is_left_alone_whatever_its_name_or_its_comment
         assert drop_abandoned(server) == []
     finally:
         somebody.execute("DROP SCHEMA theirs")
-    assert schemas(somebody) == ["sqlstress_one"]
+    assert schemas(server) == ["sqlstress_one"]
 
 
 def test_one_that_is_in_use_is_neither_dropped_nor_taken(server: str, somebody: Any) -> None:
@@ -82,7 +78,7 @@ def test_one_that_is_in_use_is_neither_dropped_nor_taken(server: str, somebody: 
             (EnvironmentFailure, ConnectionError), match="another sqlstress uses the schema sqlstress_one"
         ):
             take()
-    assert schemas(somebody) == ["sqlstress_one"]
+    assert schemas(server) == ["sqlstress_one"]
     owner.drop()
 
 
@@ -98,7 +94,7 @@ def test_one_whose_owner_was_killed_is_dropped_by_the_next_start(server: str, so
     while not dropped and time.monotonic() < until:
         dropped = drop_abandoned(server)
     assert dropped == ["sqlstress_one"]
-    assert schemas(somebody) == []
+    assert schemas(server) == []
 
 
 def test_an_owner_whose_session_was_ended_takes_its_schema_again(server: str, somebody: Any) -> None:
@@ -107,7 +103,7 @@ def test_an_owner_whose_session_was_ended_takes_its_schema_again(server: str, so
     assert owner._connection
     somebody.execute("SELECT pg_terminate_backend(%s, 5000)", (owner._connection.info.backend_pid,))
     owner.drop()
-    assert schemas(somebody) == []
+    assert schemas(server) == []
 
 
 def test_one_that_may_make_no_schema_is_told(server: str, somebody: Any) -> None:
@@ -142,4 +138,4 @@ def test_one_that_was_let_go_can_be_taken_before_the_server_has_heard_that_its_s
     other.make()
     other.drop()
     late.close()
-    assert schemas(somebody) == []
+    assert schemas(server) == []

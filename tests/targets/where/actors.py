@@ -19,7 +19,6 @@ from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.system.processes import start
 from sqlstress.targets import open_place
-from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.shim import Watch
 from tests.halves import open_work
@@ -138,22 +137,6 @@ def checkpoints(connection: Connection, pipe: Any) -> Stamps:
     begun = time.perf_counter_ns()
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     return {"begun": begun, "ended": time.perf_counter_ns()}
-
-
-def gives_up(connection: Connection, pipe: Any) -> Stamps:
-    """Ask for the write lock in vain, as a worker whose operation is given up, and do something else."""
-    connection.rows("PRAGMA busy_timeout=150")
-    connection.rows("SELECT count(*) FROM t")
-    pipe.send("ready")
-    heard(pipe)
-    asked = time.perf_counter_ns()
-    with suppress(sqlite3.OperationalError):
-        connection.rows("BEGIN IMMEDIATE")
-    extension().where_gave_up()
-    gave_up = time.perf_counter_ns()
-    time.sleep(0.2)
-    connection.rows("SELECT count(*) FROM t")
-    return {"asked": asked, "had": gave_up}
 
 
 def meets_a_newer_snapshot(connection: Connection, pipe: Any) -> Stamps:

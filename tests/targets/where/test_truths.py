@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sqlstress.experiments.kv.experiment import LOOPS, Load
-from sqlstress.report.case import Case, Settings
+from sqlstress.report.case import BUSY_POLICIES, Case, Settings
 from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import shim
@@ -23,7 +24,6 @@ from tests.rows import mostly_thorough, thorough
 from tests.targets.where.actors import (
     acting,
     checkpoints,
-    gives_up,
     heard,
     hides_the_index,
     holds,
@@ -131,26 +131,6 @@ def test_a_checkpoint_is_told_with_the_process_that_made_it(words: Any, tmp_path
     assert {one.what for one in blocked} == {CHECKPOINT}
 
 
-def test_an_operation_that_is_given_up_waits_no_longer(words: Any, tmp_path: Path) -> None:
-    path = created(tmp_path / "a.db", "wal")
-    with (
-        acting(gives_up, words, WAITER, "sqlite3", path) as waiter,
-        acting(holds, words, HOLDER, "sqlite3", path) as holder,
-    ):
-        assert (heard(waiter), heard(holder)) == ("ready", "held")
-        waiter.send("go")
-        of_waiter = heard(waiter)
-        holder.send(0.0)
-        heard(holder)
-    seen = Seen(areas(words, 2))
-    wait = waited(seen)
-    assert of_waiter["asked"] < wait.begin < wait.end < of_waiter["had"]
-    assert wait.ns > 100_000_000  # SQLite's own time-out was 150 ms
-    own = [one for one in seen.transactions if one.process == WAITER]
-    assert own[-1].begin == wait.begin  # who opens a WAL first has held the lock before
-    assert own[-1].end == pytest.approx(wait.end, abs=NEAR * 1e8)
-
-
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 def test_who_had_to_wait_to_open_a_wal_waits_no_longer_once_it_is_open(
     words: Any, tmp_path: Path, driver: str
@@ -253,18 +233,22 @@ def test_either_loop_finds_a_lock_held_for_a_known_time_within_3_percent(
     assert not seen.contradiction()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("busy", ["default", "fair"])
+@pytest.mark.parametrize(
+    ("loop", "busy"), mostly_thorough(product(LOOPS, BUSY_POLICIES), [("python", "default")])
+)
 def test_an_operation_that_either_loop_gives_up_waits_no_longer(
     words: Any, tmp_path: Path, loop: str, busy: str
 ) -> None:
     case = case_of(loop, busy=busy, busy_timeout_ms=150)
     of_worker = held_while_one_writes(case, words, tmp_path, HOLD_S)["worker"]
     assert of_worker["failed"] == 1
-    wait = waited_by_worker(Seen(areas(words, 2)))
+    seen = Seen(areas(words, 2))
+    wait = waited_by_worker(seen)
     assert of_worker["asked"] < wait.begin < wait.end < of_worker["had"]
     assert wait.ns > 100_000_000
+    own = [one for one in seen.transactions if one.process == WAITER and one.end >= wait.end]
+    assert own[0].begin == wait.begin
+    assert own[0].end == pytest.approx(wait.end, abs=NEAR * 1e8)
     assert Area(words, WAITER, 2)[shim.PENDING] == 0
 
 

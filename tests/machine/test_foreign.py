@@ -23,7 +23,7 @@ from sqlstress.machine.foreign_load import (
     shares,
     throttled,
 )
-from tests.environment.test_family import running
+from tests.machine.test_family import running
 
 S = 10**9
 PATIENCE_S = 30.0

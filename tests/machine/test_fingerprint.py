@@ -17,7 +17,7 @@ from sqlstress.machine import fingerprint, sync_cost
 from sqlstress.machine import host as filesystem
 from sqlstress.report import SqliteBuild
 from sqlstress.report.case import Settings
-from tests.environment.test_warnings import BUILD
+from tests.machine.test_warnings import BUILD
 
 MEMORY = Path("/dev/shm")
 
