@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath, PureWindowsPath
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
 import psutil
 
@@ -114,13 +114,20 @@ DATA_VOLUME = Path("/System/Volumes/Data")
 """On macOS the folders of users lie on this volume, though their paths begin at the read-only root."""
 
 
-Mount = Any
-"""An entry of psutil.disk_partitions()."""
+class Mount(NamedTuple):
+    """What is asked of an entry of psutil.disk_partitions()."""
+
+    mountpoint: str
+    fstype: str
+    device: str
+    opts: str
 
 
 def all_mounts() -> Iterable[Mount]:
     """Return everything that is mounted, in the order in which it was."""
-    return psutil.disk_partitions(all=True)
+    return [
+        Mount(one.mountpoint, one.fstype, one.device, one.opts) for one in psutil.disk_partitions(all=True)
+    ]
 
 
 def file_system_of(

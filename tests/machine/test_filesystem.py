@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -14,7 +13,7 @@ from sqlstress.report import FileSystem
 
 
 def mounted(point: str, kind: str, device: str = "dev", options: str = "rw") -> Mount:
-    return SimpleNamespace(mountpoint=point, fstype=kind, device=device, opts=options)
+    return Mount(point, kind, device, options)
 
 
 CONTAINER = (
