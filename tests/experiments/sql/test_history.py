@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sqlstress.experiments.sql.history import (
     UNDONE,
     WRITE,
     HistoryRecorder,
-    Recorded,
+    Record,
     is_one_transaction,
 )
 from sqlstress.experiments.sql.script import Sql, read, statements
@@ -115,8 +114,8 @@ def test_two_reads_without_a_transaction_are_a_read_skew(meet: Meet) -> None:
 def test_what_a_lock_kept_from_being_committed_is_recorded_as_undone(meet: Meet) -> None:
     write = f"BEGIN IMMEDIATE;\n{READ_1}{WRITE_1}COMMIT;"
     work, sources = meet(f"BEGIN;\n{READ_1}{SLEEP}COMMIT;", write, journal_mode="delete")
-    recorded: Recorded = sources[1].findings().history
-    assert list(recorded.accesses) == [UNDONE, 0, 2] and recorded.rows == [("place", 1)]
+    recorded: Record = sources[1].findings().history
+    assert [one.accesses for one in recorded.runs] == [[(UNDONE, ("place", 1), 2)]]
     check, seen = proved(work, sources)
     assert (check.status, check.checked) == ("ok", 1) and list(seen) == [TRIED]
 
@@ -186,29 +185,28 @@ class Database:
         except ValueError:
             self.is_open = False
 
-    def accesses(self) -> list[tuple[int, ...]]:
-        flat = list(self.recorder.recorded().accesses)
-        return [tuple(flat[at : at + 3]) for at in range(0, len(flat), 3)]
+    def accesses(self) -> list[tuple[int, int, int]]:
+        runs = self.recorder.recorded().runs
+        return [(kind, key, version) for one in runs for kind, (_, key), version in one.accesses]
 
 
 @pytest.mark.parametrize(
     ("text", "fails", "expected"),
     [
-        (f"BEGIN;{READ_1}{WRITE_1}COMMIT;", False, [(READ, 0, 1), (WRITE, 0, 2)]),
-        (f"BEGIN;{READ_1}{WRITE_1}{WRITE_2}ROLLBACK;", False, [(UNDONE, 0, 2), (UNDONE, 1, 2)]),
-        (f"BEGIN;{READ_1}{WRITE_1}", True, [(UNDONE, 0, 2)]),
-        (f"{WRITE_1}{READ_2}BEGIN;{WRITE_2}", True, [(WRITE, 0, 2), (READ, 1, 1), (UNDONE, 1, 2)]),
-        (f"BEGIN;{WRITE_1}COMMIT;BEGIN;{WRITE_1}", True, [(WRITE, 0, 2), (UNDONE, 0, 3)]),
+        (f"BEGIN;{READ_1}{WRITE_1}COMMIT;", False, [(READ, 1, 1), (WRITE, 1, 2)]),
+        (f"BEGIN;{READ_1}{WRITE_1}{WRITE_2}ROLLBACK;", False, [(UNDONE, 1, 2), (UNDONE, 2, 2)]),
+        (f"BEGIN;{READ_1}{WRITE_1}", True, [(UNDONE, 1, 2)]),
+        (f"{WRITE_1}{READ_2}BEGIN;{WRITE_2}", True, [(WRITE, 1, 2), (READ, 2, 1), (UNDONE, 2, 2)]),
+        (f"BEGIN;{WRITE_1}COMMIT;BEGIN;{WRITE_1}", True, [(WRITE, 1, 2), (UNDONE, 1, 3)]),
         ("SELECT 1;", False, []),
     ],
 )
 def test_what_a_run_has_undone_nobody_may_see_and_what_it_committed_stays(
-    text: str, fails: bool, expected: list[tuple[int, ...]]
+    text: str, fails: bool, expected: list[tuple[int, int, int]]
 ) -> None:
     database = Database()
     database.run(text, fails)
     assert database.accesses() == expected
-    assert list(database.recorder.recorded().runs[3:]) == ([0, len(expected)] if expected else [])
 
 
 def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
@@ -217,7 +215,7 @@ def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
         database.run(f"BEGIN;{READ_1}{WRITE_1}COMMIT;")
     assert len(database.accesses()) == 4
     recorded = database.recorder.recorded()
-    assert recorded.stopped and list(recorded.runs[::5]) == [1, 2]
+    assert recorded.stopped and [one.number for one in recorded.runs] == [1, 2]
     check, _ = examine({1: recorded}, ["a.sql"], "serializable", 1, nothing)
     assert check.status == "ok" and check.checked == 2 and "no more" in check.note
 
@@ -225,7 +223,7 @@ def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
 # What it proves.
 
 
-def recorded(text: str) -> Recorded:
+def recorded(text: str) -> Record:
     """Return the record of a run: "r11 w12" reads version 1 of row 1, and writes version 2."""
     recorder = HistoryRecorder(100, lambda: False)
 
@@ -237,9 +235,8 @@ def recorded(text: str) -> Recorded:
             see([(int(word[1]), int(word[2]))])
 
     recorder.run(0, once)({})
-    found = recorder.recorded()
-    found.runs[1:3] = array("q", [0, 1])  # when: at the same time as all others
-    return found
+    (run,) = recorder.recorded().runs
+    return Record([run._replace(begin_ns=0, end_ns=1)], False)  # at the same time as all others
 
 
 @pytest.mark.parametrize(
