@@ -25,8 +25,7 @@ from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting
 from tests.example_report import assert_golden_texts
-from tests.experiments.sql.databases import case_of, done
-from tests.halves import open_source, open_work
+from tests.experiments.sql.databases import Open, case_of, done, source_of
 from tests.pulses import nothing
 
 ROWS = """CREATE TABLE place (id INTEGER PRIMARY KEY, version BIGINT NOT NULL);
@@ -41,26 +40,20 @@ Meet = Callable[..., tuple[SqlWork, list[SqlSource]]]
 
 
 @pytest.fixture
-def meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Meet:
+def meet(start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Meet:
     """Return what runs a script in two processes: while the first one sleeps, the second runs all of it."""
     setup = tmp_path / "rows.sql"
     setup.write_text(ROWS)
+    others: list[SqlSource] = []
+    monkeypatch.setattr(SqlSource, "sleep", lambda self, _: _run(others.pop(), -1) if others else None)
 
     def meet(*scripts: str, **options: str) -> tuple[SqlWork, list[SqlSource]]:
         texts = {f"{name}.sql": text for name, text in zip("ab", scripts, strict=False)}
-        case = case_of(tmp_path, texts, **{"setup": str(setup), "busy_timeout": "0", **options})
-        work = open_work(case, tmp_path, 1, {})
-        work.prepare(nothing)
-        sources: list[SqlSource] = []
-        meanwhile = iter([lambda: _run(sources[1], -1)])
-        monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: next(meanwhile, lambda: None)())
-        for worker in (1, 2):
-            source = open_source(case, tmp_path, worker, 1, work.shared)
-            assert isinstance(source, SqlSource)
-            sources.append(source)
-        _run(sources[0], 0)
-        assert isinstance(work, SqlWork)
-        return work, sources
+        work, first = start(texts, **{"setup": str(setup), "busy_timeout": "0", **options})
+        second = source_of(work, tmp_path, 2)
+        others.append(second)
+        _run(first, 0)
+        return work, [first, second]
 
     return meet
 
@@ -79,7 +72,6 @@ def proved(work: SqlWork, sources: Sequence[SqlSource]) -> tuple[Check, dict[str
     assert work._history
     for source in sources:
         source.close()
-    work.discard()
     return check, {one.what: one for one in work._history.sightings}
 
 
@@ -122,32 +114,20 @@ def test_what_a_lock_kept_from_being_committed_is_recorded_as_undone(meet: Meet)
 
 @pytest.mark.parametrize(("value", "shown"), [("'x'", "1, 'x'"), ("NULL", "1, None"), ("1.5", "1, 1.5")])
 def test_a_version_that_is_no_whole_number_ends_the_worker_with_its_place(
-    tmp_path: Path, value: str, shown: str
+    start: Open, value: str, shown: str
 ) -> None:
-    text = f"-- @history account\nSELECT id, {value} FROM account WHERE id = 1;"
-    case = case_of(tmp_path, {"a.sql": text})
-    work = open_work(case, tmp_path, 1, {})
-    work.prepare(nothing)
-    source = open_source(case, tmp_path, 1, 1, work.shared)
-    assert isinstance(source, SqlSource)
+    _, source = start(f"-- @history account\nSELECT id, {value} FROM account WHERE id = 1;")
     with pytest.raises(EnvironmentFailure, match=f"a.sql:2:1: a history needs a key and .*, not {shown}"):
         done(source, 1)
-    source.close()
-    work.discard()
 
 
-def test_nothing_is_recorded_where_nothing_is_verified_or_marked(tmp_path: Path) -> None:
-    for text, verify in (
-        ("SELECT 1;", "quick"),
-        ("-- @history account\nSELECT id, id FROM account;", "none"),
-    ):
-        case = case_of(tmp_path, {"a.sql": text}, verify=verify)
-        work = open_work(case, tmp_path, 1, {})
-        work.prepare(nothing)
-        source = open_source(case, tmp_path, 1, 1, work.shared)
-        assert source.findings().history is None
-        source.close()
-        work.discard()
+@pytest.mark.parametrize(
+    ("text", "verify"),
+    [("SELECT 1;", "quick"), ("-- @history account\nSELECT id, id FROM account;", "none")],
+)
+def test_nothing_is_recorded_where_nothing_is_verified_or_marked(start: Open, text: str, verify: str) -> None:
+    _, source = start(text, verify=verify)
+    assert source.findings().history is None
 
 
 # The recorder by itself.
