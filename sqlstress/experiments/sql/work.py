@@ -144,17 +144,6 @@ MOST_STEPS = 6
 """Of a cycle that are kept."""
 
 
-class Run(NamedTuple):
-    """A run of a script, as it is called."""
-
-    process: int
-    number: int
-    script: str
-
-    def __str__(self) -> str:
-        return f"{self.script}, run {self.number} of process {self.process}"
-
-
 class Examined(NamedTuple):
     check: Check
     sightings: tuple[Sighting, ...]
@@ -165,7 +154,7 @@ def examine(
 ) -> Examined:
     """Hold what processes have recorded against an isolation level; "": nothing is prevented."""
     done = {
-        Run(process, one.number, scripts[one.script]): one
+        f"{scripts[one.script]}, run {one.number} of process {process}": one
         for process, record in recorded.items()
         for one in record.runs
     }
@@ -206,7 +195,7 @@ def _transaction(one: Recorded) -> Transaction:
     return Transaction(one.begin_ns, one.end_ns, done[READ], done[WRITE], done[UNDONE])
 
 
-def _sighting(one: Anomaly, runs: Sequence[Run], isolation: str) -> Sighting:
+def _sighting(one: Anomaly, runs: Sequence[str], isolation: str) -> Sighting:
     """Return an anomaly with its first witnesses: who they are, and what each did with which row."""
     traits = {"isolation": isolation}
     names: dict[int, str] = {}
@@ -214,7 +203,7 @@ def _sighting(one: Anomaly, runs: Sequence[Run], isolation: str) -> Sighting:
         for number in (edge.first, edge.second):
             if number not in names:
                 names[number] = f"T{len(names) + 1}"
-                traits[names[number]] = str(runs[number])
+                traits[names[number]] = runs[number]
     for step, edge in enumerate(one.edges[:MOST_STEPS], 1):
         table, key = edge.row
         traits |= {
