@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.experiment import KEY_TYPES
-from sqlstress.experiments.kv.keys import encoder
+from sqlstress.experiments.kv.keys import KEY_TYPES, encoder
 from sqlstress.report.case import BEGINS, Case
 from sqlstress.targets import open_place
 from tests.drawing import examples

@@ -28,9 +28,11 @@ from itertools import chain, compress, count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.engine.protocols import Stamps
-from sqlstress.experiments.kv.keys import coprime
+from sqlstress.experiments.kv.keys import KEY_TYPES, coprime
 
 if TYPE_CHECKING:
+    from sqlstress.engine.values import Values
+    from sqlstress.experiments.kv.keys import Placement
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
 
@@ -157,6 +159,23 @@ class Area:
 def area_of(case: Case, words: Any, worker: int) -> Area:
     """Return a worker's area of the array that the parent shares with the workers of a case."""
     return Area(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
+
+
+def plan_of(case: Case, placement: Placement, values: Values, first: Area) -> dict[str, Any]:
+    """Return what C is told of rows and their acknowledged writes; `first` is the first worker's area."""
+    load, shape = case.spec, first.shape
+    return {
+        "key_type": KEY_TYPES.index(load.key_type),
+        "key_space": load.key_space,
+        "bucket_of": placement.table,
+        "salt": values.salt,
+        "value_size": load.value_size,
+        "workers": case.concurrency,
+        "lasts": first.last,
+        "stride": shape.words,
+        "slots": shape.slots,
+        "slot_step": Slots(load.key_space, shape.slots).step,
+    }
 
 
 def latest_begins(areas: Sequence[Area], pulse: Pulse) -> Sequence[int]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
+from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
 from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
 from sqlstress.plan import (
@@ -44,8 +45,6 @@ from sqlstress.targets import target_of
 # What a key-value case says beside what all cases say.
 
 
-DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
-KEY_TYPES = ("int", "text", "blob")
 LOOPS = ("native", "python")
 CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.experiment import Load
     from sqlstress.report.case import Case
 
+# In the order of loop.h.
+DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
+KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
 """A function of a count: so many key numbers, as an array("q")."""

@@ -15,7 +15,7 @@ from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import Findings, SelfDriven
 from sqlstress.engine.values import HEADER, Values
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.keys import Placement, Zipf, encoder, zipf
+from sqlstress.experiments.kv.keys import DISTRIBUTIONS, Placement, Zipf, encoder, zipf
 from sqlstress.experiments.kv.worker import KINDS, PATIENCE_S, RESOLUTION, foreign_read, stale_read, torn_pair
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 LARGEST_CHUNK = 64
 """Operations: what is drawn for them takes so little memory that SQLite's own stays in the caches."""
 _NO_LIMIT = -1
-# In the order of loop.h.
-_DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
-_KEY_TYPES = ("int", "text", "blob")
 
 
 class NativeSource(SelfDriven):
@@ -43,7 +40,12 @@ class NativeSource(SelfDriven):
         self.store = place.native(worker, case.spec.begin)
         random, placement = Random(f"{case.seed}:{salt}:{worker}"), Placement(case, bucket_table, order)
         # Now, since the window is open when it is asked for.
-        self.plan = self._work(random, placement) | self._acknowledgements(words)
+        first = acks.area_of(case, words, 1)
+        self.plan = {
+            **acks.plan_of(case, placement, self.values, first),
+            **self._work(random, placement),
+            **self._acknowledgements(acks.area_of(case, words, worker)),
+        }
         """All but the window: what is drawn, what is done, and where it is acknowledged."""
         self._findings = Findings()
 
@@ -59,19 +61,14 @@ class NativeSource(SelfDriven):
             "read_ratio": float(load.read_ratio),
             "read_below": round(load.read_ratio * RESOLUTION),
             "update_below": round((load.read_ratio + load.update_ratio) * RESOLUTION),
-            "distribution": _DISTRIBUTIONS.index(load.distribution),
-            "key_space": load.key_space,
+            "distribution": DISTRIBUTIONS.index(load.distribution),
             "position": (self.worker - 1) * load.key_space // case.concurrency,
             "sequence": 1,
             **scattered._asdict(),
-            "bucket_of": placement.table,
             "order": placement.order,
             "starts": array("q", placement.starts),
             "pairs": array("q", placement.pairs),
-            "key_type": _KEY_TYPES.index(load.key_type),
             "base": self.values.base(self.worker),
-            "salt": self.values.salt,
-            "value_size": load.value_size,
             "padding": None if load.value_size == HEADER else self.values.padding(self.worker),
             "timeout_ns": case.settings.busy_timeout_ms * NS_PER_MS,
             "patience_ns": _NO_LIMIT if case.ops is None else int(PATIENCE_S * NS_PER_S),
@@ -79,22 +76,16 @@ class NativeSource(SelfDriven):
             "acknowledges": proves and load.read_ratio < 1,
         }
 
-    def _acknowledgements(self, words: Any) -> dict[str, Any]:
-        area, first = (acks.area_of(self.case, words, number) for number in (self.worker, 1))
+    def _acknowledgements(self, area: acks.Area) -> dict[str, Any]:
         return {
             "worker": self.worker,
             "largest_chunk": min(area.shape.operations, LARGEST_CHUNK),
-            "slots": area.shape.slots,
-            "slot_step": acks.Slots(self.case.spec.key_space, area.shape.slots).step,
             "meta": area.meta,
             "begins": area.stamps.begins,
             "ends": area.stamps.ends,
             "rows": area.rows,
             "written": area.written,
             "last": area.last,
-            "lasts": first.last,
-            "workers": self.case.concurrency,
-            "stride": area.shape.words,
             "counts": area.counts,
         }
 

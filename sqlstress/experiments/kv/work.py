@@ -29,8 +29,6 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """What was found: a key in words, its slot or None if it is not tracked, its write or None if nobody's."""
 
-_KEY_TYPES = ("int", "text", "blob")
-"""In the order of loop.h."""
 MOST_KEPT = 1_000_000
 """Keys whose partition is kept for the next trial: 6 MB a layout."""
 _BLOCK = 1 << 14
@@ -38,13 +36,15 @@ _WORDS = "acknowledgements"
 
 
 def shared_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys ordered by bucket) as shared arrays; of one bucket (None, None).
+    """Return (bucket of each key, keys ordered by bucket) as shared arrays.
+
+    With one bucket, and for the published script, whose buckets are remainders, there are none: (None, None).
 
     Millions of keys take seconds: `pulse` is called often, and may raise. What the trial before had of the
     same keys is taken from `carry`; of very many keys nothing is kept.
     """
     load = case.spec
-    if case.buckets == 1:
+    if case.buckets == 1 or case.workload == "classic":
         return None, None
     kind = ("partition", case.buckets, load.key_space, load.key_type)
     if kind in carry:
@@ -85,7 +85,7 @@ class KeyValueWork(ProvenWork):
     def share(self, pulse: Pulse) -> None:
         if self.shared:
             return
-        bucket_table, order = self.partition(pulse)
+        bucket_table, order = shared_arrays(self.case, self.carry, pulse)
         self.placement = Placement(self.case, bucket_table, order)
         self.placement.check_room()
         self.words = self._zeros(acks.shape_of(self.case).words * self.case.concurrency)
@@ -100,10 +100,6 @@ class KeyValueWork(ProvenWork):
             return shared_array("q", length)
         ctypes.memset(words, 0, 8 * length)
         return words
-
-    def partition(self, pulse: Pulse) -> tuple[Any, Any]:
-        """Return (bucket of each key, keys ordered by bucket) as shared arrays."""
-        return shared_arrays(self.case, self.carry, pulse)
 
     def prepare(self, pulse: Pulse) -> None:
         """Create and preload every bucket; see that settings were taken."""
@@ -168,17 +164,8 @@ class KeyValueWork(ProvenWork):
             return
         paddings = [self.values.padding(worker) for worker in range(self.case.concurrency + 1)]
         plan = {
-            "key_type": _KEY_TYPES.index(load.key_type),
-            "key_space": load.key_space,
-            "bucket_of": self.placement.table,
-            "salt": self.values.salt,
-            "value_size": load.value_size,
+            **acks.plan_of(self.case, self.placement, self.values, areas[0]),
             "paddings": None if load.value_size == HEADER else b"".join(paddings),
-            "workers": self.case.concurrency,
-            "lasts": areas[0].last,
-            "stride": areas[0].shape.words,
-            "slots": areas[0].shape.slots,
-            "slot_step": acks.Slots(load.key_space, areas[0].shape.slots).step,
             "seen": bytearray(load.key_space),
         }
         right = Check("last write", "ok", load.key_space, note=self._tracked())
@@ -274,9 +261,6 @@ class ClassicWork(KeyValueWork):
             carry["classic", case.buckets] = sweep
             carry["rows", case.buckets] = {}
         self._earlier: dict[int, Any] = carry["rows", case.buckets]
-
-    def partition(self, pulse: Pulse) -> tuple[None, None]:
-        return None, None
 
     def prepare(self, pulse: Pulse) -> None:
         self.share(pulse)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.history import check_marks
-from sqlstress.experiments.sql.script import Command, If, Script, Sql, read, statements
+from sqlstress.experiments.sql.script import Script, Sql, read, statements, states_behind
 from sqlstress.options.option import LOAD, MANY, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, suggestion, switch, whole
 from sqlstress.plan import Request, at_rates, traits_there
@@ -220,7 +220,7 @@ def _check(spec: Scripts, settings: Settings, driver: str) -> None:
                 )
     if again := _begun_again_by(spec.max_tries, settings, driver):
         for script in scripts:
-            _check_whole(script.commands, {_State(False, False)}, again)
+            _check_whole(script, again)
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
@@ -255,27 +255,20 @@ class _State(NamedTuple):
     has_written: bool
 
 
-def _check_whole(commands: Collection[Command], states: set[_State], again: str) -> set[_State]:
-    """See that a script is one transaction: begun again, it would do twice what was committed by itself.
+def _check_whole(script: Script, again: str) -> None:
+    """See that a script is one transaction: begun again, it would do twice what was committed by itself."""
 
-    Returns what may be so behind the commands, whatever branches are taken.
-    """
-    for command in commands:
-        if isinstance(command, If):
-            bodies = (_check_whole(branch.body, states, again) for branch in command.branches)
-            states = set().union(*bodies)
-        elif isinstance(command, Sql):
-            sql = command.statement
-            if any(state.has_written and not state.is_open for state in states):
-                raise sql.place.error(
-                    f"{again} from the start, but earlier statements are already committed: put all into "
-                    "one transaction, or into separate scripts"
-                )
-            states = {
-                _State((is_open or sql.begins) and not sql.ends, has_written or _may_write(command))
-                for is_open, has_written in states
-            }
-    return states
+    def moved(command: Sql, state: _State) -> _State:
+        sql = command.statement
+        if state.has_written and not state.is_open:
+            raise sql.place.error(
+                f"{again} from the start, but earlier statements are already committed: put all into "
+                "one transaction, or into separate scripts"
+            )
+        is_open = (state.is_open or sql.begins) and not sql.ends
+        return _State(is_open, state.has_written or _may_write(command))
+
+    states_behind(script.commands, {_State(False, False)}, moved)
 
 
 def _may_write(one: Sql) -> bool:

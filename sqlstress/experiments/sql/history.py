@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 import time
-from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.experiments.sql.expressions import NoValue
-from sqlstress.experiments.sql.script import Command, If, Script, Sql, Step, statements
+from sqlstress.experiments.sql.script import Script, Sql, Step, statements, states_behind
 
 if TYPE_CHECKING:
     from sqlstress.user_work.statements import Statement
@@ -76,20 +75,12 @@ _BEFORE, _WITHIN, _AFTER, _SEVERAL = range(4)
 
 def is_one_transaction(script: Script) -> bool:
     """Return whether all that has a mark in a script is in one transaction, whatever branches are taken."""
-    return _SEVERAL not in _walked(script.commands, {_BEFORE})
+    return _SEVERAL not in states_behind(script.commands, {_BEFORE}, _moved)
 
 
-def _walked(commands: Collection[Command], states: set[int]) -> set[int]:
-    for command in commands:
-        if isinstance(command, If):
-            states = set().union(*(_walked(branch.body, states) for branch in command.branches))
-        elif isinstance(command, Sql):
-            states = {_moved(command.statement, state) for state in states}
-    return states
-
-
-def _moved(one: Statement, state: int) -> int:
+def _moved(sql: Sql, state: int) -> int:
     """Return where a run is behind a statement. One with a mark outside of BEGIN has to be the only one."""
+    one = sql.statement
     if one.begins:
         return _WITHIN if state == _BEFORE else _SEVERAL
     if one.ends:
@@ -99,37 +90,45 @@ def _moved(one: Statement, state: int) -> int:
     return _AFTER if state == _BEFORE else _SEVERAL
 
 
+Access = tuple[int, tuple[str, Any], int]
+"""READ, WRITE or UNDONE; the row, as table and key; which version of it."""
+
+
 class Recorded(NamedTuple):
+    """A run of a script that met rows with a history."""
+
+    number: int
+    """Which run of its process it was, from 1."""
+    begin_ns: int
+    end_ns: int
+    script: int
+    accesses: list[Access]
+
+
+class Record(NamedTuple):
     """What one process has recorded."""
 
-    rows: list[tuple[str, Any]]
-    """The rows that it met, as table and key."""
-    runs: array[int]
-    """Of each run of a script: its number, its begin and end, which script it was, how many accesses."""
-    accesses: array[int]
-    """Of each: READ, WRITE or UNDONE, the row's place in `rows`, and the version."""
+    runs: list[Recorded]
     stopped: bool
     """Whether there was no more room before the end."""
-
-
-RUN_WORDS, ACCESS_WORDS = 5, 3
 
 
 class HistoryRecorder:
     """Records what one process reads and writes; memory is bounded."""
 
     def __init__(self, most: int, in_transaction: Callable[[], bool]) -> None:
-        self._room = most * ACCESS_WORDS
-        self._in_transaction = in_transaction
-        self._places: dict[tuple[str, Any], int] = {}
-        self._runs, self._accesses = array("q"), array("q")
+        self._room, self._in_transaction = most, in_transaction
+        self._runs: list[Recorded] = []
+        self._accesses: list[Access] = []
+        """Those of the run."""
+        self._open = 0
+        """Where those of its open transaction begin."""
+        self._rows: dict[tuple[str, Any], tuple[str, Any]] = {}
+        """Each row once: it is met again and again."""
         self._begin_ns = self._number = 0
-        self._first = self._open = 0
-        """Where the accesses begin of the run, and of its open transaction."""
-        self.stopped = False
 
-    def recorded(self) -> Recorded:
-        return Recorded(list(self._places), self._runs, self._accesses, self.stopped)
+    def recorded(self) -> Record:
+        return Record(self._runs, self._room <= 0)
 
     def seen(self, sql: Sql) -> Callable[[Sequence[Sequence[Any]]], None] | None:
         """Return what is to be told the rows that a statement returns; None for one that has no mark."""
@@ -137,19 +136,18 @@ class HistoryRecorder:
         if table is None:
             return None
         kind = READ if sql.statement.reads else WRITE
-        places, in_transaction = self._places, self._in_transaction
 
         def see(rows: Sequence[Sequence[Any]]) -> None:
-            if self.stopped:
+            if self._room <= 0:
                 return
             for row in rows:
                 if len(row) < 2 or row[0] is None or type(row[1]) is not int:
                     shown = ", ".join(map(repr, row[:2]))
                     raise NoValue(f"a history needs a key and a whole number as its version, not {shown:.80}")
-                place = places.setdefault((table, row[0]), len(places))
-                self._accesses.extend((kind, place, row[1]))
-            if not in_transaction():
-                self._open = len(self._accesses)
+                met = table, row[0]
+                self._accesses.append((kind, self._rows.setdefault(met, met), row[1]))
+            if not self._in_transaction():
+                self._keep()
 
         return see
 
@@ -186,17 +184,15 @@ class HistoryRecorder:
 
     def _undo(self) -> None:
         """What the open transaction has written is undone, and what it has read says nothing."""
-        undone = self._accesses[self._open :]
-        del self._accesses[self._open :]
-        for at in range(0, len(undone), ACCESS_WORDS):
-            if undone[at] == WRITE:
-                self._accesses.extend((UNDONE, *undone[at + 1 : at + ACCESS_WORDS]))
+        undone = [
+            (UNDONE, row, version) for kind, row, version in self._accesses[self._open :] if kind == WRITE
+        ]
+        self._accesses[self._open :] = undone
         self._keep()
 
     def _end(self, script: int, now_ns: int) -> None:
         self._number += 1
-        count = (len(self._accesses) - self._first) // ACCESS_WORDS
-        if count:
-            self._runs.extend((self._number, self._begin_ns, now_ns, script, count))
-            self._first = len(self._accesses)
-            self.stopped = self._first >= self._room
+        if self._accesses:
+            self._runs.append(Recorded(self._number, self._begin_ns, now_ns, script, self._accesses))
+            self._room -= len(self._accesses)
+            self._accesses, self._open = [], 0

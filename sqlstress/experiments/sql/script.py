@@ -34,6 +34,7 @@ from sqlstress.user_work.statements import Place, Statement, place_of, split, to
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session
 
+S = TypeVar("S")
 T = TypeVar("T")
 Step = Callable[[Variables], Any]
 Seen = Callable[[Sequence[Sequence[Any]]], None]
@@ -111,6 +112,16 @@ def statements(commands: Collection[Command]) -> Iterator[Sql]:
 def sets(commands: Collection[Command]) -> set[str]:
     """Return the variables that commands set by \\set."""
     return {one.name for one in walked(commands) if isinstance(one, Set)}
+
+
+def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
+    """Return what may be so behind commands, whatever branches are taken; `moved` says it for a statement."""
+    for command in commands:
+        if isinstance(command, If):
+            states = set().union(*(states_behind(one.body, states, moved) for one in command.branches))
+        elif isinstance(command, Sql):
+            states = {moved(command, state) for state in states}
+    return states
 
 
 # Reading.

@@ -12,11 +12,10 @@ from sqlstress.experiments.sql.anomalies import PREVENTED, TRIED, Anomaly, Trans
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.experiment import read_scripts
 from sqlstress.experiments.sql.history import (
-    ACCESS_WORDS,
     READ,
-    RUN_WORDS,
     UNDONE,
     WRITE,
+    Record,
     Recorded,
     has_history,
     is_one_transaction,
@@ -145,32 +144,21 @@ MOST_STEPS = 6
 """Of a cycle that are kept."""
 
 
-class Run(NamedTuple):
-    """A run of a script, as it is called."""
-
-    process: int
-    number: int
-    script: str
-
-    def __str__(self) -> str:
-        return f"{self.script}, run {self.number} of process {self.process}"
-
-
 class Examined(NamedTuple):
     check: Check
     sightings: tuple[Sighting, ...]
 
 
 def examine(
-    recorded: Mapping[int, Recorded], scripts: Sequence[str], isolation: str, processes: int, pulse: Pulse
+    recorded: Mapping[int, Record], scripts: Sequence[str], isolation: str, processes: int, pulse: Pulse
 ) -> Examined:
     """Hold what processes have recorded against an isolation level; "": nothing is prevented."""
-    runs: list[Run] = []
-    transactions: list[Transaction] = []
-    for process, one in recorded.items():
-        for run, transaction in _runs(process, one, scripts):
-            runs.append(run)
-            transactions.append(transaction)
+    done = {
+        f"{scripts[one.script]}, run {one.number} of process {process}": one
+        for process, record in recorded.items()
+        for one in record.runs
+    }
+    transactions = list(map(_transaction, done.values()))
     stopped = any(one.stopped for one in recorded.values())
     found = anomalies(transactions, not stopped and len(recorded) == processes, pulse)
     tally = Tally(HISTORY)
@@ -187,11 +175,11 @@ def examine(
         TRIED,
         tally.checked,
         traits={
-            "rows": str(len({row for one in recorded.values() for row in one.rows})),
-            "accesses": str(sum(len(one.accesses) // ACCESS_WORDS for one in recorded.values())),
+            "rows": str(len({row for one in done.values() for _, row, _ in one.accesses})),
+            "accesses": str(sum(len(one.accesses) for one in done.values())),
         },
     )
-    seen = (_sighting(each, runs, isolation) for each in found)
+    seen = (_sighting(each, list(done), isolation) for each in found)
     check = tally.check(note)
     if found and check.status == "ok":
         # The database has done what it must; that does not make the data right.
@@ -199,23 +187,15 @@ def examine(
     return Examined(check, (tried, *seen))
 
 
-def _runs(process: int, one: Recorded, scripts: Sequence[str]) -> Iterator[tuple[Run, Transaction]]:
-    """Yield the runs of a process, and what each did."""
-    at = 0
-    for place in range(0, len(one.runs), RUN_WORDS):
-        number, begin_ns, end_ns, script, count = one.runs[place : place + RUN_WORDS]
-        done: dict[int, list[Version]] = {READ: [], WRITE: [], UNDONE: []}
-        for _ in range(count):
-            kind, row, version = one.accesses[at : at + ACCESS_WORDS]
-            done[kind].append((one.rows[row], version))
-            at += ACCESS_WORDS
-        yield (
-            Run(process, number, scripts[script]),
-            Transaction(begin_ns, end_ns, done[READ], done[WRITE], done[UNDONE]),
-        )
+def _transaction(one: Recorded) -> Transaction:
+    """Return what a run did."""
+    done: dict[int, list[Version]] = {READ: [], WRITE: [], UNDONE: []}
+    for kind, row, version in one.accesses:
+        done[kind].append((row, version))
+    return Transaction(one.begin_ns, one.end_ns, done[READ], done[WRITE], done[UNDONE])
 
 
-def _sighting(one: Anomaly, runs: Sequence[Run], isolation: str) -> Sighting:
+def _sighting(one: Anomaly, runs: Sequence[str], isolation: str) -> Sighting:
     """Return an anomaly with its first witnesses: who they are, and what each did with which row."""
     traits = {"isolation": isolation}
     names: dict[int, str] = {}
@@ -223,7 +203,7 @@ def _sighting(one: Anomaly, runs: Sequence[Run], isolation: str) -> Sighting:
         for number in (edge.first, edge.second):
             if number not in names:
                 names[number] = f"T{len(names) + 1}"
-                traits[names[number]] = str(runs[number])
+                traits[names[number]] = runs[number]
     for step, edge in enumerate(one.edges[:MOST_STEPS], 1):
         table, key = edge.row
         traits |= {

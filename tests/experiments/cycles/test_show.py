@@ -12,10 +12,8 @@ from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
-from tests.example_report import assert_golden
 from tests.several import column, tables
 from tests.several import several as over_passes
 
@@ -24,11 +22,6 @@ def several() -> Run:
     """Return a run of two processes, of which one takes three times as long."""
     measured = trial(in_ms(STATEMENTS, [1.0] * 9, 1), in_ms(STATEMENTS, [3.0] * 9, 2))
     return run("wal", "none", replace(measured, fairness=0.8), concurrency=2)
-
-
-def test_the_report_is_shown_as_kept() -> None:
-    assert_golden("cycles.txt", report_text(cycles_report()))
-    assert_golden("cycles.md", report_markdown(cycles_report()))
 
 
 def test_of_several_passes_the_total_of_the_median_is_shown_with_its_spread() -> None:

@@ -268,8 +268,3 @@ def test_a_closing_checkpoint_leaves_the_wal_empty(tmp_path: Path) -> None:
     with calls(case_of(), tmp_path) as made:
         insert_a_row_and_checkpoint(made)
         assert (tmp_path / "kv.db-wal").stat().st_size == 0
-
-
-def test_a_database_that_is_not_there_is_told_with_sqlites_code(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"cannot open kv\.db: SQLITE_CANTOPEN"):
-        calls_of(SqlitePlace(case_of(), tmp_path / "missing").client(1), "t1")

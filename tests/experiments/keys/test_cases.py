@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
-from sqlstress.plan import cases_of, from_toml
+from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from tests.commands import by_name
 
@@ -83,14 +82,3 @@ def test_every_option_arrives_where_it_belongs() -> None:
             spec=Picks("id-norowid", "ulid", "sqlite", 200, 20, 2000, "immediate"),
         ),
     )
-
-
-def test_a_plan_names_it_as_its_workload(tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    path.write_text(
-        'seed = 4\n[[case]]\nworkload = "keys"\nschema = ["no-key"]\nid-type = ["ulid", "int"]\nusers = 50\n',
-        encoding="utf-8",
-    )
-    assert [case.spec for case in from_toml(path)] == [
-        Picks("no-key", id_type, users=50) for id_type in ("ulid", "int")
-    ]

@@ -13,7 +13,7 @@ from sqlstress.analysis.group import ERROR, group_runs
 from sqlstress.experiments.keys.experiment import ID_TYPES
 from sqlstress.experiments.keys.key_findings import SPACE, space_figure
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
-from tests.example_keys import PAGES, keys_report, run
+from tests.example_keys import keys_report, run
 from tests.several import facts, findings, noisy, sentences, several
 
 WRONG = Verdict((Check("picks", "failed", 5, 1, ("user 1's pick of item 2 is gone",)),))
@@ -165,11 +165,3 @@ def test_without_space_only_times_are_told() -> None:
 )
 def test_a_space_that_contradicts_itself_has_no_figure(space: Space | None, name: str) -> None:
     assert not space_figure(space, name)
-
-
-def test_the_figures_of_the_space_are_those_of_the_table_of_picks() -> None:
-    trial = run("no-key", "uuid4").trials[0]
-    table, *indices = PAGES["no-key"][1]
-    whole = table + sum(indices) + 200
-    figures = [space_figure(trial.space, name) for name in ("file", "table's share", "indices' share")]
-    assert figures == pytest.approx([whole * 4096, table / whole, sum(indices) / whole])

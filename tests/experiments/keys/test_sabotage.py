@@ -37,10 +37,6 @@ def measured(original: Measured) -> Iterator[Measured]:
     original.path.write_bytes(before)
 
 
-def test_an_untouched_file_is_accepted(measured: Measured) -> None:
-    assert set(statuses(measured.verdict()).values()) == {"ok"}
-
-
 def test_a_pick_of_somebody_who_does_not_exist_is_found(measured: Measured) -> None:
     measured.execute("UPDATE picks SET user = x'00' WHERE rowid = 3")
     verdict = measured.verdict()

@@ -10,18 +10,11 @@ from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
 from sqlstress.experiments.keys.show import KeysShown
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING
-from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import WIDTH, report_text
 from tests.example_keys import EXAMPLE, keys_report, run
-from tests.example_report import assert_golden
 from tests.several import column, several, tables
 
 FULL = ("id-rowid", "no-key", "pair-norowid", "pair-rowid")
-
-
-def test_the_report_is_shown_as_kept() -> None:
-    assert_golden("keys.txt", report_text(keys_report()))
-    assert_golden("keys.md", report_markdown(keys_report()))
 
 
 def test_every_line_of_all_schemas_fits_a_terminal_of_80_columns_however_noisy() -> None:

@@ -15,10 +15,12 @@ from sqlstress.engine.values import Values
 from sqlstress.engine.worker import SLOT_WORDS, STOP
 from sqlstress.experiments.kv.acks import area_of
 from sqlstress.experiments.kv.experiment import Load
+from sqlstress.report.case import Case, Settings
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE
 from tests.experiments.measured import Measured, rejected, wait_for
 
 LOOPS = ("native", "python")
+FAST = Settings(synchronous="off")
 KEYS = 120
 SO_FEW = 8
 """Operations of the first chunk: both loops draw them at once, however fast they are."""
@@ -34,6 +36,11 @@ KILLED = [
     Load(key_space=KEYS, read_ratio=0.2),
     Load(key_space=KEYS, read_ratio=0.1, batch=5, update_ratio=0.4),
 ]
+
+
+def case_of(load: Load, **more: Any) -> Case:
+    """Return a case that syncs nothing, of a moment unless more is said."""
+    return Case(**{"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, "spec": load, **more})
 
 
 def told(done: Measured) -> tuple[Any, ...]:

@@ -20,8 +20,8 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.engine.worker import STOP
 from sqlstress.experiments.kv.acks import area_of
-from sqlstress.experiments.kv.experiment import DISTRIBUTIONS, KEY_TYPES, Load
-from sqlstress.experiments.kv.keys import number_of
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES, number_of
 from sqlstress.experiments.kv.native_loop import NativeSource
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case, Settings
@@ -29,9 +29,11 @@ from sqlstress.targets import open_place
 from sqlstress.targets.native import OF_NO_STORE, extension
 from sqlstress.targets.sqlite.connections import lacks
 from tests.drawing import examples
+from tests.experiments.kv import loops
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE, Recorder
 from tests.experiments.kv.loops import (
     CONTENTS,
+    FAST,
     FOREVER_S,
     KEYS,
     KILLED,
@@ -50,7 +52,6 @@ from tests.loads import OTHERS
 from tests.rows import mostly_thorough
 
 pytestmark = pytest.mark.skipif(lacks("sqlite3") is not None, reason="there is no native loop here")
-FAST = Settings(synchronous="off")
 Drawn = tuple[str, list[int | None]]
 
 loads = st.builds(
@@ -151,10 +152,7 @@ def test_no_field_of_a_load_is_ignored_by_the_loop_in_c() -> None:
 
 
 def case_of(load: Load, loop: str, driver: str = "sqlite3", **more: Any) -> Case:
-    spec = replace(load, loop=loop)
-    return Case(
-        **{"driver": driver, "settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, "spec": spec, **more}
-    )
+    return loops.case_of(replace(load, loop=loop), driver=driver, **more)
 
 
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])

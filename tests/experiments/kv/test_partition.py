@@ -20,8 +20,17 @@ from hypothesis import strategies as st
 
 import sqlstress
 from sqlstress.errors import Interrupted, UsageError
-from sqlstress.experiments.kv.experiment import KEY_TYPES, Load
-from sqlstress.experiments.kv.keys import Key, Placement, bucket_of, buckets_of, encoder, key_bytes, scatter
+from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.keys import (
+    KEY_TYPES,
+    Key,
+    Placement,
+    bucket_of,
+    buckets_of,
+    encoder,
+    key_bytes,
+    scatter,
+)
 from sqlstress.experiments.kv.work import shared_arrays
 from sqlstress.report.case import MAX_BUCKETS, Case
 from tests.drawing import examples

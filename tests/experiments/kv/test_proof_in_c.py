@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,93 +51,55 @@ def test_rows_that_are_right_are_looked_at_in_c_only(
     )
 
 
-def of_bucket(done: Measured, written: bool) -> tuple[Any, Any]:
-    """Return a row of the first bucket that a worker has written, or none has."""
-    values = Values(SALT, done.case.spec.value_size)
-    rows = done.rows("SELECT key, value FROM kv ORDER BY key")
-    key, value = next(row for row in rows if bool((stamp := values.read(row[1])) and stamp.worker) == written)
-    return key, value
+class Written:
+    """A row of the first bucket that a worker has written, to be damaged."""
+
+    def __init__(self, done: Measured) -> None:
+        self.done, self.load = done, done.case.spec
+        read = Values(SALT, self.load.value_size).read
+        rows = done.rows("SELECT key, value FROM kv ORDER BY key")
+        stamped = ((key, value, stamp) for key, value in rows if (stamp := read(value)) and stamp.worker)
+        self.key, self.value, self.stamp = next(stamped)
+
+    def key_of(self, number: int) -> Key:
+        return encoder(self.load.key_type)(number)
+
+    def number(self) -> int:
+        return next(number for number in range(KEYS) if self.key_of(number) == self.key)
+
+    def holds(self, value: Any) -> None:
+        self.done.execute("UPDATE kv SET value = ? WHERE key = ?", value, self.key)
+
+    def holds_write(self, worker: int, sequence: int, salt: int = SALT) -> None:
+        self.holds(Values(salt, self.load.value_size).maker(worker)(sequence))
+
+    def is_gone(self) -> None:
+        self.done.execute("DELETE FROM kv WHERE key = ?", self.key)
+
+    def is_there(self, key: Any, bucket: int = 0) -> None:
+        self.done.execute("INSERT INTO kv VALUES (?, ?)", key, self.value, bucket=bucket)
+
+    def becomes(self, key: Any, bucket: int = 0) -> None:
+        self.is_gone()
+        self.is_there(key, bucket)
 
 
-def changed(done: Measured, value: Any, key: Any) -> None:
-    done.execute("UPDATE kv SET value = ? WHERE key = ?", value, key)
+def another_byte(value: Any) -> Any:
+    return value ^ 1 if isinstance(value, int) else value[:-1] + bytes([value[-1] ^ 1])
 
 
-def number_of(key: Key, load: Load) -> int:
-    return next(number for number in range(KEYS) if encoder(load.key_type)(number) == key)
-
-
-def preload_again(done: Measured) -> None:
-    key, _ = of_bucket(done, written=True)
-    load = done.case.spec
-    changed(done, Values(SALT, load.value_size).maker(0)(number_of(key, load)), key)
-
-
-def an_older_write(done: Measured) -> None:
-    key, value = of_bucket(done, written=True)
-    values = Values(SALT, done.case.spec.value_size)
-    stamp = values.read(value)
-    assert stamp
-    changed(done, values.maker(stamp.worker)(stamp.sequence - 1), key)
-
-
-def of_a_worker_that_does_not_exist(done: Measured) -> None:
-    key, _ = of_bucket(done, written=True)
-    changed(done, Values(SALT, done.case.spec.value_size).maker(3)(1), key)
-
-
-def of_the_trial_before(done: Measured) -> None:
-    key, value = of_bucket(done, written=True)
-    size = done.case.spec.value_size
-    stamp = Values(SALT, size).read(value)
-    assert stamp
-    changed(done, Values(SALT - 1, size).maker(stamp.worker)(stamp.sequence), key)
-
-
-def the_last_byte(done: Measured) -> None:
-    key, value = of_bucket(done, written=True)
-    changed(done, value ^ 1 if isinstance(value, int) else value[:-1] + bytes([value[-1] ^ 1]), key)
-
-
-def another_type(done: Measured) -> None:
-    key, value = of_bucket(done, written=True)
-    changed(done, None if isinstance(value, int) else value.hex(), key)
-
-
-def a_key_less(done: Measured) -> None:
-    done.execute("DELETE FROM kv WHERE key = ?", of_bucket(done, written=True)[0])
-
-
-def a_key_more(done: Measured) -> None:
-    load = done.case.spec
-    done.execute(
-        "INSERT INTO kv VALUES (?, ?)", encoder(load.key_type)(KEYS), of_bucket(done, written=True)[1]
-    )
-
-
-def a_key_of_no_kind(done: Measured) -> None:
-    key, _ = of_bucket(done, written=True)
-    other = {int: -5, str: "key1", bytes: b"12345678" + bytes(8)}[type(key)]
-    done.execute("UPDATE kv SET key = ? WHERE key = ?", other, key)
-
-
-def another_bucket(done: Measured) -> None:
-    key, value = of_bucket(done, written=True)
-    done.execute("DELETE FROM kv WHERE key = ?", key)
-    done.execute("INSERT INTO kv VALUES (?, ?)", key, value, bucket=1)
-
-
-DAMAGES = [
-    preload_again,
-    an_older_write,
-    of_a_worker_that_does_not_exist,
-    of_the_trial_before,
-    the_last_byte,
-    another_type,
-    a_key_less,
-    a_key_more,
-    a_key_of_no_kind,
-    another_bucket,
+OF_NO_KIND = {int: -5, str: "key1", bytes: b"12345678" + bytes(8)}
+DAMAGES: list[Callable[[Written], None]] = [
+    lambda row: row.holds_write(0, row.number()),  # preloaded again
+    lambda row: row.holds_write(row.stamp.worker, row.stamp.sequence - 1),
+    lambda row: row.holds_write(3, 1),  # there is no third worker
+    lambda row: row.holds_write(*row.stamp, salt=SALT - 1),  # of the trial before
+    lambda row: row.holds(another_byte(row.value)),
+    lambda row: row.holds(None if isinstance(row.value, int) else row.value.hex()),  # of another type
+    lambda row: row.is_gone(),
+    lambda row: row.is_there(row.key_of(KEYS)),  # a key more
+    lambda row: row.becomes(OF_NO_KIND[type(row.key)]),
+    lambda row: row.becomes(row.key, bucket=1),
 ]
 
 
@@ -145,7 +108,7 @@ def test_whatever_is_wrong_with_a_row_is_found_and_said(load: Load, tmp_path: Pa
     done = measure(case_of(load), tmp_path)
     files = {path: path.read_bytes() for path in tmp_path.iterdir()}
     for damage in DAMAGES:
-        damage(done)
+        damage(Written(done))
         rejected(done.verdict(), "last write")
         for path, data in files.items():
             path.write_bytes(data)

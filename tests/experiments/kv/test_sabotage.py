@@ -14,14 +14,20 @@ from benchmarks.mutations.trial import work_on
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.experiment import Load
-from sqlstress.report.case import Case, Settings
-from tests.experiments.kv.loops import FOREVER_S, killing_a_writer, meddling, take_back_one
+from sqlstress.report.case import Case
+from tests.experiments.kv.loops import (
+    FAST,
+    FOREVER_S,
+    KEYS,
+    case_of,
+    killing_a_writer,
+    meddling,
+    take_back_one,
+)
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.pulses import nothing
 from tests.rows import thorough
 
-KEYS = 120
-FAST = Settings(synchronous="off")
 VALUES = Values(SALT, 8)
 
 
@@ -29,23 +35,12 @@ def rows(done: Measured, bucket: int = 0) -> list[tuple[int, int]]:
     return done.rows("SELECT key, value FROM kv ORDER BY key", bucket=bucket)
 
 
-def case_of(load: Load, concurrency: int = 2, buckets: int = 1, duration_s: float = 0.15) -> Case:
-    return Case(
-        concurrency=concurrency,
-        buckets=buckets,
-        duration_s=duration_s,
-        warmup_s=0.05,
-        settings=FAST,
-        spec=load,
-    )
-
-
 PLAIN = Load(key_space=KEYS, read_ratio=0.2)
 
 
 def enough(buckets: int = 1) -> Case:
     """Return a case in which each process does so much, however late it begins."""
-    return replace(case_of(PLAIN, buckets=buckets), ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
+    return case_of(PLAIN, concurrency=2, buckets=buckets, ops=4 * KEYS, duration_s=0.0, warmup_s=0.0)
 
 
 def test_an_untouched_store_is_accepted_and_every_single_restored_value_is_caught(tmp_path: Path) -> None:
@@ -74,7 +69,7 @@ BATCHES = Load(key_space=KEYS, read_ratio=0.6, batch=5)
 
 @pytest.mark.thorough
 def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
-    case = case_of(BATCHES, duration_s=1.2)
+    case = case_of(BATCHES, concurrency=2, duration_s=1.2)
 
     chooser = random.Random(1)
 
@@ -92,7 +87,7 @@ def test_a_torn_batch_is_caught_while_it_runs(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
-    case = case_of(Load(key_space=KEYS, read_ratio=0.9), duration_s=0.25)
+    case = case_of(Load(key_space=KEYS, read_ratio=0.9), concurrency=2, duration_s=0.25)
 
     def meddle(connection: sqlite3.Connection) -> None:
         connection.execute("UPDATE kv SET value = 42 WHERE key = 3")
@@ -107,8 +102,8 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
 )
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
     # Fair waits, so that each worker gets to write at all.
-    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S)
-    case = replace(case, settings=replace(FAST, busy="fair"))
+    fair = replace(FAST, busy="fair")
+    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S, settings=fair)
     done = measure(case, tmp_path, killing_a_writer(tmp_path))
     assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()
@@ -119,7 +114,7 @@ def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) 
 @pytest.mark.thorough
 def test_the_published_script_leaves_what_it_was_told(tmp_path: Path) -> None:
     load = Load(key_space=(1 << 31) + 1, begin="deferred")
-    case = replace(case_of(load), workload="classic", ops=300, warmup_s=0)
+    case = case_of(load, concurrency=2, workload="classic", ops=300, warmup_s=0)
     carry: dict[object, object] = {}
     for salt in (SALT, SALT + 1):
         worked = work_on(case, tmp_path, salt, carry)

@@ -80,21 +80,6 @@ def test_the_bare_statements_are_those_that_peewee_writes() -> None:
         assert model.insert_many([row]).sql() == ("".join(worker.INSERT[phase]), [*row.values()])
 
 
-@pytest.mark.parametrize(
-    ("version", "arrow"),
-    [("3.37.2", False), ("3.38.0", True), ("3.9.0", False), ("3.54.1", True), ("4.0", True)],
-)
-def test_the_arrow_is_used_where_sqlite_has_it(version: str, arrow: bool) -> None:
-    assert worker.has_arrow(version) is arrow
-
-
-@pytest.mark.parametrize("phase", ["insert", "allocate", "query"])
-def test_json_works_without_the_arrow(phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "ARROW_SINCE", (9, 0))
-    assert ["->>" in worker.json_statement(phase, arrow) for arrow in (True, False)] == [True, False]
-    assert run(cell(phase, "JSON", SCALES[phase]), tmp_path).verdict().status == "ok"
-
-
 def nearly_no_variables(monkeypatch: pytest.MonkeyPatch, driver: str, limit: int) -> None:
     connection = importlib.import_module(DRIVERS[driver])
     kind = {"apsw": "ApswConnection", "sqlite3": "StdlibConnection", "peewee": "PeeweeConnection"}[driver]

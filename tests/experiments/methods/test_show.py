@@ -14,10 +14,7 @@ from sqlstress.experiments.methods.show import MethodsShown, _factor, _short
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING, Note, Paragraph
-from sqlstress.show.markdown import report_markdown
-from sqlstress.show.text import report_text
-from tests.example_methods import OK, methods_report, run
-from tests.example_report import assert_golden
+from tests.example_methods import OK, run
 from tests.several import several, tables
 
 
@@ -30,11 +27,6 @@ def legend(*runs: Run) -> str:
     (group,) = group_runs(runs)
     (note,) = (block for block in MethodsShown().blocks(group) if isinstance(block, Note))
     return note.text
-
-
-def test_the_report_is_shown_as_kept() -> None:
-    assert_golden("methods.txt", report_text(methods_report()))
-    assert_golden("methods.md", report_markdown(methods_report()))
 
 
 def test_the_plots_are_the_same_on_every_system() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.place import SqlitePlace
-from tests.halves import open_source, open_work
-from tests.pulses import nothing
+from tests.halves import open_source
 
+Open = Callable[..., tuple[SqlWork, SqlSource]]
 SETUP = """CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL);
 INSERT INTO account VALUES (1, 100), (2, 100);
 CREATE TABLE seen (value);
@@ -34,13 +34,11 @@ def case_of(folder: Path, scripts: Mapping[str, str], **options: Any) -> Case:
     return cases_of({name.replace("_", "-"): value for name, value in given.items()}, "sql")[-1]
 
 
-def opened(case: Case, folder: Path, worker: int = 1) -> tuple[SqlWork, SqlSource]:
-    """Return both halves, ready to work."""
-    work = open_work(case, folder, 1, {})
-    work.prepare(nothing)
-    source = open_source(case, folder, worker, 1, work.shared)
-    assert isinstance(work, SqlWork) and isinstance(source, SqlSource)
-    return work, source
+def source_of(work: SqlWork, folder: Path, worker: int) -> SqlSource:
+    """Open a worker's half of a trial."""
+    source = open_source(work.case, folder, worker, 1, work.shared)
+    assert isinstance(source, SqlSource)
+    return source
 
 
 def done(source: SqlSource, count: int) -> Chunk:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,7 @@ from sqlstress.experiments.sql.work import SqlWork
 from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.options import Invariant
-from tests.experiments.sql.databases import case_of, done
-from tests.halves import open_source, open_work
+from tests.experiments.sql.databases import Open, done, source_of
 from tests.pulses import nothing
 from tests.rows import thorough
 
@@ -37,28 +36,13 @@ INSERT INTO seen VALUES (:y);
 UPDATE account SET balance = :b + 1 WHERE id = 1;
 COMMIT;"""
 
-Open = Callable[..., tuple[SqlWork, SqlSource]]
-
 
 @pytest.fixture
-def start(our_server: str, tmp_path: Path) -> Iterator[Open]:
-    """Return what opens both halves of scripts; all is removed afterwards."""
+def start(start: Open, our_server: str, tmp_path: Path) -> Open:
+    """Return what opens both halves of scripts on the server."""
     setup = tmp_path / "server.sql"
     setup.write_text(SETUP, encoding="utf-8")
-    with ExitStack() as closed:
-
-        def start(script: str, **options: Any) -> tuple[SqlWork, SqlSource]:
-            given = {"driver": "psycopg", "setup": str(setup), "busy_timeout": "100ms", **options}
-            case = case_of(tmp_path, {"a.sql": script}, **given)
-            work = open_work(case, tmp_path, 1, {})
-            closed.callback(work.discard)
-            work.prepare(nothing)
-            source = open_source(case, tmp_path, 1, 1, work.shared)
-            closed.callback(source.close)
-            assert isinstance(work, SqlWork) and isinstance(source, SqlSource)
-            return work, source
-
-        yield start
+    return partial(start, driver="psycopg", setup=str(setup), busy_timeout="100ms")
 
 
 def rows(work: SqlWork, sql: str) -> list[tuple[Any, ...]]:
@@ -118,8 +102,7 @@ def test_a_serialization_failure_is_begun_again_as_a_whole_with_the_same_values(
     meanwhile.append(pays(our_server, work))
     assert list(done(source, 1).kinds) == [0]
     assert source.busy_counts() == (0, 1)
-    again = open_source(work.case, tmp_path, 1, 1, work.shared)
-    assert isinstance(again, SqlSource)
+    again = source_of(work, tmp_path, 1)
     assert list(done(again, 1).kinds) == [0]
     again.close()
     assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(112,)]
@@ -178,8 +161,7 @@ def test_two_who_wait_for_each_other_are_a_deadlock_that_is_begun_again(
         "UPDATE account SET balance = balance + 1 WHERE id = :theirs;\nCOMMIT;"
     )
     work, source = start(script, max_tries=5, busy_timeout="10s")
-    rival = open_source(work.case, tmp_path, 2, 1, work.shared)
-    assert isinstance(rival, SqlSource)
+    rival = source_of(work, tmp_path, 2)
     each_has_its_own = threading.Barrier(2, timeout=60)
     meanwhile += [each_has_its_own.wait] * 2
     try:
@@ -316,8 +298,7 @@ def test_a_history_shows_what_an_isolation_level_lets_happen_and_nothing_else(
     others: list[SqlSource] = []
     monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: done(others[0], 1))
     work, source = start(script, setup=str(setup), isolation=isolation)
-    other = open_source(work.case, tmp_path, 2, 1, work.shared)
-    assert isinstance(other, SqlSource)
+    other = source_of(work, tmp_path, 2)
     others.append(other)
     done(source, 1)
     outcomes = [Outcome(number, False, one.findings()) for number, one in enumerate((source, other), 1)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sqlstress.experiments.sql.history import (
     UNDONE,
     WRITE,
     HistoryRecorder,
-    Recorded,
+    Record,
     is_one_transaction,
 )
 from sqlstress.experiments.sql.script import Sql, read, statements
@@ -26,8 +25,7 @@ from sqlstress.experiments.sql.worker import SqlSource
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting
 from tests.example_report import assert_golden_texts
-from tests.experiments.sql.databases import case_of, done
-from tests.halves import open_source, open_work
+from tests.experiments.sql.databases import Open, case_of, done, source_of
 from tests.pulses import nothing
 
 ROWS = """CREATE TABLE place (id INTEGER PRIMARY KEY, version BIGINT NOT NULL);
@@ -42,26 +40,20 @@ Meet = Callable[..., tuple[SqlWork, list[SqlSource]]]
 
 
 @pytest.fixture
-def meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Meet:
+def meet(start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Meet:
     """Return what runs a script in two processes: while the first one sleeps, the second runs all of it."""
     setup = tmp_path / "rows.sql"
     setup.write_text(ROWS)
+    others: list[SqlSource] = []
+    monkeypatch.setattr(SqlSource, "sleep", lambda self, _: _run(others.pop(), -1) if others else None)
 
     def meet(*scripts: str, **options: str) -> tuple[SqlWork, list[SqlSource]]:
         texts = {f"{name}.sql": text for name, text in zip("ab", scripts, strict=False)}
-        case = case_of(tmp_path, texts, **{"setup": str(setup), "busy_timeout": "0", **options})
-        work = open_work(case, tmp_path, 1, {})
-        work.prepare(nothing)
-        sources: list[SqlSource] = []
-        meanwhile = iter([lambda: _run(sources[1], -1)])
-        monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: next(meanwhile, lambda: None)())
-        for worker in (1, 2):
-            source = open_source(case, tmp_path, worker, 1, work.shared)
-            assert isinstance(source, SqlSource)
-            sources.append(source)
-        _run(sources[0], 0)
-        assert isinstance(work, SqlWork)
-        return work, sources
+        work, first = start(texts, **{"setup": str(setup), "busy_timeout": "0", **options})
+        second = source_of(work, tmp_path, 2)
+        others.append(second)
+        _run(first, 0)
+        return work, [first, second]
 
     return meet
 
@@ -80,7 +72,6 @@ def proved(work: SqlWork, sources: Sequence[SqlSource]) -> tuple[Check, dict[str
     assert work._history
     for source in sources:
         source.close()
-    work.discard()
     return check, {one.what: one for one in work._history.sightings}
 
 
@@ -115,40 +106,28 @@ def test_two_reads_without_a_transaction_are_a_read_skew(meet: Meet) -> None:
 def test_what_a_lock_kept_from_being_committed_is_recorded_as_undone(meet: Meet) -> None:
     write = f"BEGIN IMMEDIATE;\n{READ_1}{WRITE_1}COMMIT;"
     work, sources = meet(f"BEGIN;\n{READ_1}{SLEEP}COMMIT;", write, journal_mode="delete")
-    recorded: Recorded = sources[1].findings().history
-    assert list(recorded.accesses) == [UNDONE, 0, 2] and recorded.rows == [("place", 1)]
+    recorded: Record = sources[1].findings().history
+    assert [one.accesses for one in recorded.runs] == [[(UNDONE, ("place", 1), 2)]]
     check, seen = proved(work, sources)
     assert (check.status, check.checked) == ("ok", 1) and list(seen) == [TRIED]
 
 
 @pytest.mark.parametrize(("value", "shown"), [("'x'", "1, 'x'"), ("NULL", "1, None"), ("1.5", "1, 1.5")])
 def test_a_version_that_is_no_whole_number_ends_the_worker_with_its_place(
-    tmp_path: Path, value: str, shown: str
+    start: Open, value: str, shown: str
 ) -> None:
-    text = f"-- @history account\nSELECT id, {value} FROM account WHERE id = 1;"
-    case = case_of(tmp_path, {"a.sql": text})
-    work = open_work(case, tmp_path, 1, {})
-    work.prepare(nothing)
-    source = open_source(case, tmp_path, 1, 1, work.shared)
-    assert isinstance(source, SqlSource)
+    _, source = start(f"-- @history account\nSELECT id, {value} FROM account WHERE id = 1;")
     with pytest.raises(EnvironmentFailure, match=f"a.sql:2:1: a history needs a key and .*, not {shown}"):
         done(source, 1)
-    source.close()
-    work.discard()
 
 
-def test_nothing_is_recorded_where_nothing_is_verified_or_marked(tmp_path: Path) -> None:
-    for text, verify in (
-        ("SELECT 1;", "quick"),
-        ("-- @history account\nSELECT id, id FROM account;", "none"),
-    ):
-        case = case_of(tmp_path, {"a.sql": text}, verify=verify)
-        work = open_work(case, tmp_path, 1, {})
-        work.prepare(nothing)
-        source = open_source(case, tmp_path, 1, 1, work.shared)
-        assert source.findings().history is None
-        source.close()
-        work.discard()
+@pytest.mark.parametrize(
+    ("text", "verify"),
+    [("SELECT 1;", "quick"), ("-- @history account\nSELECT id, id FROM account;", "none")],
+)
+def test_nothing_is_recorded_where_nothing_is_verified_or_marked(start: Open, text: str, verify: str) -> None:
+    _, source = start(text, verify=verify)
+    assert source.findings().history is None
 
 
 # The recorder by itself.
@@ -186,29 +165,29 @@ class Database:
         except ValueError:
             self.is_open = False
 
-    def accesses(self) -> list[tuple[int, ...]]:
-        flat = list(self.recorder.recorded().accesses)
-        return [tuple(flat[at : at + 3]) for at in range(0, len(flat), 3)]
+    def accesses(self) -> list[tuple[int, int, int]]:
+        runs = self.recorder.recorded().runs
+        return [(kind, key, version) for one in runs for kind, (_, key), version in one.accesses]
 
 
 @pytest.mark.parametrize(
     ("text", "fails", "expected"),
     [
-        (f"BEGIN;{READ_1}{WRITE_1}COMMIT;", False, [(READ, 0, 1), (WRITE, 0, 2)]),
-        (f"BEGIN;{READ_1}{WRITE_1}{WRITE_2}ROLLBACK;", False, [(UNDONE, 0, 2), (UNDONE, 1, 2)]),
-        (f"BEGIN;{READ_1}{WRITE_1}", True, [(UNDONE, 0, 2)]),
-        (f"{WRITE_1}{READ_2}BEGIN;{WRITE_2}", True, [(WRITE, 0, 2), (READ, 1, 1), (UNDONE, 1, 2)]),
-        (f"BEGIN;{WRITE_1}COMMIT;BEGIN;{WRITE_1}", True, [(WRITE, 0, 2), (UNDONE, 0, 3)]),
+        (f"BEGIN;{READ_1}{WRITE_1}COMMIT;", False, [(READ, 1, 1), (WRITE, 1, 2)]),
+        (f"BEGIN;{READ_1}{WRITE_1}{WRITE_2}ROLLBACK;", False, [(UNDONE, 1, 2), (UNDONE, 2, 2)]),
+        (f"BEGIN;{READ_1}{WRITE_1}", True, [(UNDONE, 1, 2)]),
+        (f"{WRITE_1}{READ_2}BEGIN;{WRITE_2}", True, [(WRITE, 1, 2), (READ, 2, 1), (UNDONE, 2, 2)]),
+        (f"BEGIN;{WRITE_1}COMMIT;BEGIN;{WRITE_1}", True, [(WRITE, 1, 2), (UNDONE, 1, 3)]),
         ("SELECT 1;", False, []),
     ],
 )
 def test_what_a_run_has_undone_nobody_may_see_and_what_it_committed_stays(
-    text: str, fails: bool, expected: list[tuple[int, ...]]
+    text: str, fails: bool, expected: list[tuple[int, int, int]]
 ) -> None:
     database = Database()
+    database.run(f"BEGIN;{READ_2}{READ_2}COMMIT;")  # nothing that comes later changes it
     database.run(text, fails)
-    assert database.accesses() == expected
-    assert list(database.recorder.recorded().runs[3:]) == ([0, len(expected)] if expected else [])
+    assert database.accesses() == [(READ, 2, 1), (READ, 2, 1), *expected]
 
 
 def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
@@ -217,7 +196,7 @@ def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
         database.run(f"BEGIN;{READ_1}{WRITE_1}COMMIT;")
     assert len(database.accesses()) == 4
     recorded = database.recorder.recorded()
-    assert recorded.stopped and list(recorded.runs[::5]) == [1, 2]
+    assert recorded.stopped and [one.number for one in recorded.runs] == [1, 2]
     check, _ = examine({1: recorded}, ["a.sql"], "serializable", 1, nothing)
     assert check.status == "ok" and check.checked == 2 and "no more" in check.note
 
@@ -225,7 +204,7 @@ def test_when_the_room_is_full_whole_runs_are_kept_and_no_further_one() -> None:
 # What it proves.
 
 
-def recorded(text: str) -> Recorded:
+def recorded(text: str) -> Record:
     """Return the record of a run: "r11 w12" reads version 1 of row 1, and writes version 2."""
     recorder = HistoryRecorder(100, lambda: False)
 
@@ -237,9 +216,8 @@ def recorded(text: str) -> Recorded:
             see([(int(word[1]), int(word[2]))])
 
     recorder.run(0, once)({})
-    found = recorder.recorded()
-    found.runs[1:3] = array("q", [0, 1])  # when: at the same time as all others
-    return found
+    (run,) = recorder.recorded().runs
+    return Record([run._replace(begin_ns=0, end_ns=1)], False)  # at the same time as all others
 
 
 @pytest.mark.parametrize(

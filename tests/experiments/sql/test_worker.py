@@ -16,7 +16,7 @@ from sqlstress.experiments.sql.builtin import checks
 from sqlstress.experiments.sql.work import SqlWork, check_ledger
 from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
-from tests.experiments.sql.databases import case_of, done, opened, rows
+from tests.experiments.sql.databases import Open, case_of, done, rows
 from tests.pages import ROOT
 from tests.pulses import nothing
 
@@ -42,34 +42,31 @@ def locked(path: Path, driver: str) -> Iterator[None]:
         yield
 
 
-def test_scripts_are_drawn_by_weight_and_read_statements_to_their_end(tmp_path: Path, driver: str) -> None:
+def test_scripts_are_drawn_by_weight_and_read_statements_to_their_end(start: Open, driver: str) -> None:
     scripts = {"read.sql@3": "SELECT * FROM account;", "write.sql": PAY}
-    work, source = opened(case_of(tmp_path, scripts, driver=driver), tmp_path)
+    work, source = start(scripts, driver=driver)
     kinds = done(source, 400).kinds
     assert 250 < kinds.count(0) < 350 and kinds.count(1) == 400 - kinds.count(0)
     assert rows(work, "SELECT balance FROM account WHERE id = 1") == [(100 - kinds.count(1),)]
     # Nothing is left open that a checkpoint would have to wait for.
     assert rows(work, "PRAGMA wal_checkpoint(TRUNCATE)")[0][0] == 0
-    source.close()
 
 
 def test_every_worker_has_variables_of_its_own_and_what_is_a_number_is_one_in_sql(
-    tmp_path: Path, driver: str
+    start: Open, driver: str
 ) -> None:
     text = "INSERT INTO seen VALUES (:client_id || :n || typeof(:m) || (3 < :m) || typeof(:d) || typeof(:s));"
     define = ["n=0", "m=2", "d=2.5", "s=inf"]
-    case = case_of(tmp_path, {"a.sql": f"\\set n :n + 1\n{text}"}, driver=driver, define=define)
-    work, source = opened(case, tmp_path, worker=2)
+    work, source = start(f"\\set n :n + 1\n{text}", worker=2, driver=driver, define=define)
     done(source, 2)
     assert rows(work, "SELECT value FROM seen") == [(f"1{n}integer0realtext",) for n in (1, 2)]
-    source.close()
 
 
-def test_the_same_seed_draws_the_same(tmp_path: Path) -> None:
+def test_the_same_seed_draws_the_same(start: Open) -> None:
     found = []
     for _ in range(2):
         text = "\\set x random(1, 1000000000)\nINSERT INTO seen VALUES (:x);"
-        work, source = opened(case_of(tmp_path, {"a.sql": text}), tmp_path)
+        work, source = start(text)
         done(source, 20)
         found.append(rows(work, "SELECT value FROM seen"))
         source.close()
@@ -78,31 +75,29 @@ def test_the_same_seed_draws_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("busy", ["default", "fair"])
 def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(
-    tmp_path: Path, driver: str, busy: str
+    start: Open, driver: str, busy: str
 ) -> None:
-    case = case_of(tmp_path, {"a.sql": PAY}, driver=driver, busy_timeout="10ms", busy=busy)
-    work, source = opened(case, tmp_path)
+    work, source = start(PAY, driver=driver, busy_timeout="10ms", busy=busy)
     with locked(Path(work.place.directions().address), driver):
         assert done(source, 1).kinds[0] == FAILED
     assert source.busy_counts()[0] >= 1 and source.busy_counts()[1] == 0
     assert done(source, 1).kinds[0] == 0
-    source.close()
 
 
 @pytest.mark.parametrize("tries", [1, 2])
 def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_values(
-    tmp_path: Path, driver: str, tries: int, monkeypatch: pytest.MonkeyPatch
+    start: Open, driver: str, tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     acts: list[Callable[[], object]] = []
     monkeypatch.setattr(time, "sleep", lambda _: acts.pop()() if acts else None)
-    expected = values_written(tmp_path / "alone", driver, tries, lambda _: None)
+    expected = values_written(start, driver, tries, lambda _: None)
     assert len(expected[2]) == 1
 
     def interfere(work: SqlWork) -> None:
         rival = load_driver(driver).connect(Path(work.place.directions().address), 1000, None)
         acts.append(lambda: deleted(rival))
 
-    kind, counts, found = values_written(tmp_path / "rival", driver, tries, interfere)
+    kind, counts, found = values_written(start, driver, tries, interfere)
     assert not acts and counts == (0, 1)
     assert (kind, found) == ((FAILED, []) if tries == 1 else (0, expected[2]))
 
@@ -114,11 +109,10 @@ def deleted(rival: Connection) -> None:
 
 
 def values_written(
-    folder: Path, driver: str, tries: int, before: Callable[[SqlWork], None]
+    start: Open, driver: str, tries: int, before: Callable[[SqlWork], None]
 ) -> tuple[int, tuple[int, int], list[tuple[object, ...]]]:
     """Run one transaction that reads, sleeps and writes; return its kind, what was busy, what was written."""
-    folder.mkdir()
-    work, source = opened(case_of(folder, {"a.sql": UPGRADE}, driver=driver, max_tries=tries), folder)
+    work, source = start(UPGRADE, driver=driver, max_tries=tries)
     before(work)
     kind = done(source, 1).kinds[0]
     counts = source.busy_counts()
@@ -136,17 +130,15 @@ def values_written(
     ],
 )
 def test_what_is_no_lock_ends_the_worker_with_its_place(
-    tmp_path: Path, driver: str, text: str, error: str
+    start: Open, driver: str, text: str, error: str
 ) -> None:
-    _, source = opened(case_of(tmp_path, {"a.sql": text}, driver=driver), tmp_path)
+    _, source = start(text, driver=driver)
     with pytest.raises(EnvironmentFailure, match=error):
         done(source, 1)
-    source.close()
 
 
-def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str) -> None:
-    case = case_of(tmp_path, {"a.sql": PAY}, driver=driver, per_statement=True)
-    _, source = opened(case, tmp_path)
+def test_statements_are_timed_within_the_window_only(start: Open, driver: str) -> None:
+    _, source = start(PAY, driver=driver, per_statement=True)
     source.hear(Window(0, 0, 1 << 62))
     source.settle(done(source, 5), 5, [], source.stamps)
     source.hear(Window(0, 0, 1))
@@ -155,7 +147,6 @@ def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str
     counts = [sum(buckets.values()) for buckets, _ in latency.values()]
     assert counts == [5, 5, 5] and all(largest > 0 for _, largest in latency.values())
     assert [*latency][1] == "a.sql:1 UPDATE account SET balance = balance - 1 WHERE id = 1"[:60]
-    source.close()
 
 
 @pytest.mark.parametrize(
@@ -170,9 +161,9 @@ def test_statements_are_timed_within_the_window_only(tmp_path: Path, driver: str
     ],
 )
 def test_the_ledger_holds_what_was_acknowledged_and_nothing_else(
-    tmp_path: Path, driver: str, harm: str, problem: str | None
+    start: Open, driver: str, harm: str, problem: str | None
 ) -> None:
-    work, source = opened(case_of(tmp_path, {"a.sql": PAY}, driver=driver, ledger=True), tmp_path)
+    work, source = start(PAY, driver=driver, ledger=True)
     done(source, 10)
     source.close()
     rows(work, harm)
@@ -190,34 +181,29 @@ def test_a_worker_that_died_may_have_committed_one_more() -> None:
     assert check_ledger({1: (1, 1, 1)}, [2], [True]).status == "failed"
 
 
-def test_without_a_store_scripts_cost_only_themselves(tmp_path: Path) -> None:
-    case = case_of(
-        tmp_path, {"a.sql": PAY, "b.sql": "SELECT 1;"}, driver="dry", ledger=True, per_statement=True
-    )
-    _, source = opened(case, tmp_path)
+def test_without_a_store_scripts_cost_only_themselves(start: Open) -> None:
+    scripts = {"a.sql": PAY, "b.sql": "SELECT 1;"}
+    _, source = start(scripts, driver="dry", ledger=True, per_statement=True)
     assert set(done(source, 50).kinds) == {0, 1} and source.busy_counts() == (0, 0)
-    source.close()
 
 
-def test_variables_of_transactions_that_were_not_run_are_taken_back(tmp_path: Path) -> None:
+def test_variables_of_transactions_that_were_not_run_are_taken_back(start: Open) -> None:
     text = "\\set n :n + 1\nINSERT INTO seen VALUES (:n);"
-    work, source = opened(case_of(tmp_path, {"a.sql": text}, define=["n=0"]), tmp_path)
+    work, source = start(text, define=["n=0"])
     for run in (2, 0, 3):
         chunk = source.next_chunk(5)
         for call, params in zip(list(chunk.calls)[:run], list(chunk.params)[:run], strict=True):
             call(params)
         source.settle(chunk, run, [], source.stamps)
     assert rows(work, "SELECT value FROM seen") == [(1,), (2,), (3,), (4,), (5,)]
-    source.close()
 
 
-def test_what_is_slept_is_no_cost_of_the_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_slept_is_no_cost_of_the_harness(start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
-    _, source = opened(case_of(tmp_path, {"a.sql": "\\sleep 3 s\nSELECT 1;"}, driver="dry"), tmp_path)
+    _, source = start("\\sleep 3 s\nSELECT 1;", driver="dry")
     done(source, 2)
     assert not slept
-    source.close()
 
 
 def test_money_that_is_gone_breaks_the_checks_of_the_bank_and_of_the_example(tmp_path: Path) -> None:
