@@ -44,7 +44,7 @@ class Interrupted(SqlstressError):
     exit_code = 130
 
 
-def said(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """Return what an exception says; where bytes of a damaged file are no text, what they hold."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
@@ -57,4 +57,4 @@ def plainly(error: BaseException) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
-    return f"{type(error).__name__}: {said(error)}".removesuffix(": ")
+    return f"{type(error).__name__}: {message_of(error)}".removesuffix(": ")

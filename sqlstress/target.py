@@ -181,7 +181,7 @@ def for_programs() -> dict[str, Known]:
     return {name: known for name, known in drivers().items() if known.programs}
 
 
-def told(drivers: Mapping[str, Known]) -> str:
+def driver_help(drivers: Mapping[str, Known]) -> str:
     """Return what drivers are, for help."""
     return f"Driver: {', '.join(f'{name} ({known.words})' for name, known in drivers.items())}."
 
@@ -235,6 +235,6 @@ def stores_nothing(driver: str) -> bool:
     return not _reported(driver).stores
 
 
-def worth(durability: str) -> str:
+def commit_class(durability: str) -> str:
     """Return what a commit is worth, of what a target says of it: it can be compared with another's."""
     return durability.partition(":")[0].strip()

@@ -17,7 +17,7 @@ from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
 from sqlstress.experiment import face_of
-from sqlstress.experiments.crash.database import Database, Told
+from sqlstress.experiments.crash.database import Acknowledged, Database
 from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case
@@ -195,7 +195,7 @@ def measure_killed(case: Case, folder: Path, salt: int) -> Trial:
         victims.kill([*victims.alive])
         done = {number: ledger.acknowledged() for number, ledger in victims.ledgers.items()}
         told = {
-            number: Told(done[number], done[number] + ledger.under_way())
+            number: Acknowledged(done[number], done[number] + ledger.under_way())
             for number, ledger in victims.ledgers.items()
         }
 

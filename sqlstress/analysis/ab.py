@@ -278,7 +278,7 @@ def conclusion(report: Report, test: AbTest) -> Finding:
     return Finding("ab-undecided", **pairs.change().facts)
 
 
-def found_change(report: Report, test: AbTest) -> tuple[Finding, ...]:
+def changes_of(report: Report, test: AbTest) -> tuple[Finding, ...]:
     """Return the changes that were found; none when not one pair was measured."""
     pairs = Pairs(report, test)
     if not pairs.means:

@@ -127,7 +127,7 @@ def cut_short(report: Report) -> Cut | None:
     """
     if report.results or report.ab or report.limit:
         return None
-    asked = [run for run in report.runs if _was_asked(run)]
+    asked = [run for run in report.runs if _was_planned(run)]
     is_known = len(report.runs) >= report.planned
     is_stopped = any(run.verdict.status == "failed" for run in asked)
     made, due = sum(len(run.trials) for run in asked), sum(run.case.repeat for run in asked)
@@ -135,14 +135,14 @@ def cut_short(report: Report) -> Cut | None:
     return Cut(made, due) if ended and made < due else None
 
 
-def _was_asked(run: Run) -> bool:
+def _was_planned(run: Run) -> bool:
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
     """Yield what a sweep has left out that stopped at wrong data."""
     if cut := cut_short(report):
-        cases = [run.case for run in report.runs if run.skipped and _was_asked(run)]
+        cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({face_of(case).words.work_of(case) for case in cases}) == 1
         left_out = places(cases) if is_one_work else listing([case.label for case in cases])
         yield Finding("stopped-at-wrong-data", trials=cut.made, planned=cut.due, left_out=left_out or None)

@@ -16,7 +16,7 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, FEWEST, UNCLEAR, Passes, Ratio, verdict
 from sqlstress.statistics.compare import EQUAL as ABOUT_EQUAL
-from sqlstress.target import target_name, worth
+from sqlstress.target import commit_class, target_name
 
 HEADS = 10
 """So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
@@ -81,7 +81,7 @@ def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
     return Leaders(tails[0], near, len(near) > 1 and equal)
 
 
-def is_told(ratio: Ratio | None) -> bool:
+def is_conclusive(ratio: Ratio | None) -> bool:
     """Return whether a ratio says more, less or as much, beyond its noise."""
     return verdict(ratio, EQUAL) in (DIFFERENT, ABOUT_EQUAL)
 
@@ -163,7 +163,7 @@ def sides_of(group: Group) -> tuple[Side, ...]:
         return ()
     sides = []
     for target, part in zip(targets, group.parts, strict=True):
-        worths = {worth(trial.durability) for run in part.runs for trial in run.valid}
+        worths = {commit_class(trial.durability) for run in part.runs for trial in run.valid}
         name = target if targets.count(target) == 1 else part.case.driver
         sides.append(Side(name, part.runs, worths.pop() if len(worths) == 1 else ""))
     return tuple(sides)
@@ -174,7 +174,7 @@ def at(case: Case) -> Place:
     return case.buckets, case.concurrency
 
 
-def by_worth(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
+def by_commit_class(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
     """Return the sides that can be set against each other, together; of which it is not known, each alone."""
     found: dict[str, list[Side]] = {}
     for side in sides:
@@ -189,7 +189,7 @@ def leads(group: Group) -> list[Lead]:
     """
     if group.case.rate:
         return []
-    several = [sides for sides in by_worth(sides_of(group)) if len(sides) > 1]
+    several = [sides for sides in by_commit_class(sides_of(group)) if len(sides) > 1]
     return [lead for sides in several for lead in _leads(group, sides, ERROR / group.groups / len(several))]
 
 
@@ -218,7 +218,7 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 def who_leads(group: Group) -> Iterator[Finding]:
     """Yield at which places which target leads, and which can't be compared."""
     sides = sides_of(group)
-    classes = by_worth(sides)
+    classes = by_commit_class(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
         yield Finding("not-comparable", unknown=tuple(side.name for side in sides))
     elif len(classes) > 1:
@@ -303,7 +303,7 @@ def answer(group: Group) -> Iterator[Finding]:
     error = ERROR / group.groups / 2
     passes = Passes({value: _mean(own) for value, own in rates.items()}, error, len(others))
     ratios = {value: passes.ratio(base, value) for value in others}
-    clear = None in ratios.values() or all(map(is_told, ratios.values()))
+    clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
     yield Finding(
         "answer",
         setting=group.setting,

@@ -32,7 +32,7 @@ MOST_TRIALS = 300
 """So many trials of a case are looked at; a report can hold any number."""
 
 
-def said_of(ratio: Ratio | None) -> str:
+def rate_verdict(ratio: Ratio | None) -> str:
     """Return what can be said of two reports' rates: a difference is one, as small as it may be."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
@@ -224,7 +224,7 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Fin
     """Yield each thing that can be said of these rows, the firmest first."""
     table, found = compared.table, {row: compared.estimate(row, place) for row in rows}
     for said, code in _CLAIMS.items():
-        own = [row for row, ratio in found.items() if ratio and said_of(ratio) == said]
+        own = [row for row, ratio in found.items() if ratio and rate_verdict(ratio) == said]
         if not own:
             continue
         facts: dict[str, Any] = dict(_letters(compared, place))
@@ -275,7 +275,7 @@ def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Findin
     verdicts: dict[str, list[str]] = {}
     for place in others:
         own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
-        verdicts.setdefault(said_of(own), []).append(letters[place])
+        verdicts.setdefault(rate_verdict(own), []).append(letters[place])
     codes = {
         DIFFERENT: "grew-otherwise",
         EQUAL: "grew-alike",

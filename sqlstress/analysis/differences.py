@@ -25,7 +25,7 @@ from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
 from sqlstress.statistics.units import format_ms
-from sqlstress.target import stores_nothing, takes, worth
+from sqlstress.target import commit_class, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
@@ -253,13 +253,13 @@ def barriers(parts: Parts) -> Iterator[Difference]:
         yield barrier(name, clause, known if None in known else [""] * len(parts))
     # Where a part's target is another store, what commits are worth on the scale that all share.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
-    promised = [(_durability if settings else _worth)(part) for part in parts]
+    promised = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", promised)
 
 
-def _worth(part: Part) -> str | None:
+def _commit_class(part: Part) -> str | None:
     """Return what a commit is worth; None where it is not known of all runs."""
-    found = dict.fromkeys(worth(trial.durability) for trial in part.trials())
+    found = dict.fromkeys(commit_class(trial.durability) for trial in part.trials())
     return "; ".join(found) if found and "" not in found else None
 
 

@@ -11,7 +11,7 @@ from itertools import chain
 from statistics import median_low
 from typing import Any
 
-from sqlstress.analysis.comparison import ALPHA, said_of
+from sqlstress.analysis.comparison import ALPHA, rate_verdict
 from sqlstress.analysis.differences import FLAT
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet_hosts import (
@@ -184,13 +184,13 @@ class Fleet:
 
         Best, median and worst are chosen by their figures, so every pair of hosts counts.
         """
-        return ALPHA / max(1, sum(row.pairs for row in self.told()))
+        return ALPHA / max(1, sum(row.pairs for row in self.main_rows()))
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of all tables."""
         return chain.from_iterable(self.tables)
 
-    def told(self) -> tuple[Row, ...]:
+    def main_rows(self) -> tuple[Row, ...]:
         """Return the rows of which sentences are made: of each layout the most processes.
 
         In experiments that sweep nothing every row stands for itself.
@@ -279,7 +279,7 @@ def conclude(fleet: Fleet) -> Iterator[Finding]:
             yield Finding("host-wrong-data", host=name, cases=len(wrong), example=wrong[0])
     yield from totals_of(fleet.joint())
     unlike: dict[str, Host] = {}
-    for row in fleet.told():
+    for row in fleet.main_rows():
         yield _range(fleet, row)
         yield from _from_the_median(fleet, row, unlike)
     yield from _explained(fleet, list(unlike.values())[:MOST_EXPLAINED])
@@ -290,7 +290,7 @@ def conclude(fleet: Fleet) -> Iterator[Finding]:
     for reasons, hosts in apart.items():  # the same of several cases once
         names = tuple(short_name(host.name) for host in hosts.values())
         yield Finding("hosts-not-comparable", hosts=names, reasons=reasons)
-    for row in fleet.told()[:1]:
+    for row in fleet.main_rows()[:1]:
         # Whether hosts whose sync costs less reached more; a server's disk is not its hosts'.
         points = [(figure.host.sync_ns[0], figure.rate) for figure in row.comparable if figure.host.sync_ns]
         if len(points) > 2 and not row.case.server:
@@ -318,7 +318,7 @@ def _range(fleet: Fleet, row: Row) -> Finding:
         "low": found.low if found and found.pairs else None,
         "high": found.high if found and found.pairs else None,
     }
-    verdict = said_of(found)
+    verdict = rate_verdict(found)
     if found and verdict == DIFFERENT:
         return Finding("hosts-differ", **facts, ratio=found.estimate)
     if verdict == EQUAL:
@@ -336,7 +336,7 @@ def _from_the_median(fleet: Fleet, row: Row, unlike: dict[str, Host]) -> Iterato
     sides: dict[str, list[Finding]] = {"hosts-slower": [], "hosts-faster": []}
     for figure in row.comparable:
         found = compared(median, figure, fleet.alpha) if figure is not median else None
-        if found and said_of(found) == DIFFERENT and not 1 - NEAR < found.estimate < 1 / (1 - NEAR):
+        if found and rate_verdict(found) == DIFFERENT and not 1 - NEAR < found.estimate < 1 / (1 - NEAR):
             side = sides["hosts-slower" if found.estimate < 1 else "hosts-faster"]
             side.append(Finding("host-times", host=short_name(figure.host.name), times=found.estimate))
             unlike[figure.host.digest] = figure.host

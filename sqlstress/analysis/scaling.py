@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from sqlstress.analysis.answers import is_told, leaders
+from sqlstress.analysis.answers import is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import (
     EQUAL,
@@ -196,7 +196,7 @@ def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
     if ratio is None:
         return None
     return Finding(
-        "layout-gave" if is_told(ratio) else "layout-unclear",
+        "layout-gave" if is_conclusive(ratio) else "layout-unclear",
         layout=curve.laid_out(layout),
         ratio=ratio,
         processes=_count(common[-1]),

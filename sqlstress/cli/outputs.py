@@ -18,7 +18,7 @@ from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import LARGEST, STDOUT, check_length, is_stdout, is_stream, remove_unfinished
 from sqlstress.show.formats import BESIDE, FORMATS, NAMED
-from sqlstress.system.files import reason, told, too_long
+from sqlstress.system.files import for_message, reason, too_long
 
 Tell = Callable[[str], None]
 """`say`, or `complain` where the standard output is taken by a report."""
@@ -162,7 +162,7 @@ def _check(text: str, path: Path) -> None:
         raise UsageError(f"-o {text!r}: this is not a file name. Give one such as report.json.")
     if not has_folder:
         raise UsageError(
-            f"-o {text!r:.60}: no such folder: {told(written[0])}{too_long(path)}. Create it first."
+            f"-o {text!r:.60}: no such folder: {for_message(written[0])}{too_long(path)}. Create it first."
         )
     if not is_stream(path):
         # What else is wrong with it than its length is said when it is written.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.system.files import lock, reason, remove, told
+from sqlstress.system.files import for_message, lock, reason, remove
 from sqlstress.targets import file_patterns
 from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 
@@ -60,7 +60,7 @@ class RunFolder:
             # Of a name that no folder can have, Path.is_dir raises what os.path.isdir answers.
             kind = EnvironmentFailure if os.path.isdir(self.parent) else UsageError  # noqa: PTH112
             raise kind(
-                f"cannot make a folder for the databases in {told(self.parent)}: {reason(error)}. "
+                f"cannot make a folder for the databases in {for_message(self.parent)}: {reason(error)}. "
                 "Choose another --dir."
             ) from error
         return self

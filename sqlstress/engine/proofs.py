@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from sqlstress.engine.protocols import Findings, Outcome, Work
-from sqlstress.errors import SqlstressError, said
+from sqlstress.errors import SqlstressError, message_of
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.results import EXAMPLES
@@ -27,7 +27,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as error:
-        return Check(name, "failed", 0, 1, (f"cannot read the database: {said(error)}",))
+        return Check(name, "failed", 0, 1, (f"cannot read the database: {message_of(error)}",))
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:

@@ -173,7 +173,7 @@ class Flaw(NamedTuple):
     missing: str = ""
     """What did not happen, such as "transaction ended within the window of 300ms"; empty: it did."""
 
-    def said(self, attempts: int) -> str:
+    def message(self, attempts: int) -> str:
         """Say what happened in the last of so many attempts, and what to do."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
@@ -276,7 +276,7 @@ class TrialRunner:
         """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
         trial, flaw = self._attempt(case, index, 0.0, pauses, last=True)
         # Where nothing was done, nothing was proved.
-        return replace(trial, error=flaw.said(1)) if flaw and flaw.missing else trial
+        return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
         """Run one trial; one with a flaw is run again, at most three times in all."""
@@ -286,7 +286,7 @@ class TrialRunner:
             trial, flaw = self._attempt(case, index, extra_s)
             # Wrong data is never given a second chance.
             if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
-                return replace(trial, attempts=attempt, error=flaw.said(attempt) if flaw else trial.error)
+                return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
             # Many busy workers need some time until each has had its turn at a processor.
             extra_s += 2 * flaw.late_s
 
@@ -434,7 +434,7 @@ class TrialRunner:
         trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
         if self.meeting:
             try:
-                trial = replace(trial, together=self.meeting.told(window.opens_ns, window.closes_ns))
+                trial = replace(trial, together=self.meeting.together(window.opens_ns, window.closes_ns))
             except EnvironmentFailure as failure:
                 trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
         series = (*trial.series, *measured.series)

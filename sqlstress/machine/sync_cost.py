@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.report import SyncCost
-from sqlstress.system.files import reason, remove, told
+from sqlstress.system.files import for_message, reason, remove
 
 BLOCK = 4096
 LEAST = 8
@@ -85,7 +85,7 @@ def measure(
                 remove(path)
     except OSError as error:
         raise EnvironmentFailure(
-            f"cannot write and sync a file in {told(folder)}: {reason(error)}. Choose another --dir."
+            f"cannot write and sync a file in {for_message(folder)}: {reason(error)}. Choose another --dir."
         ) from error
     return SyncCost(
         name,

@@ -116,6 +116,6 @@ class Unknown:
     keys: str = "{}"
     """The keys of the case that none of ours has, as JSON."""
 
-    def said(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str]:
         """Return what each key says, as JSON."""
         return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}

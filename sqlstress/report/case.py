@@ -34,7 +34,7 @@ from sqlstress.options.parsing import (
 )
 from sqlstress.report.jsonable import Misfit, member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import told, usual
+from sqlstress.target import driver_help, usual
 
 # When the operations of a case are due, where they arrive at a rate: an open loop.
 
@@ -234,7 +234,7 @@ class Case:
         choice(*usual()),
         target.DEFAULT,
         SQLITE,
-        told(usual()),
+        driver_help(usual()),
         metavar="NAME",
         meaning="Name in the registry of drivers.",
     )

@@ -41,7 +41,7 @@ from sqlstress.report import jsonable
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 from sqlstress.report.study_results import AbTest, LimitSearch
-from sqlstress.system.files import lock, read_text, reason, told, too_long, tried_again
+from sqlstress.system.files import for_message, lock, read_text, reason, too_long, tried_again
 
 # Plain data as the JSON text of a report: a line for each value, and one for each list of numbers.
 #
@@ -293,7 +293,7 @@ def write_atomically(path: Path, text: str) -> None:
         else:
             _replace(path.resolve(), data)
     except OSError as error:
-        name = "to the standard output" if path == STDOUT else told(path)
+        name = "to the standard output" if path == STDOUT else for_message(path)
         raise EnvironmentFailure(
             f"cannot write {name}: {reason(error)}. Choose another file with -o."
         ) from error

@@ -15,11 +15,11 @@ from sqlstress.analysis.answers import (
     Place,
     Side,
     at,
-    by_worth,
+    by_commit_class,
     leads,
     sides_of,
 )
-from sqlstress.analysis.comparison import Compared, logarithms, said_of
+from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.wording import duration, finite, listing, percent
@@ -272,7 +272,7 @@ def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
     """Return a ratio, marked where its trials do not tell it from 1."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
-    return cell if ratio is None or cell is None or said_of(ratio) == DIFFERENT else f"~{cell}"
+    return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
@@ -331,7 +331,7 @@ def blocks(group: Group) -> Iterator[Block]:
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
-    comparable = len(by_worth(sides)) == 1
+    comparable = len(by_commit_class(sides)) == 1
     yield _targets_table(group, sides, comparable)
     legend = [f"TPS: {face_of(group.case).units} per second, all processes together", *spread_legend(group)]
     if comparable:

@@ -143,7 +143,9 @@ def _before(compared: Compared) -> Iterator[Block]:
     if barred:
         shown = "shown because of --anyway" if compared.anyway else "not shown; use --anyway to show them"
         yield Paragraph(f"{NOT_COMPARABLE} with A: {listing(barred)}. Ratios to A are {shown}.")
-        yield Bullets(tuple(_told(each, compared) for each in compared.differences if any(each.barred)))
+        yield Bullets(
+            tuple(_values_by_part(each, compared) for each in compared.differences if any(each.barred))
+        )
     # A serious warning of the surroundings is told once, and whose it is.
     warnings = _by_letter(
         (part.letter, warning.text)
@@ -165,7 +167,7 @@ def _other_differences(compared: Compared) -> Iterator[str]:
         if any(difference.barred):
             continue
         if len(set(difference.values) - {None}) > 1:
-            yield _told(difference, compared)
+            yield _values_by_part(difference, compared)
         else:
             lacking = zip(compared.table.parts, difference.values, strict=True)
             letters = listing([part.letter for part, value in lacking if value is None])
@@ -174,7 +176,7 @@ def _other_differences(compared: Compared) -> Iterator[str]:
         yield f"Unknown for {letters}: {listing(subjects)}."
 
 
-def _told(difference: Difference, compared: Compared) -> str:
+def _values_by_part(difference: Difference, compared: Compared) -> str:
     """Return what something is in each part; parts in which it is the same are told together."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)

@@ -62,7 +62,7 @@ def fleet_heading(fleet: Fleet) -> Iterator[Block]:
 
 
 def _hosts(fleet: Fleet) -> Table:
-    told = fleet.told()
+    told = fleet.main_rows()
     reached = {each.host.digest: each.rate for each in told[0].figures()} if told else {}
     apart = {each.host.digest for each in told[0].apart} if told else set()
     unit = face_of(told[0].case).rate_counts if told else ""
@@ -95,7 +95,7 @@ def _name(name: str) -> str:
 
 
 def _notes(fleet: Fleet) -> Iterator[str]:
-    if told := fleet.told():
+    if told := fleet.main_rows():
         yield f"Last column: {told[0].place}."
         if told[0].apart:
             yield "*: not comparable with the others (see below)."

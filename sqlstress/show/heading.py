@@ -63,7 +63,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
         return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     told = [_durability(group, run, trial, environment) for run, trial in read_back]
-    return tuple(dict.fromkeys(told or (_asked(run.case) for run in group.runs)))
+    return tuple(dict.fromkeys(told or (_requested(run.case) for run in group.runs)))
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
@@ -185,7 +185,7 @@ def _libraries(group: Group, environment: Environment) -> Iterator[str]:
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 
-def _asked(case: Case) -> str:
+def _requested(case: Case) -> str:
     synchronous = case.settings.synchronous or "at the library's default"
     if not face_of(case).behaviour.sets:
         return "Durability unknown: no connection was seen."

@@ -240,7 +240,7 @@ class ShownUnknown(Shown):
     measures = ((TPS, RATIO),)
 
     def what(self, group: Group) -> str:
-        said = group.case.spec.said()
+        said = group.case.spec.as_json()
         its_own = f": not its own {shortened(_written(said, said), _LONGEST)}" if said else ""
         return (
             f"The experiment {group.case.workload!r:.60} is unknown to this version of sqlstress, which "
@@ -251,7 +251,7 @@ class ShownUnknown(Shown):
         return run.median_tps()
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        said = [case.spec.said() for case in cases]
+        said = [case.spec.as_json() for case in cases]
         names = dict.fromkeys(name for each in said for name in each)
         apart = [name for name in names if len({each.get(name) for each in said}) > 1]
         texts = [_written(each, apart) for each in said]

@@ -60,7 +60,7 @@ def _particulars(case: Case) -> Iterator[str]:
     settings = [*_changed(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
     if isinstance(spec, Unknown):
-        of_spec = [f"{name}={value}" for name, value in spec.said().items()]
+        of_spec = [f"{name}={value}" for name, value in spec.as_json().items()]
     else:
         of_spec = [*_changed(spec, {*experiment.words.in_label, *parts})]
     # Trackers know a case by its name: the order is what it was when each of them came.

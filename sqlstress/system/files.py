@@ -88,7 +88,7 @@ def too_long(path: Path) -> str:
     return f" (a path of {length} characters: Windows takes {LONGEST} unless long ones are allowed)"
 
 
-def told(path: Path) -> str:
+def for_message(path: Path) -> str:
     """Return a path for a message, which has to be short enough to say what is wrong, too."""
     text = str(path)
     return text if len(text) <= _TOLD else f"{text[: _TOLD - 2]}.."

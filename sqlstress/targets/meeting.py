@@ -55,7 +55,7 @@ class Meeting(Protocol):
         Raises EnvironmentFailure where the others begin without us.
         """
 
-    def told(self, opens_ns: int, closes_ns: int) -> Together:
+    def together(self, opens_ns: int, closes_ns: int) -> Together:
         """Return what is to be known of a window that is over; its ends are on perf_counter_ns.
 
         Raises EnvironmentFailure where the server's clock can't be read any more.

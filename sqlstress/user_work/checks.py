@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlstress.engine.worker import wait_until
-from sqlstress.errors import UsageError, plainly, said
+from sqlstress.errors import UsageError, message_of, plainly
 from sqlstress.targets import open_place
 from sqlstress.targets.views import BUSY, INTERRUPTED
 from sqlstress.user_work import loading, notes
@@ -105,7 +105,7 @@ class Checks:
         except Exception as error:
             if self._reader.answer(error):
                 raise
-            text = said(error) if isinstance(error, AssertionError) else plainly(error)
+            text = message_of(error) if isinstance(error, AssertionError) else plainly(error)
             return Broken(one.name, 1, (text[:_WIDEST] or "it does not hold",))
         # Its SQL is cut off; what Python does in between can't be, and is told afterwards.
         if time.monotonic() - begun > self._timeout_s:
@@ -134,7 +134,7 @@ class Checks:
                 raise
             if answer and answer.kind == INTERRUPTED:
                 raise self._too_slow(one) from error
-            text = answer.text if answer else said(error)
+            text = answer.text if answer else message_of(error)
             raise Unchecked(f"the check {one.name} ({one.where}) failed to run: {text}.") from error
         finally:
             timer.cancel()
@@ -160,7 +160,7 @@ def _function_of(one: Invariant) -> Callable[..., object]:
     try:
         function: Any = getattr(loading.load(file), name)
     except (Unloadable, AttributeError) as error:
-        raise Unchecked(f"cannot load the check {where}: {said(error).removesuffix('.')}.") from error
+        raise Unchecked(f"cannot load the check {where}: {message_of(error).removesuffix('.')}.") from error
     if not callable(function) or only_begins(function):
         raise Unchecked(f"the check {where} checks nothing: it is async, or not a function.")
     if at_end(function) and not one.at_end:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 from sqlstress.analysis.wording import size
-from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, said
+from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, message_of
 from sqlstress.options.sql_text import Dialect
 from sqlstress.system.processes import call_apart
 from sqlstress.targets.place import SqlPlace
@@ -114,14 +114,15 @@ def _refused(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure
             f"{name!r:.200} has been locked by another program for {PATIENCE_S:g} s. End that program, or "
             "let it release the lock."
         )
+    message = message_of(error)
     if codes.is_damage(code):
-        return UsageError(f"{name!r:.200} is damaged, encrypted, or not a SQLite database: {said(error)}.")
+        return UsageError(f"{name!r:.200} is damaged, encrypted, or not a SQLite database: {message}.")
     if code & 0xFF in (codes.CANTOPEN, codes.READONLY):
         return EnvironmentFailure(
-            f"cannot read {name!r:.200} without writing: {said(error)}. A program left it in the middle "
+            f"cannot read {name!r:.200} without writing: {message}. A program left it in the middle "
             "of a transaction. Open it once with that program, or copy it with its journal."
         )
-    return EnvironmentFailure(f"cannot copy {name!r:.200}: {codes.name(code)}: {said(error)}.")
+    return EnvironmentFailure(f"cannot copy {name!r:.200}: {codes.name(code)}: {message}.")
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
@@ -166,4 +167,4 @@ def explained(reader: Reader, one: Statement) -> None:
 def _failed(place: Place, answer: Answer | None, error: Exception) -> SqlstressError:
     if answer and answer.kind == LACKING:
         return EnvironmentFailure(f"{place}: {answer.text}.")
-    return place.error(answer.text if answer else said(error).removesuffix("."))
+    return place.error(answer.text if answer else message_of(error).removesuffix("."))

@@ -51,7 +51,7 @@ class LockWatch:
                     self._holders.add(at_s, database.look())
         except SqlstressError as problem:
             self._error = str(problem)
-        self._board.write({"rate": RATE, "error": self._error, **self._holders.told()})
+        self._board.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
         return []
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Holders:
         program.words = [one if one == other else kind_of(one) for one, other in both]
         return program
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """Return what was seen, as the fields of the report's WriteLock."""
         programs = sorted(self._programs.values(), key=lambda one: -one.runs.samples)
         return {

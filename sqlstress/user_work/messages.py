@@ -38,11 +38,11 @@ def line_of(text: str) -> str:
         behind = lines[tracebacks[-1] + 1 :]
         lines = [line for line in behind if not line[0].isspace()] or lines[-1:]
     else:
-        lines = _said_by_pattern("\n".join(lines)) or lines
+        lines = _by_pattern("\n".join(lines)) or lines
     return _CONTROL.sub(" ", lines[0]).strip()[:LONGEST] if lines else ""
 
 
-def _said_by_pattern(text: str) -> list[str]:
+def _by_pattern(text: str) -> list[str]:
     for place, pattern in enumerate(_SAYS):
         if found := pattern.findall(text):
             return [found[-1] if place == 0 else found[0]]

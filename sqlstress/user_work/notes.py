@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from sqlstress.errors import EnvironmentFailure, UsageError, said
+from sqlstress.errors import EnvironmentFailure, UsageError, message_of
 from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
@@ -101,7 +101,9 @@ class Notebook:
         try:
             record = pickle.dumps(one, 5)
         except Exception as error:
-            raise self._failed(f"cannot keep what was given: {said(error).removesuffix('.')}") from error
+            raise self._failed(
+                f"cannot keep what was given: {message_of(error).removesuffix('.')}"
+            ) from error
         self._most -= 1
         self._room -= len(record)
         if self._most < 0 or self._room < 0:

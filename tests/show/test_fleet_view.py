@@ -50,6 +50,6 @@ def test_the_map_has_a_mark_for_every_host_of_a_case() -> None:
     page = fleet_html(fleet)
     (data,) = re.findall(r'<script type="application/json" id="plots">(.*?)</script>', page)
     first = json.loads(data)[0][0]
-    row = fleet.told()[0]
+    row = fleet.main_rows()[0]
     assert [len(trace["x"]) for trace in first["data"]] == [len(row.comparable), len(row.apart)]
     assert "<b>a-name" not in page and "&lt;b&gt;a-name" in page

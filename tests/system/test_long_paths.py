@@ -65,8 +65,8 @@ def refusing_to(call: Callable[..., Any], most: int) -> Callable[..., Any]:
 def test_whatever_the_length_the_line_holds_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert files.told(Path("d" * 200)) == "d" * 200
-    assert files.told(Path("d" * 201)) == f"{'d' * 198}.."
+    assert files.for_message(Path("d" * 200)) == "d" * 200
+    assert files.for_message(Path("d" * 201)) == f"{'d' * 198}.."
     monkeypatch.setattr(files, "LONGEST", 259)
     missing = tmp_path.joinpath(*["d" * 50] * 10)
     with pytest.raises(UsageError, match="Choose another --dir") as of_dir:

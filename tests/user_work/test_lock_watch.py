@@ -28,7 +28,9 @@ def told(commands: Mapping[int, Sequence[str]], *looks: Look) -> dict[str, Holde
     holders = Holders(lambda pid: commands.get(pid, ()))
     for number, look in enumerate(looks):
         holders.add(number / 10, look)
-    found = [Holder(program, count, Holds(*figures)) for program, count, figures in holders.told()["holders"]]
+    found = [
+        Holder(program, count, Holds(*figures)) for program, count, figures in holders.as_fields()["holders"]
+    ]
     return {one.program: one for one in found}
 
 
@@ -68,7 +70,7 @@ def test_the_samples_the_longest_gap_and_the_time_in_which_it_was_never_free_are
     holders = Holders(lambda pid: ["tool"] * pid)
     for at_s, look in ((0.1, held(1)), (0.2, held(2)), (0.5, FREE), (0.6, held(1))):
         holders.add(at_s, look)
-    found = holders.told()
+    found = holders.as_fields()
     assert (found["samples"], found["longest_gap_s"]) == (4, pytest.approx(0.3))
     anybody = Holds(*found["held"])
     assert (anybody.samples, anybody.times) == (3, 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import UsageError, plainly, said
+from sqlstress.errors import UsageError, message_of, plainly
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 if TYPE_CHECKING:
@@ -86,4 +86,4 @@ def explained(error: Exception) -> str:
     if not foresees(error):
         return plainly(error)
     advice = _ADVICE.get(type(error).__name__)
-    return f"LMDB: {said(error)}" + (f" ({advice})" if advice else "")
+    return f"LMDB: {message_of(error)}" + (f" ({advice})" if advice else "")

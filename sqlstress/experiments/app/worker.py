@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
-from sqlstress.errors import EnvironmentFailure, plainly, said
+from sqlstress.errors import EnvironmentFailure, message_of, plainly
 from sqlstress.experiments.app import EXCEPTION, LOGGED, THREAD, THREAD_RAISED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
@@ -163,7 +163,7 @@ class Errors:
         self.busy_snapshot += is_snapshot
         self.busy += (codes.is_busy(code) or state in server.BUSY) and not is_snapshot
         kind = (transaction, name_of(error), class_of(error))
-        self._kinds.add(kind, line(lambda: said(error), self._hidden))
+        self._kinds.add(kind, line(lambda: message_of(error), self._hidden))
 
     def sightings(self) -> list[Plain]:
         """Return each kind once, with how often it was raised, and what the first one said."""
@@ -248,7 +248,7 @@ class Unraised:
         logging.setLogRecordFactory(record)
 
     def _add_exception(self, error: BaseException) -> None:
-        self._threads.add((name_of(error), class_of(error)), line(lambda: said(error), self._hidden))
+        self._threads.add((name_of(error), class_of(error)), line(lambda: message_of(error), self._hidden))
 
     def sightings(self) -> list[Plain]:
         """Return each kind once, with how often it came, and what the first one said."""

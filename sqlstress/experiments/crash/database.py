@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.errors import said
+from sqlstress.errors import message_of
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, WHOLE
 from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
@@ -24,7 +24,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 # The proof after a crash, as pure functions: from what the writers were told to what the files hold.
 
 
-class Told(NamedTuple):
+class Acknowledged(NamedTuple):
     """What a writer was told of its transactions, which have the numbers from 1 on."""
 
     least: int
@@ -42,7 +42,7 @@ class Contents(NamedTuple):
     """The value of each key."""
 
 
-def check_acknowledged(told: Mapping[int, Told], files: Sequence[Contents]) -> Check:
+def check_acknowledged(told: Mapping[int, Acknowledged], files: Sequence[Contents]) -> Check:
     """Judge which transactions there are: all that were acknowledged, and none that nobody began."""
     tally = Tally(ACKNOWLEDGED)
     found, twice = numbers_found(files)
@@ -144,7 +144,7 @@ class Database:
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
         self.records = Records(self.case)
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, Acknowledged] = {}
         self.schema: list[Definition] = []
         """What every file defines."""
         self._held: list[Connection] = []
@@ -187,7 +187,7 @@ class Database:
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # What can't be read is asked about once more: for the page.
-                complaints = integrity(self.case, path, "integrity_check", _nothing) or [said(error)]
+                complaints = integrity(self.case, path, "integrity_check", _nothing) or [message_of(error)]
             else:
                 found.append(contents)
             for complaint in complaints:
@@ -205,7 +205,7 @@ class Database:
         changed = [f"its schema {text}" for text in redefinitions(self.schema, defined)]
         return contents, complaints + changed
 
-    def judge(self, examined: Examined, told: Mapping[int, Told]) -> Verdict:
+    def judge(self, examined: Examined, told: Mapping[int, Acknowledged]) -> Verdict:
         """Say whether the files held what their writers were told; `told` are those of the last round."""
         checks = [examined.integrity]
         if examined.files:
@@ -213,14 +213,14 @@ class Database:
             checks.append(check_whole(self.records, examined.files))
         return Verdict(tuple(checks), examined.seconds)
 
-    def settle(self, examined: Examined, writers: Mapping[int, Told]) -> int:
+    def settle(self, examined: Examined, writers: Mapping[int, Acknowledged]) -> int:
         """Take what was found of dead writers for what must be there from now on.
 
         Returns how many transactions were there that had not been acknowledged.
         """
         found, _ = numbers_found(examined.files)
         there = {writer: len(found.get(writer, ())) for writer in writers}
-        self.told |= {writer: Told(count, count) for writer, count in there.items()}
+        self.told |= {writer: Acknowledged(count, count) for writer, count in there.items()}
         return sum(max(0, there[writer] - told.least) for writer, told in writers.items())
 
     def release(self) -> None:

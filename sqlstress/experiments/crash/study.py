@@ -17,7 +17,7 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.crash.database import Database, Remains, Told
+from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
 from sqlstress.experiments.crash.experiment import SURVIVORS, Extra, Kills
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
@@ -108,7 +108,7 @@ class Round:
         self.verdicts: list[Verdict] = []
         """Of each examination, and of those who had to go on."""
         self._database, self._victims, self._strike, self._pulse = database, victims, strike, pulse
-        self._told: dict[int, Told] = {}
+        self._told: dict[int, Acknowledged] = {}
         self._remains = Remains(0, 0, 0)
         self._finished = 0
 
@@ -144,7 +144,7 @@ class Round:
         examined = self._database.examine()
         most = self._acknowledged_now()
         self._database.release()
-        told = {writer: Told(least[writer].least, most[writer].most) for writer in least}
+        told = {writer: Acknowledged(least[writer].least, most[writer].most) for writer in least}
         self.verdicts.append(self._database.judge(examined, told))
         survival = Tally(SURVIVORS)
         survival.checked += 1
@@ -163,14 +163,14 @@ class Round:
         self.fallen = self.fallen or found
         return self.fallen
 
-    def _acknowledged_now(self) -> dict[int, Told]:
+    def _acknowledged_now(self) -> dict[int, Acknowledged]:
         """Return what each writer has been told by now."""
         victims, found = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living one goes on meanwhile: it may have finished one transaction and begun another.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
-            found[victims.before + number] = Told(done, done + more)
+            found[victims.before + number] = Acknowledged(done, done + more)
         return found
 
     def examine(self) -> None:

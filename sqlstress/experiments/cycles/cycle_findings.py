@@ -8,7 +8,7 @@ from math import ceil
 from statistics import fmean, median
 from typing import Any
 
-from sqlstress.analysis.answers import doubts, is_told, laggards, leaders
+from sqlstress.analysis.answers import doubts, is_conclusive, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import processes
@@ -271,8 +271,8 @@ def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> It
                 off_ns=off.times.total,
                 other=on.name,
                 on_ns=on.times.total,
-                ratio=ratio if is_told(ratio) else None,
-                unclear=tested is not None and not is_told(ratio),
+                ratio=ratio if is_conclusive(ratio) else None,
+                unclear=tested is not None and not is_conclusive(ratio),
                 frames=None if on.times.checkpoints else on.frames,
             )
 

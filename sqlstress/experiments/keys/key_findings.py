@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import geometric_mean
 from typing import Any
 
-from sqlstress.analysis.answers import doubts, is_told, leaders
+from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
 from sqlstress.analysis.wording import finite
@@ -191,7 +191,7 @@ def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
 def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
     """Return what a cell costs beside uuid4."""
     found = tested.ratio(cell.run, base.run)
-    if found is None or not is_told(found):
+    if found is None or not is_conclusive(found):
         time = Finding("type-time-unclear", unclear=True)
     elif found.is_within(EQUAL):
         time = Finding("type-time-equal")
@@ -267,7 +267,7 @@ def _inside_took(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
     if found is None:
         times = geometric_mean(inside.seconds / python.seconds for python, inside in pairs)
         return Finding("inside-took", times=times)
-    if is_told(found):
+    if is_conclusive(found):
         return Finding("inside-compared", ratio=found)
     return Finding("inside-unclear", ratio=found, unclear=True)
 

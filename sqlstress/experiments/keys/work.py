@@ -117,7 +117,7 @@ class KeysWork(ProvenWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Say whether every acknowledged pick is there once, and nothing else is."""
-        known, found = self._acknowledged(outcomes, pulse), Found()
+        known, found = self._acknowledged(outcomes, pulse), TableContents()
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
         yield examined("picks", lambda: check_picks(known, self._scan(found, pulse), pulse))
@@ -147,7 +147,7 @@ class KeysWork(ProvenWork):
             }
             return check_lists(self._made, found)
 
-    def _scan(self, found: Found, pulse: Pulse) -> Found:
+    def _scan(self, found: TableContents, pulse: Pulse) -> TableContents:
         """Add every row of the table, read in the table itself and not in an index."""
         users, items = (
             {row_id: number for number, row_id in enumerate(rows)} for rows in self._made.values()
@@ -174,7 +174,7 @@ class KeysWork(ProvenWork):
             return None, None
         return int(begun_s) - 1, int(now_s) + 1
 
-    def _check_foreign_keys(self, found: Found, pulse: Pulse) -> Check:
+    def _check_foreign_keys(self, found: TableContents, pulse: Pulse) -> Check:
         with self.place.opened() as connection:
             dangling = watched(connection, "PRAGMA foreign_key_check", pulse)
         return check_foreign_keys(dangling, found.rows())
@@ -200,7 +200,7 @@ class Acknowledged:
 
 
 @dataclass(slots=True)
-class Found:
+class TableContents:
     """What the table holds."""
 
     picks: dict[int, dict[int, list[Any]]] = field(default_factory=dict)
@@ -215,7 +215,7 @@ class Found:
         return sum(len(ids) for items in self.picks.values() for ids in items.values())
 
 
-def check_picks(known: Acknowledged, found: Found, pulse: Pulse) -> Check:
+def check_picks(known: Acknowledged, found: TableContents, pulse: Pulse) -> Check:
     """Judge every row: each acknowledged pick is there once, and nothing else is."""
     tally = Tally("picks")
     for text in found.strangers:
@@ -239,7 +239,9 @@ def check_picks(known: Acknowledged, found: Found, pulse: Pulse) -> Check:
     return tally.check()
 
 
-def check_ids(by_worker: Iterable[Iterable[int]], known: Acknowledged, found: Found, id_type: str) -> Check:
+def check_ids(
+    by_worker: Iterable[Iterable[int]], known: Acknowledged, found: TableContents, id_type: str
+) -> Check:
     """Judge the picks' own ids: no two are the same, and those ascend of which that is promised.
 
     `by_worker` are the users of each worker, in the order in which it inserted their picks.

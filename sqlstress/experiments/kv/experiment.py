@@ -39,7 +39,7 @@ from sqlstress.report.case import (
     target_option,
 )
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import for_keyvalue, stores_nothing, target_names, told
+from sqlstress.target import driver_help, for_keyvalue, stores_nothing, target_names
 from sqlstress.targets import target_of
 
 # What a key-value case says beside what all cases say.
@@ -380,7 +380,7 @@ KV = Experiment(
         *chosen(options_of(Load)),
         *common(*SETTINGS),
         *chosen(options_of(Checkpointing)),
-        otherwise("driver", parse=choice(*for_keyvalue()), help=told(for_keyvalue())),
+        otherwise("driver", parse=choice(*for_keyvalue()), help=driver_help(for_keyvalue())),
         *chosen(options_of(Server)),
         *common("verify", "max-failed"),
         *chosen(options_of(Extra)),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from sqlstress.analysis.answers import doubts, is_told, leaders
+from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested
 from sqlstress.analysis.wording import finite
@@ -301,7 +301,7 @@ def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
         # How many times as fast it is as one by one.
         ratio = judged.ratio(base, best)
         beside = Finding("method-beside-unclear", unclear=True, base=BASE)
-        if is_told(ratio):
+        if is_conclusive(ratio):
             beside = Finding("method-beside", ratio=ratio, base=BASE)
     return Finding(
         "methods-lead",
@@ -331,7 +331,7 @@ def _transactions(judged: Judged) -> Iterator[Finding]:
     together = gains(BASE, f"{BASE} + TSC")
     if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for _, ratio in together):
         yield Finding("transaction", made=_made(together))
-    elif not all(is_told(ratio) for _, ratio in together):
+    elif not all(is_conclusive(ratio) for _, ratio in together):
         yield Finding("transaction-unclear", unclear=True)
     within = gains(f"{BASE} + TSC", f"{BASE} + WAL + TSC")
     if alone := gains(BASE, f"{BASE} + WAL"):
@@ -341,9 +341,9 @@ def _transactions(judged: Judged) -> Iterator[Finding]:
 def _made(gains: Gains) -> Finding:
     """Return what became how much faster, and of what that can't be told."""
     faster = tuple(
-        Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in gains if is_told(ratio)
+        Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in gains if is_conclusive(ratio)
     )
-    unclear = tuple(doing for doing, ratio in gains if not is_told(ratio))
+    unclear = tuple(doing for doing, ratio in gains if not is_conclusive(ratio))
     return Finding("made", faster=faster, both=bool(faster and unclear), unclear=unclear)
 
 
@@ -366,7 +366,7 @@ def _way(cell: Cell) -> str:
 
 def _apart(ratios: Mapping[Cell, Ratio | None]) -> tuple[dict[Cell, Ratio], list[str], list[Finding]]:
     """Return the ways that differ, those that are about equal, and how many can't be told."""
-    told = {cell: ratio for cell, ratio in ratios.items() if ratio and is_told(ratio)}
+    told = {cell: ratio for cell, ratio in ratios.items() if ratio and is_conclusive(ratio)}
     same = [cell for cell, ratio in told.items() if ratio.is_within(EQUAL)]
     unclear = len(ratios) - len(told)
     return (

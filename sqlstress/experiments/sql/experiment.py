@@ -18,7 +18,7 @@ from sqlstress.options.parsing import choice, suggestion, switch, whole
 from sqlstress.plan import Request, at_rates, traits_there
 from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import for_scripts, stores_nothing, target_name, told
+from sqlstress.target import driver_help, for_scripts, stores_nothing, target_name
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
@@ -327,7 +327,7 @@ SQL = Experiment(
         *chosen(options_of(Where), "target"),
         *chosen(options_of(Scripts), "scale", "define", "max-tries"),
         *options.CONNECTED,
-        otherwise("driver", parse=choice(*for_scripts()), help=told(for_scripts())),
+        otherwise("driver", parse=choice(*for_scripts()), help=driver_help(for_scripts())),
         *chosen(options_of(Server)),
         *chosen(options_of(Where), "anyway"),
         *common("verify", "max-failed"),

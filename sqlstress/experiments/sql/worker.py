@@ -322,11 +322,11 @@ class Rehearsed(SqlSource):
         run, tracer, place = super()._around(sql, run), self._tracer, sql.statement.place
         at = f"{place.file}:{place.line}"
 
-        def told(variables: Variables) -> Any:
+        def placed(variables: Variables) -> Any:
             tracer.place = at
             return run(variables)
 
-        return told
+        return placed
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from html import escape
 from importlib import resources
 
-from sqlstress.analysis.ab import found_change
+from sqlstress.analysis.ab import changes_of
 from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
@@ -31,7 +31,7 @@ from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
 from sqlstress.show.fleet_view import case_blocks, fleet_findings, fleet_heading, joint_blocks
-from sqlstress.show.page.markup import WARNING, data, element, said, sentence, tables_of, text
+from sqlstress.show.page.markup import WARNING, data, element, in_columns, sentence, tables_of, text
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
 from sqlstress.show.plots import name as plot_name
@@ -180,7 +180,7 @@ def _compared(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]
         findings = beside.findings
         yield element(
             "section",
-            said((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
+            in_columns((*beside.before, *((Paragraph("Conclusions:"), findings) if findings.texts else ()))),
             plots.place(_beside_plots(beside.compared)),
             *tables_of(beside.figures),
         )
@@ -225,7 +225,7 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
     # A picture shows in characters what a plot shows better.
     left_out = (Verdict, Bullets, Picture) if placed else (Verdict, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
-    return element("section", said((*begin, *saying)), placed, *tables_of(figures))
+    return element("section", in_columns((*begin, *saying)), placed, *tables_of(figures))
 
 
 def _plots_throughput(group: Group) -> bool:
@@ -261,19 +261,19 @@ def _fleet(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
     yield element(
         "section",
         element("h1", text(title)),
-        said((first, *bullets)),
+        in_columns((first, *bullets)),
         plots.place(_fleet_plots(fleet)),
         *tables_of(others),
     )
     if joint := [*joint_blocks(fleet)]:
         yield element("section", *tables_of(joint))
     for work, table in map(case_blocks, fleet.tables):
-        yield element("section", said((work,)), *tables_of((table,)))
+        yield element("section", in_columns((work,)), *tables_of((table,)))
     yield element("section", *tables_of(block for block in findings if isinstance(block, Paragraph)))
 
 
 def _fleet_plots(fleet: Fleet) -> Iterator[Plot]:
-    first = fleet.told()
+    first = fleet.main_rows()
     others = (row for row in fleet.rows() if row not in first and row.comparable)
     rows = [*first, *others][:MOST_VIEWS]
     if views := [view for row in rows if (view := _map(row))]:
@@ -353,7 +353,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         return
     if report.ab:
         verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
-        changes = "; ".join(map(phrase, found_change(report, report.ab)))
+        changes = "; ".join(map(phrase, changes_of(report, report.ab)))
         yield verdict, changes or "B against A", kind
     elif report.limit:
         answer, what = answered(report, report.limit), promised(report.limit.promise)

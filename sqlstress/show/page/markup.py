@@ -96,7 +96,7 @@ def drawn(block: Said) -> str:
     return element("p", sentence(block.text), class_=kind)
 
 
-def said(blocks: Sequence[Block]) -> str:
+def in_columns(blocks: Sequence[Block]) -> str:
     """Return what was done and what it says, in two columns where there is room and much is said."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0

@@ -127,7 +127,7 @@ class PostgresMeeting:
             time.sleep(POLL_S)
         raise self._missed(why)
 
-    def told(self, opens_ns: int, closes_ns: int) -> Together:
+    def together(self, opens_ns: int, closes_ns: int) -> Together:
         """See `Meeting`. Clocks that went apart meanwhile show in the window's length."""
         before = self._before
         assert before

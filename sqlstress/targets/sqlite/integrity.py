@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlstress.errors import SqlstressError, said
+from sqlstress.errors import SqlstressError, message_of
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally
@@ -73,7 +73,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
-        error = said(problem)
+        error = message_of(problem)
     lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line not in ("ok", _HEADING)], error
 

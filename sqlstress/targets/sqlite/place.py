@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlstress.errors import said
+from sqlstress.errors import message_of
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import TRIAL_FOLDER, Place, Seal
 from sqlstress.targets.sqlite import files
@@ -210,7 +210,7 @@ class _Answering:
     def answer(self, error: BaseException) -> Answer | None:
         from sqlstress.targets.views import BUSY, INTERRUPTED, LACKING, REFUSED, Answer
 
-        code, text = load_driver(self._driver).result_code(error), said(error).removesuffix(".")
+        code, text = load_driver(self._driver).result_code(error), message_of(error).removesuffix(".")
         if code is None:
             return None
         if codes.is_busy(code):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlstress.errors import EnvironmentFailure, SqlstressError, said
+from sqlstress.errors import EnvironmentFailure, SqlstressError, message_of
 from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
@@ -54,7 +54,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
         name = type(error).__name__ if code is None else codes.name(code)
         failure = _damaged if codes.is_damage(code) else _impossible
         # A damaged schema may have names with line breaks, of which SQLite's message quotes one.
-        raise failure(path, f"{name}: {' '.join(said(error).split())}") from error
+        raise failure(path, f"{name}: {' '.join(message_of(error).split())}") from error
 
 
 def _impossible(path: Path, reason: str) -> EnvironmentFailure:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.baseline import check
-from sqlstress.analysis.comparison import conclude, logarithms, said_of
+from sqlstress.analysis.comparison import conclude, logarithms, rate_verdict
 from sqlstress.report import Report
 from sqlstress.show.phrases import phrase
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, UNCLEAR, Ratio, verdict, without_interval
@@ -72,7 +72,7 @@ def test_what_is_said_of_two_cases_is_what_their_trials_show() -> None:
     ],
 )
 def test_the_verdict_is_that_of_the_interval(found: Ratio, said: str) -> None:
-    assert said_of(found) == said
+    assert rate_verdict(found) == said
 
 
 def test_a_difference_that_is_shown_and_small_is_called_what_is_asked_for() -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Database, Remains, Told
+from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
 from sqlstress.experiments.crash.experiment import Transactions
 from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
@@ -82,7 +82,7 @@ def write(case: Case, connection: Connection, count: int, before: int = 0) -> No
         writing(connection, "immediate")((records.rows(entry), entry))
 
 
-def verdict(database: Database, told: Told) -> Verdict:
+def verdict(database: Database, told: Acknowledged) -> Verdict:
     found = database.judge(database.examine(), {1: told})
     database.release()
     return found
@@ -109,10 +109,10 @@ def test_a_process_that_dies_at_any_step_of_a_transaction_leaves_it_undone_and_t
                 connection.rows(sql, params)
             dead = crashed(database, Path(own) / "dead")
         examined = dead.examine()
-        told = {1: Told(count, count + 1)}
+        told = {1: Acknowledged(count, count + 1)}
         assert dead.judge(examined, told).status == "ok"
         assert dead.settle(examined, told) == 0
-        assert dead.told == {1: Told(count, count)}
+        assert dead.told == {1: Acknowledged(count, count)}
         dead.release()
 
 
@@ -121,9 +121,9 @@ def test_a_transaction_that_was_committed_and_not_acknowledged_is_counted(tmp_pa
     with writer(CASE, tmp_path) as connection:
         write(CASE, connection, 3)
     examined = database.examine()
-    assert database.judge(examined, {1: Told(2, 3)}).status == "ok"
-    assert database.settle(examined, {1: Told(2, 3)}) == 1
-    assert database.told == {1: Told(3, 3)}
+    assert database.judge(examined, {1: Acknowledged(2, 3)}).status == "ok"
+    assert database.settle(examined, {1: Acknowledged(2, 3)}) == 1
+    assert database.told == {1: Acknowledged(3, 3)}
     database.release()
 
 
@@ -165,7 +165,7 @@ def test_a_checkpoint_that_was_cut_off_is_recognised(tmp_path: Path) -> None:
     struct.pack_into("=I", words, 128, frames)
     shm.write_bytes(words)
     assert (whole.remains(), cut.remains()) == (Remains(1, 0, 0), Remains(1, 0, 1))
-    assert verdict(cut, Told(4, 4)).status == "ok"
+    assert verdict(cut, Acknowledged(4, 4)).status == "ok"
     assert not walindex.is_mid_checkpoint(tmp_path / "nowhere.db")
 
 
@@ -199,9 +199,9 @@ def execute(database: Database, sql: str) -> None:
     ],
 )
 def test_what_is_changed_in_the_files_is_found(written: Database, sql: str, check: str, told: str) -> None:
-    assert verdict(written, Told(4, 4)).status == "ok"
+    assert verdict(written, Acknowledged(4, 4)).status == "ok"
     execute(written, sql)
-    found = verdict(written, Told(4, 4))
+    found = verdict(written, Acknowledged(4, 4))
     assert found.status == "failed"
     assert [told in " ".join(one.counterexamples) for one in found.checks if one.name == check] == [True]
 
@@ -214,7 +214,7 @@ def test_a_changed_definition_is_found(written: Database, instead: bytes) -> Non
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'log'").fetchall()
         changed = sql.encode().replace(b"INTEGER", instead, 2).replace(instead, b"INTEGER", 1)
         connection.execute("UPDATE sqlite_schema SET sql = CAST(? AS TEXT) WHERE name = 'log'", (changed,))
-    found = verdict(written, Told(4, 4))
+    found = verdict(written, Acknowledged(4, 4))
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: its schema lacks definition ")
     assert "which nobody created" in integrity.counterexamples[1]
@@ -233,7 +233,7 @@ def test_a_damaged_file_fails_and_raises_nothing(written: Database, damage: str)
         start = 0 if damage == "header" else 4096
         data[start : start + 4096] = b"\xff" * 4096
         path.write_bytes(data)
-    found = verdict(written, Told(4, 4))
+    found = verdict(written, Acknowledged(4, 4))
     assert found.status == "failed"
     (integrity,) = [check for check in found.checks if check.name == "integrity_check"]
     assert integrity.counterexamples[0].startswith("kv.db: ")

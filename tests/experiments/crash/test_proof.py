@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import Contents, Told, check_acknowledged
+from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, WHOLE
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS, Entry
 from tests.experiments.crash.histories import History, history_of, writes
@@ -24,7 +24,7 @@ def test_what_was_acknowledged_is_accepted_and_so_is_what_was_under_way(
         history.commit(writer, writer, acknowledged=False)
     for writer, (least, most) in history.told.items():
         if writer not in under_way:  # one that left nothing
-            history.told[writer] = Told(least, most + 1)
+            history.told[writer] = Acknowledged(least, most + 1)
     assert history.problems() == []
     acknowledged, whole = history.checks()
     assert (acknowledged.checked, whole.checked) == (len(written), history.records.count)
@@ -71,18 +71,18 @@ def tear(history: History) -> None:
 
 
 def tear_one_under_way(history: History) -> None:
-    history.told[1] = Told(2, 3)
+    history.told[1] = Acknowledged(2, 3)
     key, value = history.records.rows(Entry(1, 3, 9))[1]
     history.rows[0][key] = value
 
 
 def put_without_logging(history: History) -> None:
-    history.told[1] = Told(2, 3)
+    history.told[1] = Acknowledged(2, 3)
     history.put(Entry(1, 3, 9))
 
 
 def log_without_putting(history: History) -> None:
-    history.told[1] = Told(2, 3)
+    history.told[1] = Acknowledged(2, 3)
     history.logs[0].append(Entry(1, 3, 9))
 
 
@@ -146,7 +146,7 @@ def test_what_no_crash_may_leave_is_rejected_with_an_example(
 
 def test_numbers_that_no_transaction_has_are_named_whatever_they_are() -> None:
     log: list[Any] = [Entry(1, 0, 0), (1, "x", 0), Entry(1, 1, 0)]
-    check = check_acknowledged({1: Told(1, 1)}, [Contents(log, {})])
+    check = check_acknowledged({1: Acknowledged(1, 1)}, [Contents(log, {})])
     assert check.counterexamples == (
         "transaction 'x' of writer 1 is there, and was never begun",
         "transaction 0 of writer 1 is there, and was never begun",

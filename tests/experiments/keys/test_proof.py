@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import work
-from sqlstress.experiments.keys.work import Acknowledged, Found, check_foreign_keys, check_ids, check_lists
+from sqlstress.experiments.keys.work import (
+    Acknowledged,
+    TableContents,
+    check_foreign_keys,
+    check_ids,
+    check_lists,
+)
 from sqlstress.report import Check
 
 TOLD = Acknowledged({0: [4, 2, 9], 1: [3, 4], 2: [7, 8]}, unknown={2})
@@ -18,15 +24,15 @@ ORDER = [[0, 2], [1]]
 """The users of two workers."""
 
 
-def found(picks: dict[int, dict[int, list[Any]]]) -> Found:
-    return Found({user: dict(items) for user, items in picks.items()})
+def found(picks: dict[int, dict[int, list[Any]]]) -> TableContents:
+    return TableContents({user: dict(items) for user, items in picks.items()})
 
 
 def whole(*users: int) -> dict[int, dict[int, list[Any]]]:
     return {user: {item: [None] for item in TOLD.picked[user]} for user in users}
 
 
-def check_picks(told: Acknowledged, there: Found) -> Check:
+def check_picks(told: Acknowledged, there: TableContents) -> Check:
     return work.check_picks(told, there, lambda: None)
 
 
@@ -67,7 +73,7 @@ def test_a_wrong_pick_is_named(picks: dict[int, dict[int, list[Any]]], said: lis
 
 
 def test_rows_of_somebody_who_does_not_exist_and_altered_ones_are_named() -> None:
-    there = Found(whole(0, 1), strangers=["a row of nobody's", "another one"], altered=[(1, 4)])
+    there = TableContents(whole(0, 1), strangers=["a row of nobody's", "another one"], altered=[(1, 4)])
     check = check_picks(TOLD, there)
     assert wrong(check) == ("a row of nobody's; another one; user 1's pick of item 4 holds what nobody wrote")
     # Strangers are counted among the rows, but not among those that can refer to something.
@@ -77,7 +83,7 @@ def test_rows_of_somebody_who_does_not_exist_and_altered_ones_are_named() -> Non
 @given(st.data())
 def test_whatever_else_is_there_or_not_is_rejected(data: st.DataObject) -> None:
     rows = data.draw(st.dictionaries(st.tuples(st.integers(0, 3), st.integers(2, 9)), st.integers(1, 2)))
-    there = Found()
+    there = TableContents()
     for (user, item), times in rows.items():
         there.picks.setdefault(user, {})[item] = [None] * times
     right = [
@@ -153,7 +159,7 @@ def check_integers(*of_users: list[Any]) -> Check:
     """Judge the integers that one worker's users got, each user's in a transaction of its own."""
     told = Acknowledged({user: range(len(own)) for user, own in enumerate(of_users)})
     there = {user: {item: [one] for item, one in enumerate(own)} for user, own in enumerate(of_users)}
-    return check_ids([range(len(of_users))], told, Found(there), "int")
+    return check_ids([range(len(of_users))], told, TableContents(there), "int")
 
 
 def test_between_two_transactions_integers_may_be_left_out() -> None:
@@ -201,4 +207,4 @@ def test_a_foreign_key_that_dangles_is_named() -> None:
 
 
 def test_nothing_to_look_at_proves_nothing() -> None:
-    assert check_picks(Acknowledged({}), Found()).status == "skipped"
+    assert check_picks(Acknowledged({}), TableContents()).status == "skipped"

@@ -8,7 +8,7 @@ from itertools import count, islice
 
 import pytest
 
-from sqlstress.errors import UsageError, said
+from sqlstress.errors import UsageError, message_of
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
 from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from tests.targets.drivers.conftest import Connect, FakeTime
@@ -172,7 +172,7 @@ def test_text_that_is_no_text_is_told_as_it_is(one: Connection) -> None:
     one.rows("UPDATE kv SET value = CAST(? AS TEXT) WHERE key = 1", (b"one \xea one",))
     with pytest.raises(Exception) as refused:
         one.rows("SELECT value FROM kv")
-    assert "one \ufffd one" in said(refused.value)
+    assert "one \ufffd one" in message_of(refused.value)
 
 
 @pytest.mark.parametrize("let_go", [True, False])

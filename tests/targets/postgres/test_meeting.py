@@ -76,7 +76,7 @@ def test_all_begin_at_one_instant_whatever_their_clocks_say(server: str) -> None
             starts = together(*(start(one, step) for one in (anna, bert, carl)))
             # All run on one machine: what is known of carl's clock here, it had to find out.
             true = [starts[0], starts[1], starts[2] - SKEW_NS]
-            told = [one.told(at, at + 10**9) for one, at in zip((anna, bert, carl), starts, strict=True)]
+            told = [one.together(at, at + 10**9) for one, at in zip((anna, bert, carl), starts, strict=True)]
             errors = [one.error_ns for one in told]
             assert all(abs(a - b) <= 2 * max(errors) for a, b in pairwise(true))
             assert all(one.began == one.asked == ABC and one.step == step for one in told)
@@ -96,7 +96,7 @@ def test_a_host_that_is_gone_is_not_waited_for(server: str) -> None:
         begun = time.monotonic()
         together(start(anna, 1), start(bert, 1))
         assert time.monotonic() - begun < 20
-        assert anna.told(0, 1).began == ("anna", "bert") and anna.told(0, 1).asked == ABC
+        assert anna.together(0, 1).began == ("anna", "bert") and anna.together(0, 1).asked == ABC
 
 
 @pytest.mark.thorough
@@ -104,9 +104,9 @@ def test_a_host_that_goes_on_to_the_next_trial_is_left_out_of_this_one(server: s
     with hosts(server, "anna", "bert", asked=("anna", "bert")) as (anna, bert), ThreadPoolExecutor() as pool:
         first, second = pool.submit(start(anna, 0)), pool.submit(start(bert, 1))
         first.result()
-        assert anna.told(0, 1).began == ("anna",)
+        assert anna.together(0, 1).began == ("anna",)
         together(start(anna, 1), second.result)
-        assert anna.told(0, 1).began == bert.told(0, 1).began == ("anna", "bert")
+        assert anna.together(0, 1).began == bert.together(0, 1).began == ("anna", "bert")
 
 
 @pytest.mark.thorough
@@ -123,7 +123,7 @@ def test_who_is_late_hears_it_when_the_others_are_done(server: str) -> None:
             carl.expect(0)
         carl.expect(1)
         together(*(start(one, 1) for one in (anna, bert, carl)))
-        assert carl.told(0, 1).began == ABC
+        assert carl.together(0, 1).began == ABC
         carl.close()
 
 
@@ -159,7 +159,7 @@ def test_a_session_that_the_server_has_ended_is_begun_anew(server: str) -> None:
         with psycopg.connect(server, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (anna._connection.info.backend_pid,))
         together(start(anna, 1), start(bert, 1))
-        assert bert.told(0, 1).began == ("anna", "bert")
+        assert bert.together(0, 1).began == ("anna", "bert")
 
 
 def test_a_server_that_is_gone_is_told_in_a_line() -> None:

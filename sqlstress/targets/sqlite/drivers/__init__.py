@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly, said
+from sqlstress.errors import NotInstalled, SqlstressError, UsageError, message_of, plainly
 from sqlstress.target import DEFAULT
 from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
@@ -131,4 +131,4 @@ def load_vfs() -> Any:
 def explain(name: str, error: Exception) -> str:
     """Return what went wrong, and what to do about it, with SQLite's name for what that driver met."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
-    return plainly(error) if code is None else codes.explained(code, said(error))
+    return plainly(error) if code is None else codes.explained(code, message_of(error))
