@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -40,13 +41,16 @@ class Spot(NamedTuple):
 
 def who() -> int:
     """Return who runs: a task of asyncio where there is one, else the thread."""
+    task = _task()
+    return id(task) if task else threading.get_ident()
+
+
+def _task() -> Any:
     import asyncio  # here, since every process of an application imports this, and few trace anything
 
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        task = None
-    return id(task) if task else threading.get_ident()
+    with suppress(RuntimeError):
+        return asyncio.current_task()
+    return None
 
 
 def is_beside() -> bool:
@@ -117,11 +121,21 @@ class Frames:
 
 
 def _is_seen() -> bool:
-    """Return whether a function that has called this one looks at a row count, or may in another thread."""
+    """Return whether a function that has called this one, or one that it calls, looks at a row count.
+
+    Who waits for another thread or for a task is not known, and may.
+    """
     frame: FrameType | None = sys._getframe(1)
-    while frame and not _looks_at_count(frame.f_code):
+    while frame and not any(map(_looks_at_count, _codes(frame))):
         frame = frame.f_back
-    return frame is not None or threading.current_thread() is not threading.main_thread()
+    waits = threading.current_thread() is not threading.main_thread() or _task() is not None
+    return frame is not None or waits
+
+
+def _codes(frame: FrameType) -> list[CodeType]:
+    """Return the code of a function, and of the functions of its module that it names."""
+    named = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
+    return [frame.f_code, *(code for code in named if isinstance(code, CodeType))]
 
 
 @cache

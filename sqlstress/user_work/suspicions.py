@@ -256,10 +256,13 @@ def _won(
 
 def _knows(call: Sequence[Statement], index: int, write: Write) -> bool:
     """Return whether a call can know that a statement wrote, by its number or by what it reads."""
-    return not write.unseen or any(
-        write.table in other.reads and (number > index or other.shares_snapshot(call[index]))
-        for number, other in enumerate(call)
-        if other.write is None
+    if not write.unseen or _is_new(write):
+        return True
+    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
+    return any(
+        (later and "changes()" in other.sql.lower())
+        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
+        for later, other in queries
     )
 
 
@@ -279,12 +282,15 @@ def _wins(earlier: Sequence[Statement], one: Statement, write: Write) -> bool:
 
 
 def _guards(call: Sequence[Statement], first: int, then: int) -> frozenset[object]:
-    """Return the rows that are won before a query and written again after a statement, and locked files."""
+    """Return the rows that are won before a query and written again after a statement, and locked files.
+
+    The query itself may be what sees that they are won.
+    """
     later = (one.write for one in call[then + 1 :] if one.write and one.write.kind in (UPDATE, DELETE))
     given_back = {name for write in later for name in _names(write)}
     taken = {
         name
-        for one, name in _won(call[:first], given_back)
+        for one, name in _won(call[: first + 1], given_back)
         if one.write and not one.write.numbered and one.transaction != call[first].transaction
     }
     files = {lock[:2] for lock in call[first].locks & call[then].locks}

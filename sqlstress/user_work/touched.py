@@ -10,7 +10,7 @@ import base64
 import re
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -31,7 +31,8 @@ _MOST = 20
 _A_MOMENT_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
-_EQUALS = re.compile(r"(?<![<>!])==?\s*x?'((?:[^']|'')*)'", re.IGNORECASE)
+_COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
+"""A column and a text, with a space after each token."""
 _MORE = {"or", "not", "case", "union"}
 """With these a query may find other rows, too."""
 
@@ -130,12 +131,40 @@ def seeks_one_of(sql: str, texts: Collection[str]) -> bool:
     """Return whether a query finds only rows that have one of these texts, as far as can be seen."""
     if not texts:
         return False
-    words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
-    where, plain = _first(words, "where"), [_plain(token) for token in words]
-    if not where or _MORE & {*plain} or plain.count("select") - plain.count("exists") != 1:
+    tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
+    words = [_plain(token) for token in tokens if token.kind == "word"]
+    if "where" not in words or _MORE & {*words} or words.count("select") - words.count("exists") != 1:
         return False
-    sought = [value.lower() for value in _EQUALS.findall(sql, where.start)]
+    sought = [value.lower() for value in _sought(tokens[[*map(_plain, tokens)].index("where") + 1 :])]
     return any(text.lower() in value for value in sought for text in texts)
+
+
+def _sought(tokens: Iterable[Token]) -> Iterator[str]:
+    """Yield the values of conditions `column = value` of which each has to hold: what follows WHERE."""
+    groups, depth, condition = 0, 0, ""
+    for token in tokens:
+        if token.text == "(" and not condition:  # it holds conditions
+            groups += 1
+            continue
+        if token.text == ")" and groups and not depth:
+            groups -= 1
+            continue
+        depth += (token.text == "(") - (token.text == ")")
+        word = token.text.lower() if token.kind == "word" and not depth else ""
+        if depth < 0 or word in (*_ENDS, "group", "having"):
+            break
+        if word == "and":
+            yield from _COMPARED.findall(condition)
+            condition = ""
+        else:
+            condition += f"{token.text} "
+    yield from _COMPARED.findall(condition)
+
+
+def may_ignore(sql: str) -> bool:
+    """Return whether a statement says that it may write nothing: OR IGNORE, DO NOTHING."""
+    words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
+    return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
 
 
 def spellings(drawn: bytes) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, is_now, literal, seeks_one_of, selects, spellings
+from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -41,7 +41,6 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
-_IGNORES = re.compile(r"\s*insert\s+or\s+ignore\b|\bdo\s+nothing\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -235,8 +234,8 @@ class FileLocks:
 class Draws:
     """What a call draws from the system's randomness, which secrets, SystemRandom and uuid4 use."""
 
-    _FEWEST = 8
-    """Bytes: fewer may be drawn again by chance."""
+    _FEWEST, _LONGEST = 8, 64
+    """Bytes: fewer may be drawn again by chance, and more are no token."""
     _MOST = 10_000
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
@@ -255,7 +254,7 @@ class Draws:
 
     def _seen(self, size: int, /) -> bytes:
         drawn = self._draw(size)
-        if len(drawn) >= self._FEWEST:
+        if self._FEWEST <= len(drawn) <= self._LONGEST:
             self.texts.extend(spellings(drawn))
         return drawn
 
@@ -331,7 +330,7 @@ class Followed:
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            unseen = spot.unseen and not counted and bool(write.kind == UPDATE or _IGNORES.search(sql))
+            unseen = spot.unseen and not counted and (write.kind == UPDATE or may_ignore(sql))
             write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(reads=reads, write=write)

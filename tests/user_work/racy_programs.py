@@ -310,6 +310,67 @@ def row_lock_read_again(file: str) -> None:
             connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
+def _is_won(cursor: sqlite3.Cursor) -> bool:
+    return cursor.rowcount == 1
+
+
+def row_lock_counted_by_a_helper(file: str) -> None:
+    with opened(file) as connection:
+        if _is_won(connection.execute(TAKE)):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+CHANGES = "SELECT changes()"
+
+
+def row_lock_counted_by_sqlite(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute(TAKE)
+        if connection.execute(CHANGES).fetchone() == (1,):
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_seen_by_the_query(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
+        query = "SELECT value FROM item, held WHERE key = 'hits' AND name = 'free' AND owner = 'me'"
+        if found := connection.execute(query).fetchone():
+            connection.execute("UPDATE item SET value = ? WHERE key = 'hits'", (str(int(found[0]) + 1),))
+            connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
+async def _taken(connection: sqlite3.Connection) -> sqlite3.Cursor:
+    return connection.execute(TAKE)
+
+
+def row_lock_counted_behind_a_task(file: str) -> None:
+    async def call(connection: sqlite3.Connection) -> None:
+        taken = asyncio.create_task(_taken(connection))
+        if (await taken).rowcount:
+            _increment(connection)
+            connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+    with opened(file) as connection:
+        asyncio.run(call(connection))
+
+
+def row_that_is_new_unless_there_is_one(file: str) -> None:
+    _finished(file, "INSERT OR IGNORE INTO item VALUES (?, '0')", str(uuid.uuid4()))
+
+
+def row_that_says_that_it_does_nothing(file: str) -> None:
+    _finished(file, "INSERT INTO item VALUES (?, '0')", f"I do nothing {time.time_ns()}")
+
+
+def _finished(file: str, insert: str, key: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT value FROM item WHERE key = 'hits'").fetchone()
+        connection.execute(insert, (key,))
+        connection.execute("UPDATE item SET value = 'done' WHERE key = ?", (key,))
+
+
 def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
     with opened(file) as connection:
         connection.execute(TAKE)
@@ -823,6 +884,13 @@ def session_with_a_kept_token_wrong(file: str) -> None:
 
 def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
     _begun(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
+
+
+def session_with_a_new_token_in_a_comment_wrong(file: str) -> None:
+    with opened(file) as connection:
+        query = f"SELECT client FROM hit WHERE client = ? /* request = '{secrets.token_hex(16)}' */"
+        if not connection.execute(query, (KEPT,)).fetchone():
+            connection.execute("INSERT INTO hit VALUES (?, 0)", (KEPT,))
 
 
 def locked_by_a_row_from_a_with_clause(file: str) -> None:
