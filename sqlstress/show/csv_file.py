@@ -160,17 +160,17 @@ def report_csv(*reports: Report) -> str:
     that a spreadsheet would run as a formula begins with an apostrophe.
     """
     runs = [run for report in reports for run in report.runs]
-    columns = {**_of_trials(runs), **_of_workers(runs)}
+    columns = [*_of_trials(runs), *_of_workers(runs).items()]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(_field, columns))
+    writer.writerow(_field(name) for name, _ in columns)
     for report in reports:
         for number, run in enumerate(report.runs, 1):
             for trial in run.trials or (None,):
                 latency = trial.latency if trial else {}
                 for worker in (trial.workers if trial else ()) or (None,):
                     row = _Row(report, number, run, trial, worker, latency.get)
-                    writer.writerow(_field(value(row)) for value in columns.values())
+                    writer.writerow(_field(value(row)) for _, value in columns)
     return text.getvalue()
 
 
@@ -179,8 +179,7 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
     Every dict has the same keys; a missing figure is None.
     """
-    of_trials = _of_trials(report.runs)
-    columns = {name: value for name, value in of_trials.items() if name not in _OF_ONE_TRIAL}
+    columns = {name: value for name, value in _of_trials(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _of("run", _OF_CASE)
     rows = [
         _Row(report, number, run, run.shown(), None, run.latency) for number, run in enumerate(report.runs, 1)
@@ -195,8 +194,11 @@ def _plain(value: object) -> Value:
     return value if value is None or isinstance(value, int) else clean(str(value))
 
 
-def _of_trials(runs: Sequence[Run]) -> dict[str, Getter]:
-    """Return what is said of a row's case and trial, by column: some depend on what all the runs hold."""
+def _of_trials(runs: Sequence[Run]) -> list[tuple[str, Getter]]:
+    """Return what is said of a row's case and trial, by column: some depend on what all the runs hold.
+
+    Who names a transaction "sync_append" has two columns of one name.
+    """
     trials = [trial for run in runs for trial in run.trials]
     by_experiment: dict[Shown, list[Run]] = {}
     for run in runs:
@@ -211,18 +213,19 @@ def _of_trials(runs: Sequence[Run]) -> dict[str, Getter]:
     rate = OF_RATE if any(run.case.rate for run in runs) else {}
     arm = _fields("arm") if any(run.arm for run in runs) else {}
     arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
-    return {
+    columns = {
         **_of("report", REPORT),
         "case": _at("case"),
         "sqlite_version": _sqlite_version,
         **_of("run", {**CASE, **rate, **of_cases, **RUN, **arm}),
         **_of("trial", {**in_effect, **TRIAL, **arrived, **of_trials}),
-        **{
-            f"{kind}_{figure}": _of_latency(kind, value)
-            for kind in _names(trial.latency for trial in trials)
-            for figure, value in LATENCY.items()
-        },
     }
+    latencies = (
+        (f"{kind}_{figure}", _of_latency(kind, value))
+        for kind in _names(trial.latency for trial in trials)
+        for figure, value in LATENCY.items()
+    )
+    return [*columns.items(), *latencies]
 
 
 def _of_workers(runs: Sequence[Run]) -> dict[str, Getter]:

@@ -15,6 +15,7 @@ from sqlstress.show.csv_file import report_csv
 from tests.ab_report import TEST, ab_report
 from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
+from tests.several import with_trials
 from tests.show.variants import EXAMPLE, TRIAL, each_trial, with_one
 from tests.unknown_report import unknown_report
 
@@ -134,3 +135,12 @@ def test_a_row_of_an_a_b_test_names_its_arm_and_the_library_of_that_arm() -> Non
     report = ab_report([[1.0] * 10], replace(TEST, arms=(a, b)))
     rows = list(csv.DictReader(io.StringIO(report_csv(report))))
     assert {(row["arm"], row["sqlite_version"]) for row in rows} == {("A", "3.40.1"), ("B", "3.51.3")}
+
+
+def test_a_transaction_that_is_called_as_a_column_begins_hides_none() -> None:
+    latency = TRIAL.latency["replace"]
+    report = with_one(with_trials(EXAMPLE.runs[0], latency={"sync_append": latency}))
+    header, row = list(csv.reader(io.StringIO(report_csv(report))))[:2]
+    first, second = (value for name, value in zip(header, row, strict=True) if name == "sync_append_p50_ns")
+    assert EXAMPLE.environment.sync and int(first) == EXAMPLE.environment.sync.append_p50_ns
+    assert float(second) == latency.p50_ns
