@@ -23,7 +23,9 @@ def drawn(block: Block) -> str:
         case Table():
             return _tabulated(block)
         case Picture():
-            return "\n".join(("```", *(visible(line).rstrip() for line in block.lines), "```"))
+            # A name may have backticks, which would end the block.
+            lines = (visible(line).rstrip().replace("`", "'") for line in block.lines)
+            return "\n".join(("```", *lines, "```"))
         case Lines():
             return "\n\n".join(map(_paragraph, block.texts))
         case Bullets():

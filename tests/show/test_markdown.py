@@ -6,16 +6,24 @@ import re
 from dataclasses import replace
 
 from sqlstress.report import Report
-from sqlstress.show.blocks import Column, Table
+from sqlstress.show.blocks import Column, Picture, Table
 from sqlstress.show.markdown import drawn, report_markdown
+from sqlstress.statistics.series import WAL_SIZE, Series
+from tests.several import with_trials
 from tests.show.variants import EXAMPLE, with_one
 
 UNESCAPED_PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
+PICTURE = re.compile(r"^```\n.*?^```$", re.DOTALL | re.MULTILINE)
+"""What is shown as it is: the size of WALs over the window."""
+
+
+def without_pictures(report: Report) -> str:
+    return PICTURE.sub("", report_markdown(report))
 
 
 def check_tables(report: Report) -> None:
     """Check that each table has as many cells in every row."""
-    for block in report_markdown(report).split("\n\n"):
+    for block in without_pictures(report).split("\n\n"):
         if block.startswith("|"):
             lines = block.rstrip("\n").split("\n")
             assert re.fullmatch(r"\|(?::?-+:?\|)+", lines[1])
@@ -26,7 +34,16 @@ def check_tables(report: Report) -> None:
 
 def check_no_markup(report: Report) -> None:
     """Check that no tag and no code span comes in."""
-    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", report_markdown(report))
+    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*`", without_pictures(report))
+
+
+def test_a_picture_is_kept_apart() -> None:
+    size = Series(WAL_SIZE, "bytes", (0, 5), (0, 1))
+    report = with_one(with_trials(EXAMPLE.runs[0], series=(size,)))
+    assert "|" in report_markdown(report) and "```\n" in report_markdown(report)
+    check_tables(report)
+    check_no_markup(report)
+    assert drawn(Picture(("``` |\u2588|", "b"))) == "```\n''' |\u2588|\nb\n```"
 
 
 def test_strings_from_elsewhere_are_shown_as_they_are() -> None:
