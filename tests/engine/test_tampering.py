@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from itertools import product
 from pathlib import Path
@@ -39,6 +39,8 @@ GIVEN = {
 """What a stranger gives to each, and what is said of it."""
 PAGE = 4096
 
+TRIES = 5
+
 Act = Callable[[Path], object]
 
 in_use = pytest.mark.skipif(
@@ -51,8 +53,22 @@ def disturbed(
 ) -> tuple[int, str, Run]:
     """Act on a database of a command that stands still meanwhile; return exit code, errors and run.
 
-    When the workers are connected, and before they begin: so the load meets it, however fast it is.
+    When the workers are connected, and before they begin: so the load meets it, however fast it is. On a busy
+    machine it may be a trial that began late, which is run again on files of its own: then another command
+    is disturbed, in a folder of its own.
     """
+    for number in range(TRIES):
+        folder = place / str(number)
+        folder.mkdir()
+        code, errors, run = _disturbed(folder, act, arguments, victim, moment)
+        if code or all(trial.attempts == 1 for trial in run.trials):
+            break
+    return code, errors, run
+
+
+def _disturbed(
+    place: Path, act: Act, arguments: Sequence[str], victim: str, moment: str
+) -> tuple[int, str, Run]:
     with Held(place, moment, *arguments, *COMMON) as command:
         act(command.files(victim)[0])
         code, _, errors = command.finish()
@@ -257,7 +273,7 @@ def test_nobody_switches_away_from_wal_under_load(tmp_path: Path) -> None:
                 refused.append(str(error))
 
     code, errors, run = disturbed(tmp_path, act, *READING)
-    assert refused == ["database is locked"]
+    assert {*refused} == {"database is locked"}
     assert (code, errors, run.verdict.status) == (0, "", "ok")
 
 
