@@ -274,7 +274,7 @@ class TrialRunner:
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
         """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
-        trial, flaw = self._attempt(case, index, 0.0, pauses, last=True)
+        trial, flaw = self._attempt(case, index, 0.0, pauses)
         # Where nothing was done, nothing was proved.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
@@ -296,12 +296,9 @@ class TrialRunner:
         return 1 if face_of(case).behaviour.whole_script or self.meeting else ATTEMPTS
 
     def _attempt(
-        self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None, *, last: bool = False
+        self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, Flaw | None]:
-        """Return a trial, and why it is not valid although nothing failed: then it may be run again.
-
-        One that was late or stood still is not examined, unless it is the `last` one.
-        """
+        """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
         if self.meeting:
             self.meeting.expect(self.step)
@@ -324,8 +321,6 @@ class TrialRunner:
             work.ended(self._wait)
             trial = self._summed(case, index, measured)
             flaw = flaw_of(lateness_s(case, measured.window, measured.ended), measured.still_s)
-            if flaw and not last and self._attempts(case) > 1:
-                return trial, flaw
             self.observer.phase("verifying")
             trial = self._examined(case, work, guard, trial, measured.ended)
             return trial, flaw or empty_flaw(case, trial)
