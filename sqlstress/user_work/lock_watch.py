@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import SqlstressError
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Look, Runs, sampled
+from sqlstress.targets.sqlite.lock_holders import WRITE, Database, Runs, Sample, sampled
 from sqlstress.user_work import OTHERS, OURS
 from sqlstress.user_work.messages import kind_of
 
@@ -45,10 +45,10 @@ class LockWatch:
             with closing(Database(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
                     time.sleep(min(_TICK_S, left_ns / NS_PER_S))
-                for at_s in sampled(RATE):
+                for sample in sampled(RATE, database.look):
                     if ended() or time.perf_counter_ns() >= window.closes_ns:
                         break
-                    self._holders.add(at_s, database.look())
+                    self._holders.add(sample)
         except SqlstressError as problem:
             self._error = str(problem)
         self._board.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
@@ -71,23 +71,23 @@ class Holders:
         """Who held it at the last sample."""
         self._program = Program([])
 
-    def add(self, at_s: float, look: Look) -> None:
+    def add(self, sample: Sample) -> None:
         """Take a sample."""
-        pid = next((lock.pid for lock in look.locks if lock.name == WRITE), None)
+        pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
-        self._longest_gap_s = max(self._longest_gap_s, at_s - self._before_s)
+        self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
         if pid != self._pid:
-            self._program.runs.free(at_s)
+            self._program.runs.free(sample)
             if pid is not None:
                 # A number is used again by the system: whoever takes the lock anew is asked anew.
                 self._program = self._meet(pid)
             self._pid = pid
         if pid is None:
-            self._anybody.free(at_s)
+            self._anybody.free(sample)
         else:
-            self._anybody.seen(at_s, self._before_s)
-            self._program.runs.seen(at_s, self._before_s, look.changes)
-        self._before_s = at_s
+            self._anybody.seen(sample, self._before_s)
+            self._program.runs.seen(sample, self._before_s, sample.look.changes)
+        self._before_s = sample.asked_s
 
     def _meet(self, pid: int) -> Program:
         words = shortly(self._ask(pid))

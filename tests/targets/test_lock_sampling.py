@@ -1,15 +1,17 @@
-"""When samples of a lock are taken, on a clock of our own."""
+"""When samples of a lock are taken, on a clock of our own, and how long they say that it was held."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from types import SimpleNamespace
 
 import pytest
 
 from sqlstress.targets.sqlite import lock_holders
-from sqlstress.targets.sqlite.lock_holders import sampled
+from sqlstress.targets.sqlite.lock_holders import EMPTY, Look, Runs, Sample, sampled
+
+FREE = Look(EMPTY)
 
 
 @pytest.fixture
@@ -26,16 +28,32 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 
 
 def test_each_sample_is_taken_at_a_random_moment_of_its_turn(clock: SimpleNamespace) -> None:
-    taken = list(islice(sampled(10), 200))
+    taken = [sample.asked_s for sample in islice(sampled(10, lambda: FREE), 200)]
     assert [int(at_s * 10) for at_s in taken] == list(range(200))
     places = [at_s * 10 % 1 for at_s in taken]
     assert min(places) < 0.1 and max(places) > 0.9
 
 
 def test_what_was_missed_is_not_made_up_for(clock: SimpleNamespace) -> None:
-    samples = sampled(10)
+    samples = (sample.asked_s for sample in sampled(10, lambda: FREE))
     next(samples)
     clock.now += 5.0  # nothing ran
     late, same_turn, following = islice(samples, 3)
     assert 5.0 <= late <= same_turn < following
     assert [int(at_s * 10) - int(late * 10) for at_s in (same_turn, following)] == [0, 1]
+
+
+def test_a_hold_is_as_long_as_was_seen_however_late_questions_and_answers_come() -> None:
+    for *delays, taken_s, length_s in product(*[(0, 3)] * 6, range(6), (1, 2, 4)):
+        held, before_s, now_s = Runs(), 0, 0
+        for asks_s, answers_s in [(0, 0), *zip(delays[::2], delays[1::2], strict=True), (20, 0)]:
+            asked_s = now_s + 1
+            looks_s = asked_s + asks_s
+            now_s = looks_s + answers_s
+            if taken_s <= looks_s < taken_s + length_s:
+                held.seen(Sample(asked_s, now_s, FREE), before_s)
+            else:
+                held.free(Sample(asked_s, now_s, FREE))
+            before_s = asked_s
+        assert held.longest_s <= length_s
+        assert not held.times or length_s <= held.most_s

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from sqlstress.report.results import Holder, Holds, WriteLock
-from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look
+from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, Look, Sample
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
 from sqlstress.user_work.lock_watch import MOST, Holders, asker, shortly
 from sqlstress.user_work.show import holders_of
@@ -27,7 +27,7 @@ def told(commands: Mapping[int, Sequence[str]], *looks: Look) -> dict[str, Holde
     """Return what was seen by program; a sample each tenth of a second, the first one at once."""
     holders = Holders(lambda pid: commands.get(pid, ()))
     for number, look in enumerate(looks):
-        holders.add(number / 10, look)
+        holders.add(Sample(number / 10, number / 10, look))
     found = [
         Holder(program, count, Holds(*figures)) for program, count, figures in holders.as_fields()["holders"]
     ]
@@ -69,7 +69,7 @@ def test_programs_beyond_the_most_are_counted_together() -> None:
 def test_the_samples_the_longest_gap_and_the_time_in_which_it_was_never_free_are_of_all_programs() -> None:
     holders = Holders(lambda pid: ["tool"] * pid)
     for at_s, look in ((0.1, held(1)), (0.2, held(2)), (0.5, FREE), (0.6, held(1))):
-        holders.add(at_s, look)
+        holders.add(Sample(at_s, at_s, look))
     found = holders.as_fields()
     assert (found["samples"], found["longest_gap_s"]) == (4, pytest.approx(0.3))
     anybody = Holds(*found["held"])

@@ -166,9 +166,10 @@ class WatchStudy:
 
     def _sampled(self, bench: WatchBench) -> Steps:
         next_list_s, next_step_s = 0.0, STEP_S
-        for at_s in sampled(self._asked.rate):
+        for sample in sampled(self._asked.rate, self._database.look):
             bench.signals.check()
-            self._tally.add(at_s, self._database.look())
+            self._tally.add(sample)
+            at_s = sample.asked_s
             if at_s >= next_list_s and self._tally.is_pinned:
                 self._tally.add_readers(self._database.readers())
                 next_list_s = at_s + LIST_S

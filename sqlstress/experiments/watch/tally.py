@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 
 from sqlstress.experiments.watch.experiment import (
     DELETED,
@@ -19,7 +20,7 @@ from sqlstress.experiments.watch.experiment import (
     Watch,
 )
 from sqlstress.report.results import Holds
-from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs
+from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs, Sample
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
@@ -43,7 +44,7 @@ class _Pinned:
 
     def result(self, at_s: float) -> Pin:
         seconds = self.last_s - self.since_s
-        return Pin(tuple(self.who), self.frame, self.since_s, seconds, self.grew, self.last_s == at_s)
+        return Pin(tuple(self.who), self.frame, self.since_s, seconds, self.grew, self.last_s >= at_s)
 
 
 @dataclass(slots=True)
@@ -109,8 +110,9 @@ class Tally:
                 return who, self._runs[who, name].now_s
         return None
 
-    def add(self, at_s: float, look: Look) -> None:
+    def add(self, sample: Sample) -> None:
         """Take a sample."""
+        at_s, look = sample.asked_s, sample.look
         self._before_s, self._at_s = self._at_s, at_s
         totals = self._totals
         totals.samples += 1
@@ -120,18 +122,18 @@ class Tally:
         self._compare(at_s, look)
         held = {(self._place_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
         for who in self._held - held:
-            self._runs[who].free(at_s)
+            self._runs[who].free(sample)
         for key in held:
-            self._runs.setdefault(key, Runs()).seen(at_s, self._before_s, look.changes)
+            self._runs.setdefault(key, Runs()).seen(sample, self._before_s, look.changes)
         self._held = held
         writers = [who for who, name in held if name == WRITE]
         if writers:
-            self._anybody.seen(at_s, self._before_s)
+            self._anybody.seen(sample, self._before_s)
         else:
-            self._anybody.free(at_s)
+            self._anybody.free(sample)
         self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
-            self._take_index(look, look.wal)
+            self._take_index(sample, look.wal)
         self._take_step(at_s, look, writers)
         self.last = look
 
@@ -156,9 +158,9 @@ class Tally:
         if len(self._events) < MOST_EVENTS:
             self._events.append(event)
 
-    def _take_index(self, look: Look, index: WalIndex) -> None:
+    def _take_index(self, sample: Sample, index: WalIndex) -> None:
         """Take what the wal-index says, and what read marks are behind it."""
-        totals = self._totals
+        look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames = max(totals.frames, index.frames)
         now: dict[tuple[int, int, int], _Pinned] = {}
@@ -166,8 +168,10 @@ class Tally:
             if lock.name != READ or not is_behind(lock, index):
                 continue
             key = (look.file, lock.slot, index.marks[lock.slot])
-            pinned = self._pinned.get(key) or _Pinned(self._at_s, self._at_s, mark_of(lock, index))
-            pinned.last_s = self._at_s
+            pinned = self._pinned.get(key) or _Pinned(
+                sample.answered_s, sample.answered_s, mark_of(lock, index)
+            )
+            pinned.last_s = max(sample.asked_s, pinned.last_s)
             pinned.grew = max(pinned.grew, index.frames - pinned.frame)
             pinned.who[self._place_of(lock.pid)] = None
             now[key] = pinned
@@ -175,7 +179,7 @@ class Tally:
         self._pinned = now
 
     def _keep(self, ended: Iterable[_Pinned]) -> None:
-        self._pins += [one.result(-1.0) for one in ended if one.last_s > one.since_s]
+        self._pins += [one.result(inf) for one in ended if one.last_s > one.since_s]
         self._pins = sorted(self._pins, key=lambda pin: -pin.seconds)[:MOST_PINS]
 
     def _take_step(self, at_s: float, look: Look, writers: list[int]) -> None:

@@ -18,7 +18,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -314,8 +314,17 @@ def _refuse_own(path: Path) -> None:
 # Samples of a lock: when they are taken, and how long they say that it was held.
 
 
-def sampled(rate: int) -> Iterator[float]:
-    """Sleep until the next sample is due, and yield when it is, in seconds from the beginning; without end.
+class Sample(NamedTuple):
+    """What was found between two moments, in seconds from the first turn."""
+
+    asked_s: float
+    answered_s: float
+    """Later by a look, and by however long this process did not run meanwhile."""
+    look: Look
+
+
+def sampled(rate: int, look: Callable[[], Look]) -> Iterator[Sample]:
+    """Sleep until the next sample is due, and yield it; without end.
 
     At random within its turn, so that no rhythm of the watched programs hides in ours.
     """
@@ -326,7 +335,8 @@ def sampled(rate: int) -> Iterator[float]:
         time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
         at_s = time.perf_counter() - begun
         turn = max(turn + 1, int(at_s / interval_s))
-        yield at_s
+        found = look()
+        yield Sample(at_s, time.perf_counter() - begun, found)
 
 
 @dataclass(slots=True)
@@ -345,32 +355,33 @@ class Runs:
     _free_s: float = 0.0
     _changes: int | None = None
 
-    def seen(self, at_s: float, before_s: float, changes: int | None = None) -> None:
-        """Take a sample in which it was held; `before_s` is when the sample before was taken.
+    def seen(self, sample: Sample, before_s: float, changes: int | None = None) -> None:
+        """Take a sample in which it was held; `before_s` is when the sample before was asked for.
 
         Where `changes` differ, a commit lies between: this is another hold.
         """
         known = changes is not None and self._changes is not None
         if self.is_held and known and changes != self._changes:
-            self.free(at_s)
+            self.free(sample)
         if not self.is_held:
-            self.is_held, self._begun_s, self._free_s = True, at_s, before_s
+            # It may have been taken just before the answer, and given back just after the last question.
+            self.is_held, self._begun_s, self._free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:
             self._changes = changes
-        self._last_s = at_s
+        self._last_s = max(sample.asked_s, self._begun_s)
         self.samples += 1
-        self.now_s = at_s - self._begun_s
-        self._longest(at_s)
+        self.now_s = self._last_s - self._begun_s
+        self._longest(sample)
 
-    def free(self, at_s: float) -> None:
+    def free(self, sample: Sample) -> None:
         """Take a sample in which it was not held by this process."""
         if self.is_held:
-            self._longest(at_s)
+            self._longest(sample)
             self.is_held, self._changes, self.now_s = False, None, 0.0
 
-    def _longest(self, end_s: float) -> None:
-        seen_s, most_s = self._last_s - self._begun_s, end_s - self._free_s
+    def _longest(self, end: Sample) -> None:
+        seen_s, most_s = self._last_s - self._begun_s, end.answered_s - self._free_s
         if (seen_s, most_s) >= (self.longest_s, self.most_s):
             self.longest_s, self.most_s, self.longest_at_s = seen_s, most_s, self._begun_s
 

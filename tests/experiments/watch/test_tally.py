@@ -8,7 +8,17 @@ import pytest
 
 from sqlstress.experiments.watch.experiment import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
-from sqlstress.targets.sqlite.lock_holders import CHECKPOINT, MISSING, READ, ROLLBACK, WAL, WRITE, Lock, Look
+from sqlstress.targets.sqlite.lock_holders import (
+    CHECKPOINT,
+    MISSING,
+    READ,
+    ROLLBACK,
+    WAL,
+    WRITE,
+    Lock,
+    Look,
+    Sample,
+)
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 A, B = 0, 1
@@ -20,7 +30,7 @@ def tally(*looks: tuple[float, Look]) -> Tally:
     """Return a tally of some samples."""
     made = Tally(lambda pid: pid - 100)
     for at_s, one in looks:
-        made.add(at_s, one)
+        made.add(Sample(at_s, at_s, one))
     return made
 
 
@@ -92,7 +102,7 @@ def test_a_reader_pins_from_the_first_commit_behind_its_mark() -> None:
     assert (pin.frame, pin.grew_frames, pin.lasts) == (4, 36, True)
     assert [watch.processes[place].pid for place in pin.processes] == [100, 101]
     assert pin.since_s == pytest.approx(0.2) and pin.seconds == pytest.approx(0.1)
-    made.add(0.4, reading(1, A, index(41, 41, 41)))
+    made.add(Sample(0.4, 0.4, reading(1, A, index(41, 41, 41))))
     assert [pin.lasts for pin in found(made).pins] == [False]
 
 
