@@ -126,6 +126,7 @@ ADDED = {
     RIGHT: "--concurrency 1,2 --repeat 1 --duration 300ms --warmup 200ms --synchronous off",
     "sqlstress sql --builtin tpcb-like@2 --builtin select-only": OWN_SHORT,
     "sqlstress sql --builtin bank -c 4 --ledger": BRIEF,
+    "sqlstress app examples/app/bank.py -c 4 --ledger": BRIEF,
     MAIN_COMMAND: SHORT,
     "sqlstress -c 1-8 -b 1,20": SHORT,
     "sqlstress -c 4 --busy-timeout 0ms": f"{BRIEF} --max-failed 100%",

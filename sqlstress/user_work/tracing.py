@@ -49,6 +49,7 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """What may stand before a statement. What a trigger does is traced as a comment to its end."""
 _LEADS = re.compile(LEAD, re.DOTALL)
+_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """No other statement is explained: of one that changes the schema that has consequences."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
@@ -66,6 +67,12 @@ def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, An
                 call()
 
     sys.setprofile(profile)
+
+
+def words_of(sql: str) -> tuple[str, str]:
+    """Return the first two words of a statement in capitals; none of a comment, as of what a trigger does."""
+    words = _WORDS.match(sql)
+    return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
 
 
 class Connection(Protocol):

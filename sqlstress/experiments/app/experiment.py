@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
-from sqlstress.options.option import LOAD, ONE, chosen, option, options_of
+from sqlstress.options.option import LOAD, ONE, TRUST, chosen, option, options_of
+from sqlstress.options.parsing import switch
 from sqlstress.plan import Request, at_rates, traits_there
 from sqlstress.report.case import KEPT, Case, common, otherwise
 from sqlstress.target import for_programs
@@ -52,6 +53,15 @@ class App:
     """Its transactions."""
     data: Data = NO_DATA
     """The database that they find, and what must hold of it."""
+    ledger: bool = option(
+        switch,
+        False,
+        TRUST,
+        "Add a row to each transaction that commits (Python's sqlite3), which proves that every acknowledged "
+        "commit is there.",
+        flag=True,
+        meaning="Whether sqlstress adds a row to each transaction that commits.",
+    )
     strict: bool = options.strict_option()
     where: bool = options.where_option()
 
@@ -100,6 +110,8 @@ def _first(request: AppRequest, driver: str) -> Case:
     if data.database:
         options.journal_mode_apart(data.database)  # which says what is no database
     seen = user_file.look(file, driver)
+    if bare.server and request.case.spec.ledger:
+        raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
     # The checks of the file come before the others.
     checks = (
         *(Invariant(name, f"{file}:{name}", at_end=last) for name, last in seen.checks.items()),
@@ -150,7 +162,7 @@ APP = Experiment(
         *options.SWEPT,
         *options.WHERE,
         *options.CHECKS,
-        *chosen(options_of(App), "strict", "where"),
+        *chosen(options_of(App), "ledger", "strict", "where"),
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,

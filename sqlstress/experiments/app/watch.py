@@ -20,12 +20,12 @@ import re
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import (
@@ -41,7 +41,10 @@ from sqlstress.experiments.app import (
 )
 from sqlstress.targets.postgres.dialect import REPORTED
 from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.tracing import LEAD, next_moment
+from sqlstress.user_work.tracing import LEAD, next_moment, words_of
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.app.ledger import Ledger
 
 MOST_CONNECTIONS = 50
 """So many connections of a process are looked at, the others are counted."""
@@ -55,7 +58,6 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 # How transactions begin: read from the statements of a connection, in their order.
 
 
-_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _WRITES_WITHIN = re.compile(rf"\b({'|'.join(_WRITES)})\b", re.IGNORECASE)
 DEFERRED = "DEFERRED"
@@ -82,10 +84,7 @@ class Begins:
 
     def add(self, sql: str) -> bool:
         """Take a statement that begins to run; return whether it commits what was written."""
-        words = _WORDS.match(sql)
-        if not words:
-            return False  # a comment: what a trigger does, and what we ask ourselves
-        word, second = words[1].upper(), (words[2] or "").upper()
+        word, second = words_of(sql)
         if word == "PRAGMA":
             self.is_known = False
         elif word == "BEGIN" or (word == "SAVEPOINT" and not self._how):
@@ -128,8 +127,7 @@ class Seen:
             if isinstance(autocommit, bool)
             else f"isolation_level={connection.isolation_level!r}"
         )
-        # The main database comes first; the PRAGMA as a table would begin to read.
-        self.file = _first_row(connection, "PRAGMA database_list")[2] or ""
+        self.file = _file_of(connection)
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
     def traits(self, file: str, has_keys: bool) -> dict[str, str]:
@@ -154,9 +152,9 @@ class Seen:
 class FileWatch:
     """The connections of this process. There is no way back: a hook stays until the process ends."""
 
-    def __init__(self, file: str) -> None:
-        """`file` is the trial's database."""
-        self._file = file
+    def __init__(self, file: str, ledger: Ledger | None = None) -> None:
+        """`file` is the trial's database; a ledger follows all connections to it."""
+        self._file, self._ledger = file, ledger
         self._seen: list[Seen] = []
         self._others = 0
         """Connections beyond those that are looked at."""
@@ -166,12 +164,22 @@ class FileWatch:
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event != "sqlite3.connect/handle" or self._has_keys is not None:
             return
-        if len(self._seen) >= MOST_CONNECTIONS:
+        seen = Seen() if len(self._seen) < MOST_CONNECTIONS else None
+        if seen:
+            self._seen.append(seen)
+        else:
             self._others += 1
-            return
-        seen = Seen()
-        self._seen.append(seen)
-        next_moment(lambda: _opened(args[0], seen), lambda *_: True)
+        next_moment(lambda: self._opened(args[0], seen), lambda *_: True)
+
+    def _opened(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
+        """Follow a connection with which nothing has been done yet."""
+        enters = None
+        if self._ledger and database_of(_file_of(connection), self._file) == HERE:
+            enters = self._ledger.follow(connection)
+        if seen:
+            _look_on(connection, seen, enters)
+        elif enters:
+            connection.set_trace_callback(enters)
 
     def sightings(self) -> list[Plain]:
         """Return what was seen, each kind once with how often it was."""
@@ -199,13 +207,15 @@ class FileWatch:
         return [one.traits(self._file, self._has_keys) for one in self._seen if one.answers]
 
 
-def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
-    """Look at a connection with which nothing has been done yet."""
+def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str], None] | None) -> None:
+    """See how a connection works; `enters`, if there is one, is told of each statement of it."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, count = seen.begins, 0
 
     def trace(sql: str) -> None:
         nonlocal count
+        if enters:
+            enters(sql)
         count += 1
         commits = begins.add(sql)
         begins.committed |= commits
@@ -216,7 +226,7 @@ def _opened(connection: sqlite3.Connection, seen: Seen) -> None:
                 seen.look(connection)
         if count == MOST_STATEMENTS:
             # Not here: SQLite is amid the call of this function.
-            next_moment(lambda: connection.set_trace_callback(None), _has_returned)
+            next_moment(lambda: connection.set_trace_callback(enters), _has_returned)
 
     connection.set_trace_callback(trace)
 
@@ -231,6 +241,11 @@ def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
+
+
+def _file_of(connection: sqlite3.Connection) -> str:
+    # The main database comes first; the PRAGMA as a table would begin to read.
+    return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
 def database_of(name: str, file: str) -> str:

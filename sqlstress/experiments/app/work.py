@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiments.app import CONNECTION, SESSION, belongs, user_file
+from sqlstress.engine.proofs import examined
+from sqlstress.experiments.app import CONNECTION, SESSION, UNPROVED, belongs, user_file
+from sqlstress.experiments.app.ledger import CREATE, TABLE, acknowledged
 from sqlstress.report import Check
+from sqlstress.report.results import EXAMPLES
 from sqlstress.user_work import database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork
@@ -16,8 +19,9 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
+    from sqlstress.user_work.source import Plain
 
-NAME = "database that was used"
+NAME, LEDGER = "database that was used", "ledger"
 
 
 class AppWork(UserWork):
@@ -43,17 +47,15 @@ class AppWork(UserWork):
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
         user_file.settled(self.place, self._roles, pulse)
+        if self.case.spec.ledger:
+            with self.place.making(pulse) as maker:
+                maker.run(CREATE)
         self._rows_before = self.place.rows_written(pulse)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Say whether it was this database that the application worked on: else all checks hold idly."""
-        sightings = (one.findings.sightings for one in outcomes if one.findings)
-        used = [
-            traits["database"]
-            for found in sightings
-            for topic, _, _, _, traits in found
-            if topic in (CONNECTION, SESSION)
-        ]
+        found = [sighting for one in outcomes if one.findings for sighting in one.findings.sightings]
+        used = [traits["database"] for topic, _, _, _, traits in found if topic in (CONNECTION, SESSION)]
         # Nobody counts the rows of a file.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(belongs, used))
@@ -69,3 +71,29 @@ class AppWork(UserWork):
             yield Check(NAME, "failed", len(used), len(used), (f"the app used {used[0]} instead",))
         else:
             yield Check(NAME, "ok", len(used))
+        if self.case.spec.ledger:
+            yield examined(LEDGER, lambda: self._check_ledger(found, pulse))
+
+    def _check_ledger(self, sightings: Sequence[Plain], pulse: Pulse) -> Check:
+        """Hold the rows of the ledger against the commits that each worker was told of."""
+        with self.place.reading(pulse) as reader:
+            if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
+                return Check(
+                    LEDGER, "unknown", note=f"the app removed the table {TABLE}, or replaced the file"
+                )
+            rows = set(reader.rows(f"SELECT worker, number FROM {TABLE}"))
+        told, lost = 0, dict[int, int]()
+        for worker in range(1, self.case.concurrency + 1):
+            numbers = acknowledged(self.place.where, worker)
+            told += len(numbers)
+            if missing := sum((worker, number) not in rows for number in numbers):
+                lost[worker] = missing
+        unproved = sum(count for topic, _, count, _, _ in sightings if topic == UNPROVED)
+        note = f"{unproved:,} writes without BEGIN and COMMIT are not covered" if unproved else ""
+        if not told:
+            return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
+        texts = [
+            f"{count:,} acknowledged commits of worker {worker} are lost" for worker, count in lost.items()
+        ]
+        status = "failed" if lost else "ok"
+        return Check(LEDGER, status, told, sum(lost.values()), tuple(texts[:EXAMPLES]), note)

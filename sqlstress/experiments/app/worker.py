@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, message_of, plainly
-from sqlstress.experiments.app import EXCEPTION, LOGGED, THREAD, THREAD_RAISED
+from sqlstress.experiments.app import EXCEPTION, LOGGED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.user_work.loading import FINISH
@@ -20,6 +20,7 @@ from sqlstress.user_work.messages import OTHERS, kind_of
 from sqlstress.user_work.source import Kinds, Plain, UserSource
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.app.ledger import Ledger
     from sqlstress.experiments.app.watch import FileWatch, ServerWatch
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
@@ -35,6 +36,7 @@ class AppSource(UserSource):
 
     _unraised: Unraised
     _notes: Notebook | None = None
+    _ledger: Ledger | None = None
     _finish: Callable[[], Any] | None = None
 
     def __init__(
@@ -52,6 +54,7 @@ class AppSource(UserSource):
     def _loaded(self, directions: Directions, where: Path, seed: str) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
+        from sqlstress.experiments.app.ledger import Ledger
         from sqlstress.experiments.app.user_file import called, declared, prepare
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
         from sqlstress.user_work.notes import take
@@ -59,7 +62,9 @@ class AppSource(UserSource):
         spec, address = self.case.spec, directions.address
         self._errors, self._unraised = Errors(directions.hidden), Unraised(directions.hidden)
         prepare(directions, spec.data.database, seed)
-        self._watch = ServerWatch(address) if self.case.server else FileWatch(address)
+        if spec.ledger:
+            self._ledger = Ledger(where, self.worker)
+        self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
         found = declared(spec.file)
         if tuple(found.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
@@ -72,7 +77,8 @@ class AppSource(UserSource):
             raise EnvironmentFailure(f"{spec.file}: connect failed: {problem}.") from error
         if finish := found.single.get(FINISH):
             self._finish = called(finish, given)
-        return [_guarded(called(function, given)) for function in found.transactions.values()]
+        calls = [_guarded(called(function, given)) for function in found.transactions.values()]
+        return [_settled(call, self._ledger) for call in calls] if self._ledger else calls
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._errors.add(self.kinds[chunk.kinds[index]], error)
@@ -105,6 +111,8 @@ class AppSource(UserSource):
                 *self._unraised.sightings(),
                 *((THREAD, name, 1, "", {}) for name in lasting()),
             ]
+            if self._ledger:
+                self.seen.sightings.append((UNPROVED, "", self._ledger.unproved, "", {}))
             self.seen.effective = self._watch.effective()
         return self.seen
 
@@ -119,6 +127,20 @@ def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
             leave_if_forked()
 
     return guarded
+
+
+def _settled(call: Callable[[Any], Any], ledger: Ledger) -> Callable[[Any], Any]:
+    """Return a call that tells the ledger how it came out."""
+
+    def settled(given: Any) -> None:
+        try:
+            call(given)
+        except BaseException:
+            ledger.leave()
+            raise
+        ledger.keep()
+
+    return settled
 
 
 # A rehearsal: the transactions are called on a copy, and their statements are traced.

@@ -173,7 +173,7 @@ def _tried(witness: Witness, failed: bool) -> Witness:
 
 # What the options of a hunt ask for: rounds of its own load, or of the user's work.
 
-USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4"}
+USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4", "ledger": True}
 """Options of the user's work that are otherwise in a hunt."""
 _OF_PAUSES = ("pause-at", "pause", "longest-pause")
 
@@ -218,7 +218,8 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
     extra = built(Hunting, all_parsed(hunting.values(), given))
     schedule = Schedule(*(parsed(hunting[name], given.get(name)) for name in _OF_PAUSES))
-    usual = {name: value for name, value in USUAL.items() if name in options}
+    several = commands()[command].by_itself
+    usual = {name: value for name, value in USUAL.items() if name in options and name not in several}
     own = {name: value for name, value in given.items() if name in options}
     cases = [replace(case, repeat=1, max_failed=1.0) for case in cases_of(seeded({**usual, **own}), command)]
     first = cases[0]
