@@ -320,7 +320,8 @@ class AppShown(UserShown):
         total = sum(one.weight for one in transactions)
         shares = (f"{one.name} {100 * one.weight / total:.2g}%" for one in transactions)
         alone = len(transactions) == 1
-        return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}"
+        ledger = ", with a ledger" * case.spec.ledger
+        return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}{ledger}"
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
