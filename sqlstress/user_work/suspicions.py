@@ -303,8 +303,9 @@ def _is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # It compares and sets: the value, or a version.
-    return bool(write.sets & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
+    # It compares and sets: the value, or a version, and not a key that stays as it is.
+    changed = write.sets - (write.kept & frozenset().union(*write.keys))
+    return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def _depends(one: Statement, write: Write, query: Statement) -> bool:

@@ -41,6 +41,8 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
+_INSERTS_OR = re.compile(r"\s*insert\s+or\b", re.IGNORECASE)
+_REPLACING = re.compile(r"\bon\s+conflict\s+replace\b", re.IGNORECASE)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -421,14 +423,16 @@ class Followed:
             if n > last and column and (sets or kind != INSERT) and not _looks_inside(sql, column)
         )
         keys = self._keys_of(first[1])
+        key = frozenset[str]().union(*keys)
         if kind == INSERT:
-            kind = OVERWRITE if sets or _OVERWRITES.match(sql) else INSERT
+            kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
             # ON CONFLICT names them.
             columns = [(n, column) for n, column in columns if not any(column in key for key in keys)]
         computed = frozenset(
             _column(events[here][2])
             for before, here in pairwise((-1, *sets))
-            if any(before < n < here for n, _ in columns)
+            # CASE WHEN id = ? THEN ? computes nothing.
+            if any(before < n < here for n, column in columns if column not in key)
         )
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
@@ -439,6 +443,13 @@ class Followed:
             with suppress(Exception):  # of either library: the statement was not understood
                 write = known(write, sql)
         return write
+
+    def _replaces(self, table: str, sql: str) -> bool:
+        """Return whether a table says that a plain INSERT replaces a row of the same key."""
+        if _INSERTS_OR.match(sql):
+            return False
+        named = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {literal(table)}"
+        return any(_REPLACING.search(text) for (text,) in self._connection.rows(named))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])

@@ -42,6 +42,7 @@ CREATE TABLE page (id INTEGER PRIMARY KEY, hits INTEGER, changed);
 CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
 CREATE TABLE seen (watched INTEGER);
 CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
+CREATE TABLE trait (item INTEGER, key TEXT, value INTEGER, UNIQUE (item, key) ON CONFLICT REPLACE);
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
@@ -54,6 +55,7 @@ INSERT INTO step VALUES ('a', '1', NULL);
 INSERT INTO watched VALUES (1, 'a', 0);
 INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
+INSERT INTO trait VALUES (1, 'plays', 0);
 """
 
 
@@ -1050,6 +1052,38 @@ def only_seen_again_wrong(file: str) -> None:
         connection.execute("SELECT 1 FROM product WHERE id = 1").fetchone()
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
         connection.execute("COMMIT")
+
+
+def all_columns_saved_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        connection.execute("UPDATE product SET id = ?, stock = ? WHERE id = ?", (1, stock - 1, 1))
+
+
+def several_rows_at_once_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+        change = "UPDATE product SET stock = CASE WHEN id = ? THEN ? ELSE NULL END WHERE id IN (1)"
+        connection.execute(change, (1, stock - 1))
+
+
+def several_rows_counted(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT stock FROM product WHERE id = 1").fetchone()
+        change = "UPDATE product SET stock = CASE WHEN id = ? THEN stock - 1 ELSE stock END WHERE id IN (1)"
+        connection.execute(change, (1,))
+
+
+def trait_replaced_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((plays,),) = connection.execute("SELECT value FROM trait WHERE item = 1 AND key = 'plays'")
+        connection.execute("INSERT INTO trait VALUES (1, 'plays', ?)", (plays + 1,))
+
+
+def key_moved_once(file: str) -> None:
+    with opened(file) as connection:
+        ((name,),) = connection.execute("SELECT max(name) FROM tag")
+        connection.execute("UPDATE tag SET name = ? WHERE name = ?", (f"{name}x", name))
 
 
 PROGRAMS: dict[str, Callable[[str], None]] = {

@@ -50,8 +50,8 @@ PHRASES = {
         "or again."
     ),
     "hunt-unchecked": Phrase(
-        "No check was given, so nothing that only you know of your data was verified. Add a check to find lost "
-        "updates."
+        "No check was given, so nothing that only you know of your data was verified. Add a check to find "
+        "lost updates."
     ),
     "hunt-no-round": Phrase("No round finished."),
 }
