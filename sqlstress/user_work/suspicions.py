@@ -368,7 +368,12 @@ def stale_copies(call: Sequence[Statement], pairs: set[tuple[Table, Table]]) -> 
         if not one.write or one.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == one.write.table):
-            inside = any(other.transaction == one.transaction and source in other.reads for other in call)
+            # What is written beside its source is no copy of what was read before.
+            inside = any(
+                other.transaction == one.transaction
+                and (source in other.reads or (other.write and other.write.table == source))
+                for other in call
+            )
             queries = [query for query in call[:index] if source in query.reads and query.write is None]
             if queries and not inside:
                 yield Suspicion(STALE_COPY, one.write.table[1], queries[-1], one)

@@ -1086,6 +1086,17 @@ def key_moved_once(file: str) -> None:
         connection.execute("UPDATE tag SET name = ? WHERE name = ?", (f"{name}x", name))
 
 
+def filled_with_tags(file: str) -> None:
+    with opened(file) as connection:
+        if connection.execute("SELECT value FROM item WHERE key = 'red'").fetchone():
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT OR REPLACE INTO item VALUES ('red', '1')")
+        connection.execute("DELETE FROM tag WHERE name = 'red'")
+        connection.execute("INSERT INTO tag VALUES ('red', 1)")
+        connection.execute("COMMIT")
+
+
 PROGRAMS: dict[str, Callable[[str], None]] = {
     name: value
     for name, value in sorted(globals().items())
