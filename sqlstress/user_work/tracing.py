@@ -41,8 +41,10 @@ Events = list[tuple[Any, ...]]
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
-_INSERTS_OR = re.compile(r"\s*insert\s+or\b", re.IGNORECASE)
-_REPLACING = re.compile(r"\bon\s+conflict\s+replace\b", re.IGNORECASE)
+_INSERTS_OR = re.compile(r"\binsert\s+or\b", re.IGNORECASE)
+_REPLACING = re.compile(
+    r"\b(unique|primary\s+key)(\s+asc|\s+desc|\s*\([^)]*\))?\s+on\s+conflict\s+replace\b", re.IGNORECASE
+)
 _RETURNING = re.compile(r"\breturning\b[^)]*$", re.IGNORECASE)
 _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -61,6 +63,8 @@ _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
     """Call a function when the next thing happens in this thread that `has_come` takes."""
     before = sys.getprofile()
+    if before is not None and not callable(before):
+        return  # a profiler in C, which can't be put back
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
         if has_come(frame, event, arg):
@@ -432,7 +436,9 @@ class Followed:
             _column(events[here][2])
             for before, here in pairwise((-1, *sets))
             # CASE WHEN id = ? THEN ? computes nothing.
-            if any(before < n < here for n, column in columns if column not in key)
+            if any(
+                before < n < here for n, column in columns if column not in key - {_column(events[here][2])}
+            )
         )
         if kind in (INSERT, OVERWRITE) and not sets:
             computed = frozenset(column for _, column in columns)
@@ -446,7 +452,7 @@ class Followed:
 
     def _replaces(self, table: str, sql: str) -> bool:
         """Return whether a table says that a plain INSERT replaces a row of the same key."""
-        if _INSERTS_OR.match(sql):
+        if _INSERTS_OR.search(sql):
             return False
         named = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {literal(table)}"
         return any(_REPLACING.search(text) for (text,) in self._connection.rows(named))

@@ -43,6 +43,8 @@ CREATE TABLE watched (id INTEGER PRIMARY KEY, name TEXT, n INTEGER);
 CREATE TABLE seen (watched INTEGER);
 CREATE TRIGGER counts AFTER INSERT ON seen BEGIN UPDATE Watched SET n = n + 1 WHERE id = new.watched; END;
 CREATE TABLE trait (item INTEGER, key TEXT, value INTEGER, UNIQUE (item, key) ON CONFLICT REPLACE);
+CREATE TABLE tally (n INTEGER PRIMARY KEY);
+CREATE TABLE filled (id INTEGER PRIMARY KEY, n INTEGER NOT NULL ON CONFLICT REPLACE DEFAULT 0);
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
@@ -56,6 +58,8 @@ INSERT INTO watched VALUES (1, 'a', 0);
 INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
 INSERT INTO trait VALUES (1, 'plays', 0);
+INSERT INTO tally VALUES (0);
+INSERT INTO filled VALUES (1, NULL);
 """
 
 
@@ -1095,6 +1099,18 @@ def filled_with_tags(file: str) -> None:
         connection.execute("DELETE FROM tag WHERE name = 'red'")
         connection.execute("INSERT INTO tag VALUES ('red', 1)")
         connection.execute("COMMIT")
+
+
+def key_counted(file: str) -> None:
+    with opened(file) as connection:
+        connection.execute("SELECT n FROM tally").fetchone()
+        connection.execute("UPDATE tally SET n = n + 1")
+
+
+def filled_by_default(file: str) -> None:
+    with opened(file) as connection:
+        ((n,),) = connection.execute("SELECT n FROM filled WHERE id = 1")
+        connection.execute("INSERT INTO filled VALUES (2, ?)", (n,))
 
 
 PROGRAMS: dict[str, Callable[[str], None]] = {

@@ -214,8 +214,6 @@ def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str],
 
     def trace(sql: str) -> None:
         nonlocal count
-        if enters:
-            enters(sql)
         count += 1
         commits = begins.add(sql)
         begins.committed |= commits
@@ -227,6 +225,9 @@ def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str],
         if count == MOST_STATEMENTS:
             # Not here: SQLite is amid the call of this function.
             next_moment(lambda: connection.set_trace_callback(enters), _has_returned)
+        if enters:
+            # At the end: what runs after it is taken for what follows the statement.
+            enters(sql)
 
     connection.set_trace_callback(trace)
 

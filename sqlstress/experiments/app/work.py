@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.app import CONNECTION, SESSION, UNPROVED, belongs, user_file
-from sqlstress.experiments.app.ledger import CREATE, TABLE, acknowledged
+from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.user_work import database
@@ -49,7 +49,8 @@ class AppWork(UserWork):
         user_file.settled(self.place, self._roles, pulse)
         if self.case.spec.ledger:
             with self.place.making(pulse) as maker:
-                maker.run(CREATE)
+                for sql in MADE:
+                    maker.run(sql)
         self._rows_before = self.place.rows_written(pulse)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:

@@ -77,8 +77,7 @@ class AppSource(UserSource):
             raise EnvironmentFailure(f"{spec.file}: connect failed: {problem}.") from error
         if finish := found.single.get(FINISH):
             self._finish = called(finish, given)
-        calls = [_guarded(called(function, given)) for function in found.transactions.values()]
-        return [_settled(call, self._ledger) for call in calls] if self._ledger else calls
+        return [_guarded(called(function, given)) for function in found.transactions.values()]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         self._errors.add(self.kinds[chunk.kinds[index]], error)
@@ -127,20 +126,6 @@ def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
             leave_if_forked()
 
     return guarded
-
-
-def _settled(call: Callable[[Any], Any], ledger: Ledger) -> Callable[[Any], Any]:
-    """Return a call that tells the ledger how it came out."""
-
-    def settled(given: Any) -> None:
-        try:
-            call(given)
-        except BaseException:
-            ledger.leave()
-            raise
-        ledger.keep()
-
-    return settled
 
 
 # A rehearsal: the transactions are called on a copy, and their statements are traced.

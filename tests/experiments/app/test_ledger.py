@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 
 import sqlstress
 from sqlstress.errors import UsageError
-from sqlstress.experiments.app.ledger import CREATE, Ledger, acknowledged
+from sqlstress.experiments.app.ledger import MADE, Ledger, acknowledged
 from sqlstress.experiments.app.work import LEDGER
 from sqlstress.experiments.hunt.study import study_of
 from sqlstress.report import Check
@@ -37,10 +40,11 @@ def ours(tmp_path: Path) -> Iterator[SimpleNamespace]:
         return connection
 
     with closing(sqlite3.connect(tmp_path / "app.db")) as made:
-        made.executescript(f"CREATE TABLE t (x); {CREATE}")
+        made.executescript(";".join(("CREATE TABLE t (x)", *MADE)))
     yield SimpleNamespace(
         connect=connect, ledger=ledger, told=lambda: [*acknowledged(tmp_path, 3)], rows=lambda: rows(tmp_path)
     )
+    sys.setprofile(None)
     for connection in opened:
         connection.close()
     notes.end(tmp_path)
@@ -75,8 +79,9 @@ def again(c: sqlite3.Connection) -> None:
 
 
 def and_begins(c: sqlite3.Connection) -> None:
-    # As Python does with autocommit=False, within one call.
-    c.executescript(f"BEGIN; {ADD}; COMMIT; BEGIN")
+    # Within one call, as with autocommit=False: a script commits first.
+    c.execute(ADD)
+    c.executescript("BEGIN")
 
 
 def and_closes(c: sqlite3.Connection) -> None:
@@ -90,7 +95,6 @@ def test_a_commit_that_returned_is_told_and_its_row_is_there(
 ) -> None:
     for _ in range(2):
         commit(ours.connect())
-        ours.ledger.keep()
     assert ours.told() == [1, 2] and ours.rows() == [(3, 1), (3, 2)]
     assert ours.ledger.unproved == 0
 
@@ -105,7 +109,6 @@ def test_what_was_undone_only_read_or_stood_alone_gets_no_row(ours: SimpleNamesp
     alone = ours.connect(isolation_level=None)
     alone.execute(ADD)
     alone.execute("SELECT 1").fetchall()
-    ours.ledger.keep()
     assert (ours.told(), ours.rows(), ours.ledger.unproved) == ([], [], 1)
 
 
@@ -116,21 +119,88 @@ def test_a_commit_that_fails_is_not_told_until_it_succeeds(ours: SimpleNamespace
     writer.execute(ADD)
     with suppress(sqlite3.OperationalError):
         writer.commit()
-    ours.ledger.keep()
     assert writer.in_transaction and ours.told() == []
     cursor.fetchall()
     reader.execute("COMMIT")
     again(writer)
-    ours.ledger.keep()
     assert ours.told() == [1] and ours.rows() == [(3, 1)]
 
 
-def test_of_a_call_that_raised_the_last_commit_is_not_known(ours: SimpleNamespace) -> None:
+def test_a_row_that_a_savepoint_took_back_does_not_count(ours: SimpleNamespace) -> None:
+    connection = ours.connect(isolation_level=None)
+    connection.executescript("CREATE TABLE p (id INTEGER PRIMARY KEY); PRAGMA foreign_keys=ON")
+    connection.execute("CREATE TABLE k (p REFERENCES p DEFERRABLE INITIALLY DEFERRED)")
+    for sql in ("BEGIN", "INSERT INTO p DEFAULT VALUES", "SAVEPOINT s", "INSERT INTO k VALUES (-1)"):
+        connection.execute(sql)
+    with suppress(sqlite3.IntegrityError):
+        connection.execute("COMMIT")
+    connection.execute("ROLLBACK TO s")
+    connection.execute("COMMIT")
+    assert ours.told() == [2] and ours.rows() == [(3, 2)]
+
+
+def test_a_transaction_that_sqlite_rolled_back_after_its_commit_failed_is_not_told(
+    ours: SimpleNamespace,
+) -> None:
+    reader, writer = ours.connect(isolation_level=None), ours.connect(isolation_level=None)
+    writer.execute("CREATE UNIQUE INDEX u ON t (x)")
+    writer.execute(ADD)
+    cursor = reader.execute("SELECT x FROM t")
+    for sql in ("BEGIN", "INSERT INTO t VALUES (2)", "COMMIT", "INSERT OR ROLLBACK INTO t VALUES (1)"):
+        with suppress(sqlite3.Error):
+            writer.execute(sql)
+    cursor.fetchall()
+    writer.execute("SELECT 1").fetchall()
+    assert (ours.told(), ours.rows()) == ([], [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file there")
+def test_a_commit_for_which_there_is_no_room_is_not_told(ours: SimpleNamespace) -> None:
+    import resource
+
+    connection = ours.connect()
+    connection.execute("PRAGMA journal_mode=WAL")
+    by_commit(connection)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    blocked = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
+    try:
+        for _ in range(3):
+            with suppress(sqlite3.Error), connection:
+                connection.executemany("INSERT INTO t VALUES (zeroblob(?))", [(3000,)] * 15)
+            connection.execute("SELECT 1").fetchall()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, blocked)
+    assert ours.told() == [1]
+
+
+def test_who_uses_temporary_tables_gets_no_row_and_no_lock_of_main(ours: SimpleNamespace) -> None:
+    connection, reader = ours.connect(isolation_level=None), ours.connect(isolation_level=None)
+    cursor = reader.execute("SELECT 1 FROM sqlite_schema")
+    for sql in ("CREATE TEMP TABLE own (x)", "BEGIN", "INSERT INTO own VALUES (1)", "COMMIT", "SELECT 1"):
+        connection.execute(sql)
+    cursor.fetchall()
+    assert (ours.told(), ours.rows(), ours.ledger.unproved) == ([], [], 1)
+
+
+def test_a_library_that_calls_from_c_is_heard_too(ours: SimpleNamespace) -> None:
+    connection = ours.connect()
+
+    def partly() -> None:
+        connection.execute(ADD)
+        partial(connection.commit)()
+
+    partly()
+    assert ours.told() == [1] and ours.rows() == [(3, 1)]
+
+
+def test_rows_stay_when_all_tables_are_emptied(ours: SimpleNamespace) -> None:
     connection = ours.connect()
     by_commit(connection)
-    by_commit(connection)
-    ours.ledger.leave()
-    assert ours.told() == [1] and len(ours.rows()) == 2
+    connection.execute("DELETE FROM sqlstress_ledger")
+    connection.commit()
+    assert ours.told() == [1] and ours.rows() == [(3, 1)]
 
 
 FORGETS = """
@@ -144,7 +214,7 @@ def add(c):
 @finish
 def forget(c):
     with suppress(sqlite3.Error):  # it is called without a ledger, too
-        c.execute("{}")
+        c.executescript("DROP TRIGGER sqlstress_ledger_stays; {}")
 """
 
 
