@@ -90,7 +90,11 @@ class AppWork(UserWork):
             if missing := sum((worker, number) not in rows for number in numbers):
                 lost[worker] = missing
         unproved = sum(count for topic, _, count, _, _ in sightings if topic == UNPROVED)
-        note = f"{unproved:,} writes without BEGIN and COMMIT are not covered" if unproved else ""
+        note = (
+            f"{unproved:,} writes without COMMIT, or beside other databases, are not covered"
+            if unproved
+            else ""
+        )
         if not told:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
         texts = [

@@ -156,6 +156,8 @@ def test_a_transaction_that_sqlite_rolled_back_after_its_commit_failed_is_not_to
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file there")
 def test_a_commit_for_which_there_is_no_room_is_not_told(ours: SimpleNamespace) -> None:
+    if sys.platform == "win32":  # for mypy
+        return
     import resource
 
     connection = ours.connect()
@@ -214,7 +216,7 @@ def add(c):
 @finish
 def forget(c):
     with suppress(sqlite3.Error):  # it is called without a ledger, too
-        c.executescript("DROP TRIGGER sqlstress_ledger_stays; {}")
+        c.executescript("DROP TRIGGER IF EXISTS sqlstress_ledger_stays; {}")
 """
 
 
