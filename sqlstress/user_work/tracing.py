@@ -427,17 +427,19 @@ class Followed:
             if n > last and column and (sets or kind != INSERT) and not _looks_inside(sql, column)
         )
         keys = self._keys_of(first[1])
-        key = frozenset[str]().union(*keys)
+        in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
             # ON CONFLICT names them.
-            columns = [(n, column) for n, column in columns if not any(column in key for key in keys)]
+            columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
             _column(events[here][2])
             for before, here in pairwise((-1, *sets))
             # CASE WHEN id = ? THEN ? computes nothing.
             if any(
-                before < n < here for n, column in columns if column not in key - {_column(events[here][2])}
+                before < n < here
+                for n, column in columns
+                if column not in in_keys or column == _column(events[here][2])
             )
         )
         if kind in (INSERT, OVERWRITE) and not sets:

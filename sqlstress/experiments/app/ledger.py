@@ -68,10 +68,11 @@ class Ledger:
         """Return what is to be told of each statement of a connection before it runs."""
         return _Followed(self, connection).begins
 
-    def listen(self) -> None:
-        """Hear from now on how this thread's calls come out; unless the user's code profiles itself."""
+    def listens(self) -> bool:
+        """Hear from now on how this thread's calls come out; False where somebody else profiles it."""
         if sys.getprofile() is None:
             sys.setprofile(self._hear)
+        return sys.getprofile() == self._hear
 
     def commits(self, followed: _Followed) -> None:
         """Take that a call of this thread is about to commit."""
@@ -113,11 +114,11 @@ class _Followed:
         """Take a statement."""
         if self._asks or os.getpid() != self._ledger.pid:
             return
-        self._ledger.listen()
+        is_heard = self._ledger.listens()
         if not self._connection.in_transaction:
             self._over()
         word, second = words_of(sql)
-        if word in ("COMMIT", "END") and self._connection.in_transaction:
+        if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
             self._enter()
         elif word == "ROLLBACK":
             # To a savepoint, too, which may be older than the row: the next COMMIT adds another one.

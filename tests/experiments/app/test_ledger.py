@@ -197,6 +197,15 @@ def test_a_library_that_calls_from_c_is_heard_too(ours: SimpleNamespace) -> None
     assert ours.told() == [1] and ours.rows() == [(3, 1)]
 
 
+def test_where_the_user_profiles_nothing_is_entered(ours: SimpleNamespace) -> None:
+    connection = ours.connect()
+    sys.setprofile(lambda *_: None)
+    by_commit(connection)
+    sys.setprofile(None)
+    connection.execute("SELECT 1").fetchall()
+    assert (ours.told(), ours.rows(), ours.ledger.unproved) == ([], [], 1)
+
+
 def test_rows_stay_when_all_tables_are_emptied(ours: SimpleNamespace) -> None:
     connection = ours.connect()
     by_commit(connection)
