@@ -215,6 +215,16 @@ def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str],
     def trace(sql: str) -> None:
         nonlocal count
         count += 1
+        if count <= MOST_STATEMENTS:
+            look(sql)
+        if enters:
+            # At the end: what runs after it is taken for what follows the statement.
+            enters(sql)
+        elif count == MOST_STATEMENTS:
+            # Not here: SQLite is amid the call of this function.
+            next_moment(lambda: connection.set_trace_callback(None), _has_returned)
+
+    def look(sql: str) -> None:
         commits = begins.add(sql)
         begins.committed |= commits
         # Before something is committed a setting may still come: some libraries query first.
@@ -222,12 +232,6 @@ def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str],
             begins.is_known = commits
             with suppress(sqlite3.Error):
                 seen.look(connection)
-        if count == MOST_STATEMENTS:
-            # Not here: SQLite is amid the call of this function.
-            next_moment(lambda: connection.set_trace_callback(enters), _has_returned)
-        if enters:
-            # At the end: what runs after it is taken for what follows the statement.
-            enters(sql)
 
     connection.set_trace_callback(trace)
 
