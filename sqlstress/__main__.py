@@ -18,6 +18,10 @@ def main() -> int:
         return code
     except KeyboardInterrupt:
         return 130  # before, or after, the command line was there to answer
+    finally:
+        # One that struck within an exec(), such as that of a dataclass, Python takes for caught by nobody,
+        # and ends `-m` by SIGINT instead of our exit code. The next exec() makes it forget that.
+        exec("")
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import Interrupted
 from sqlstress.system.interrupt import PACE, StopSignals, paced, stop_once
+from tests.engine.processes import environment
 from tests.pulses import Pulses
 from tests.rows import fault
 
@@ -148,3 +151,20 @@ def test_a_pulse_that_raises_ends_it_before_the_next_stretch() -> None:
     with pytest.raises(Interrupted):
         list(paced(items(), Pulses(stop_at=3)))
     assert len(taken) == 2 * PACE + 1
+
+
+STRUCK_WITHIN_EXEC = """
+import signal, sys
+from sqlstress.__main__ import main
+from sqlstress.cli import commands
+commands.run = lambda words: exec("signal.raise_signal(signal.SIGINT)")
+sys.exit(main())
+"""
+
+
+def test_a_signal_within_an_exec_ends_with_our_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "struck.py").write_text(STRUCK_WITHIN_EXEC, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "struck"], cwd=tmp_path, env=environment(), capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (130, b"")
