@@ -7,8 +7,9 @@ import os
 import sys
 import sysconfig
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, update_wrapper
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ _WAITING = tuple(
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
 """What a thread runs that waits for others. Who waits for a lock runs none of it."""
+_OURS = str(Path(__file__).parents[1]) + os.sep
 _BEGINS = {"start", "submit"}
 """Functions there that let another thread work, and do not wait for it."""
 
@@ -58,10 +60,83 @@ def is_beside() -> bool:
     main = threading.main_thread()
     if threading.current_thread() is main:
         return False
-    frame, called = sys._current_frames().get(main.ident or 0), ""
-    while frame and frame.f_code.co_filename.startswith(_WAITING):
-        called, frame = frame.f_code.co_name, frame.f_back
-    return not called or called in _BEGINS
+    called = _called(sys._current_frames().get(main.ident or 0))
+    return not called or called[-1] in _BEGINS
+
+
+def works_beside() -> bool:
+    """Return whether another thread is at work now, but for ours and those that sleep."""
+    frames = sys._current_frames()
+    frames.pop(threading.get_ident())
+    return any(not (_waits(frame) or _sleeps(frame) or _is_ours(frame)) for frame in frames.values())
+
+
+def _sleeps(frame: FrameType) -> bool:
+    return frame.f_lineno in _lines_that_sleep(frame.f_code)
+
+
+@cache
+def _lines_that_sleep(code: CodeType) -> set[int | None]:
+    found = (
+        one.positions.lineno for one in dis.get_instructions(code) if one.argval == "sleep" and one.positions
+    )
+    return {*found}
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Return whether what a thread was begun with is a function of ours."""
+    begun = frame
+    while frame.f_back:
+        begun = begun if frame.f_code.co_filename == threading.__file__ else frame
+        frame = frame.f_back
+    return begun.f_code.co_filename.startswith(_OURS)
+
+
+_start = threading.Thread.start
+
+
+@cache
+def tell_of_threads(tell: Callable[[], None]) -> None:
+    """Tell from now on of a thread before it begins, if another may be at work beside it.
+
+    Python 3.11 has no audit event for it.
+    """
+
+    def begin(thread: threading.Thread) -> None:
+        # Executors begin one to wait for it; who does so directly may work on meanwhile.
+        if not _is_among_waiting(sys._getframe(1)) or works_beside():
+            tell()
+        _start(thread)
+
+    _passed.add(begin.__code__)
+    threading.Thread.start = update_wrapper(begin, _start)  # type: ignore[assignment, method-assign]
+
+
+_passed: set[CodeType] = set()
+"""What stands between a thread's start and who begins it."""
+
+
+def _is_among_waiting(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_WAITING) or frame.f_code in _passed
+
+
+def _waits(frame: FrameType | None) -> bool:
+    """Return whether a thread that is there waits for others, as far as its frame tells."""
+    called = _called(frame)
+    # What it was begun for may be to come.
+    is_begun = "_bootstrap" in called and ("run" not in called or called[1] == "_bootstrap_inner")
+    # An event loop waits for what it has an executor do, unless that has several threads at work.
+    begins = "run_in_executor" not in called and bool(_BEGINS & {*called})
+    return bool(called) and not is_begun and not begins
+
+
+def _called(frame: FrameType | None) -> list[str]:
+    """Return which functions of what waits for threads are under way in a frame, the innermost first."""
+    found = []
+    while frame and _is_among_waiting(frame):
+        found.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return found
 
 
 class Frames:

@@ -138,7 +138,10 @@ def rehearse(case: Case, where: Path, copy: Path, opening: str) -> tuple[Sightin
     tracer.start()
     try:
         calls = resolve_name(opening)(case, open_place(case, copy), tracer)
-        return sightings(traced(calls, tracer))
+        found = sightings(traced(calls, tracer))
+        if tracer.is_shared and not found:
+            return (Sighting(UNREHEARSED, "several threads may use one connection at once", 1),)
+        return found
     finally:
         tracer.stop()
 

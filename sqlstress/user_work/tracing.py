@@ -10,6 +10,7 @@ Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.o
 
 from __future__ import annotations
 
+import _thread
 import json
 import multiprocessing.connection
 import os
@@ -17,6 +18,8 @@ import random
 import re
 import sqlite3
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,9 +29,10 @@ from importlib.util import find_spec
 from itertools import count, pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+from weakref import WeakSet
 
-from sqlstress.user_work.callers import Frames, Spot, is_beside, who
+from sqlstress.user_work.callers import Frames, Spot, is_beside, tell_of_threads, who, works_beside
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
 
@@ -73,6 +77,74 @@ def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, An
                 call()
 
     sys.setprofile(profile)
+
+
+class Listener:
+    """Tells of each statement of a connection before it runs, until it is told that this is enough.
+
+    It ends too once several threads at work may use the connection. A trace waits for Python's lock while
+    SQLite holds the connection's mutex, and whoever has that lock may wait for the mutex: sqlite3 does where
+    it binds a value. Both would stand still for good.
+    """
+
+    _open: ClassVar[WeakSet[Listener]] = WeakSet()
+    """Of connections that other threads may use: a connection keeps its own alive."""
+    _PATIENCE_S, _LOOK_S = 10.0, 0.001
+
+    def __init__(
+        self, connection: sqlite3.Connection, begins: Callable[[str], bool], ends: Callable[[], object] = bool
+    ) -> None:
+        """`begins` is told of a statement, and returns whether it takes more; `ends` is told of threads."""
+        self._connection, self._begins, self._ends = connection, begins, ends
+        self._is_over = False
+        if _takes_other_threads(connection):
+            if works_beside():
+                ends()
+                return
+            self._open.add(self)
+            tell_of_threads(self.end_all)
+        connection.set_trace_callback(self._trace)
+
+    def _trace(self, sql: str) -> None:
+        self._is_over |= self in self._open and works_beside()
+        if self._is_over or not self._begins(sql):
+            # Here, within its own call, SQLite has the mutex already.
+            self._stop()
+
+    def _stop(self) -> None:
+        self._connection.set_trace_callback(None)
+        self._open.discard(self)
+        if self._is_over:
+            self._ends()
+
+    @classmethod
+    def end_all(cls) -> None:
+        """End those of connections that other threads may use: several may soon be at work."""
+        for one in cls._open:
+            one._is_over = True
+        until = time.monotonic() + cls._PATIENCE_S
+        # A thread at work may be within SQLite: it ends them itself with its next statement.
+        while works_beside() and cls._open and time.monotonic() < until:
+            time.sleep(cls._LOOK_S)
+        for one in () if works_beside() else [*cls._open]:
+            with suppress(sqlite3.Error):  # it was closed
+                one._stop()
+
+
+def _takes_other_threads(connection: sqlite3.Connection) -> bool:
+    """Return whether another thread may use a connection (check_same_thread=False): one tries it."""
+    found: list[sqlite3.Cursor] = []
+    over = threading.Event()
+
+    def use() -> None:
+        with suppress(sqlite3.ProgrammingError):
+            found.append(sqlite3.Connection.cursor(connection))
+        over.set()
+
+    # Not a Thread: of these the user's code may keep account.
+    _thread.start_new_thread(use, ())
+    over.wait()
+    return bool(found)
 
 
 def words_of(sql: str) -> tuple[str, str]:
@@ -127,7 +199,7 @@ class ApswConnection:
 
 
 class Tracer:
-    """Follows all connections that this process opens from now on: of these it never lets go."""
+    """Follows all connections that this process opens from now on."""
 
     def __init__(self) -> None:
         self.call: list[Statement] = []
@@ -135,6 +207,8 @@ class Tracer:
         self.place = ""
         """Where the next statement stands, as who runs it says; unless the user's frames tell it."""
         self._frames: Frames | None = None
+        self.is_shared = False
+        """Whether it has let go of a connection, since threads use it at once."""
         self.numbers = count(1)
         self.forks = Forks()
         self.files = FileLocks()
@@ -170,7 +244,12 @@ class Tracer:
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = Followed(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.heard)
-        connection.set_trace_callback(followed.begins)
+        # The authorizer waits for Python's lock in the same way.
+        Listener(connection, followed.begins, lambda: self._leave(connection))
+
+    def _leave(self, connection: sqlite3.Connection) -> None:
+        self.is_shared = True
+        connection.set_authorizer(None)
 
     def _follow_apsw(self, connection: Any) -> None:
         followed = Followed(self, ApswConnection(connection))
@@ -178,8 +257,7 @@ class Tracer:
 
         def begins(source: Any, sql: str, _: Any) -> bool:
             # As a context manager it is the connection itself that begins and commits.
-            followed.begins(getattr(source, "expanded_sql", sql))
-            return True
+            return followed.begins(getattr(source, "expanded_sql", sql))
 
         connection.exec_trace = begins
 
@@ -294,9 +372,12 @@ class Followed:
             self._heard.append(event)
         return 0
 
-    def begins(self, sql: str) -> None:
-        """Take a statement that begins to run, before it has done anything."""
-        sql = _LEADS.sub("", sql, count=1)
+    def begins(self, sql: str) -> bool:
+        """Take a statement that begins to run, before it has done anything; more are welcome."""
+        self._take(_LEADS.sub("", sql, count=1))
+        return True
+
+    def _take(self, sql: str) -> None:
         if self._asks or sql.startswith("--"):
             return  # or what a trigger does
         if os.getpid() != self._pid:

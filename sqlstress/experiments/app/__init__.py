@@ -9,6 +9,7 @@ CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not look
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
+SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
 """A connection to a server; and what one begins with, where none was seen."""
 HERE = "this"

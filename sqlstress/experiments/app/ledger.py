@@ -14,7 +14,6 @@ import os
 import sqlite3
 import sys
 from array import array
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -58,15 +57,17 @@ class Ledger:
         self.worker, self.numbers, self.pid = worker, count(1), os.getpid()
         self.unproved = 0
         """Transactions that wrote and got no row."""
-        self._commits: dict[int, _Followed] = {}
+        self.shared = 0
+        """Connections of which nothing more is heard, since several threads use them at once."""
+        self._commits: dict[int, Followed] = {}
         """By thread, the connection that commits in the call that is under way."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
 
-    def follow(self, connection: sqlite3.Connection) -> Callable[[str], None]:
+    def follow(self, connection: sqlite3.Connection) -> Followed:
         """Return what is to be told of each statement of a connection before it runs."""
-        return _Followed(self, connection).begins
+        return Followed(self, connection)
 
     def listens(self) -> bool:
         """Hear from now on how this thread's calls come out; False where somebody else profiles it."""
@@ -74,7 +75,7 @@ class Ledger:
             sys.setprofile(self._hear)
         return sys.getprofile() == self._hear
 
-    def commits(self, followed: _Followed) -> None:
+    def commits(self, followed: Followed) -> None:
         """Take that a call of this thread is about to commit."""
         self._commits[get_ident()] = followed
 
@@ -97,7 +98,7 @@ class Ledger:
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
-class _Followed:
+class Followed:
     """One connection."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
@@ -110,10 +111,13 @@ class _Followed:
         """The rows of the transactions that the call under way commits; a script may have several."""
         self._undone = self._asks = False
 
-    def begins(self, sql: str) -> None:
-        """Take a statement."""
-        if self._asks or os.getpid() != self._ledger.pid:
-            return
+    def begins(self, sql: str) -> bool:
+        """Take a statement; more are welcome."""
+        if not self._asks and os.getpid() == self._ledger.pid:
+            self._take(sql)
+        return True
+
+    def _take(self, sql: str) -> None:
         is_heard = self._ledger.listens()
         if not self._connection.in_transaction:
             self._over()
@@ -167,6 +171,10 @@ class _Followed:
             return bool(cursor.execute(_FIND, (self._ledger.worker, number)).fetchall())
         finally:
             self._asks = False
+
+    def is_shared(self) -> None:
+        """Take that it is told of no more: several threads use the connection at once."""
+        self._ledger.shared += 1
 
     def _over(self) -> None:
         """Take the end of a transaction, if there was one since."""

@@ -23,8 +23,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cached_property
+from itertools import count
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
@@ -40,8 +40,9 @@ from sqlstress.experiments.app import (
     belongs,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
+from sqlstress.user_work.callers import works_beside
 from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.tracing import LEAD, next_moment, words_of
+from sqlstress.user_work.tracing import LEAD, Listener, next_moment, words_of
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
@@ -52,7 +53,6 @@ MOST_STATEMENTS = 200
 """So many statements of each."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
-_LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
 # How transactions begin: read from the statements of a connection, in their order.
@@ -116,6 +116,8 @@ class Seen:
         self.isolation = ""
         self.file = ""
         self.answers: dict[str, str] = {}
+        self.shared: sqlite3.Connection | None = None
+        """The connection, where threads use it at once, so that it is asked at the end."""
         """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
         self.begins = Begins()
 
@@ -129,6 +131,12 @@ class Seen:
         )
         self.file = _file_of(connection)
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
+
+    def look_at_last(self) -> None:
+        """Ask a connection that threads share, once they have ended their work."""
+        if self.shared and not works_beside():
+            with suppress(sqlite3.Error):  # it was closed
+                self.look(self.shared)
 
     def traits(self, file: str, has_keys: bool) -> dict[str, str]:
         """Return what it ran with, in words; `has_keys` says whether tables of this file declare some."""
@@ -173,13 +181,24 @@ class FileWatch:
 
     def _opened(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
         """Follow a connection with which nothing has been done yet."""
-        enters = None
+        followed = None
         if self._ledger and database_of(_file_of(connection), self._file) == HERE:
-            enters = self._ledger.follow(connection)
-        if seen:
-            _look_on(connection, seen, enters)
-        elif enters:
-            connection.set_trace_callback(enters)
+            followed = self._ledger.follow(connection)
+        looks = _looks_on(connection, seen) if seen else None
+
+        def begins(sql: str) -> bool:
+            lasts = looks is not None and looks(sql)
+            # At the end: what runs after it is taken for what follows the statement.
+            return followed.begins(sql) if followed else lasts
+
+        def ends() -> None:
+            if seen:
+                seen.shared = connection
+            if followed:
+                followed.is_shared()
+
+        if looks or followed:
+            Listener(connection, begins, ends)
 
     def sightings(self) -> list[Plain]:
         """Return what was seen, each kind once with how often it was."""
@@ -203,28 +222,20 @@ class FileWatch:
     def _traits(self) -> list[dict[str, str]]:
         if self._has_keys is None:
             self._has_keys = False  # nobody is watched any more
+            for one in self._seen:
+                one.look_at_last()
             self._has_keys = _declares_keys(self._file)
         return [one.traits(self._file, self._has_keys) for one in self._seen if one.answers]
 
 
-def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str], None] | None) -> None:
-    """See how a connection works; `enters`, if there is one, is told of each statement of it."""
+def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
+    """Return what takes the first statements of a connection, and says whether it takes more."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
-    begins, count = seen.begins, 0
+    begins, numbers = seen.begins, count(1)
 
-    def trace(sql: str) -> None:
-        nonlocal count
-        count += 1
-        if count <= MOST_STATEMENTS:
-            look(sql)
-        if enters:
-            # At the end: what runs after it is taken for what follows the statement.
-            enters(sql)
-        elif count == MOST_STATEMENTS:
-            # Not here: SQLite is amid the call of this function.
-            next_moment(lambda: connection.set_trace_callback(None), _has_returned)
-
-    def look(sql: str) -> None:
+    def look(sql: str) -> bool:
+        if (number := next(numbers)) > MOST_STATEMENTS:
+            return False
         commits = begins.add(sql)
         begins.committed |= commits
         # Before something is committed a setting may still come: some libraries query first.
@@ -232,13 +243,9 @@ def _look_on(connection: sqlite3.Connection, seen: Seen, enters: Callable[[str],
             begins.is_known = commits
             with suppress(sqlite3.Error):
                 seen.look(connection)
+        return number < MOST_STATEMENTS
 
-    connection.set_trace_callback(trace)
-
-
-def _has_returned(_: FrameType, event: str, arg: Any) -> bool:
-    """Return whether a method of a connection or a cursor has returned."""
-    return event in ("c_return", "c_exception") and isinstance(getattr(arg, "__self__", None), _LIBRARY)
+    return look
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:

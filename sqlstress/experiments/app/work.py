@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.experiments.app import CONNECTION, SESSION, UNPROVED, belongs, user_file
+from sqlstress.experiments.app import CONNECTION, SESSION, SHARED, UNPROVED, belongs, user_file
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
@@ -89,12 +90,15 @@ class AppWork(UserWork):
             told += len(numbers)
             if missing := sum((worker, number) not in rows for number in numbers):
                 lost[worker] = missing
-        unproved = sum(count for topic, _, count, _, _ in sightings if topic == UNPROVED)
-        note = (
-            f"{unproved:,} writes without COMMIT, or beside other databases, are not covered"
-            if unproved
-            else ""
-        )
+        uncovered = Counter[str]()
+        for topic, _, count, _, _ in sightings:
+            uncovered[topic] += count
+        notes = []
+        if unproved := uncovered[UNPROVED]:
+            notes.append(f"{unproved:,} writes without COMMIT, or beside other databases, are not covered")
+        if shared := uncovered[SHARED]:
+            notes.append(f"{shared:,} connections that several threads may use at once are not covered")
+        note = "; ".join(notes)
         if not told:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
         texts = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, message_of, plainly
-from sqlstress.experiments.app import EXCEPTION, LOGGED, THREAD, THREAD_RAISED, UNPROVED
+from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.user_work.loading import FINISH
@@ -111,7 +111,10 @@ class AppSource(UserSource):
                 *((THREAD, name, 1, "", {}) for name in lasting()),
             ]
             if self._ledger:
-                self.seen.sightings.append((UNPROVED, "", self._ledger.unproved, "", {}))
+                self.seen.sightings += [
+                    (UNPROVED, "", self._ledger.unproved, "", {}),
+                    (SHARED, "", self._ledger.shared, "", {}),
+                ]
             self.seen.effective = self._watch.effective()
         return self.seen
 

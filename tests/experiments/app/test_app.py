@@ -407,6 +407,38 @@ def add(c):
     assert report.runs[0].verdict.status == "ok"
 
 
+SHARED = """
+import threading
+shared = None
+def work():
+    shared.execute("PRAGMA synchronous=OFF")
+    shared.execute("UPDATE t SET x = x + ?", (1,))
+@transaction
+def add(c):
+    global shared
+    if shared is None:
+        where = os.environ["SQLSTRESS_DATABASE"]
+        shared = sqlite3.connect(where, 60, check_same_thread=False, isolation_level=None)
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+"""
+
+
+@pytest.mark.thorough
+def test_a_connection_that_threads_use_at_once_is_asked_at_the_end(tmp_path: Path) -> None:
+    report = measured(tmp_path, SHARED, ledger=True)
+    (run,) = report.runs
+    assert "off" in run.trials[0].effective["synchronous"]
+    checks = {one.name: (one.status, one.note) for one in run.verdict.checks}
+    assert checks[NAME][0] == "ok", checks
+    assert checks["ledger"][0] == "unknown" and "several threads" in checks["ledger"][1], checks
+    (why,) = [one.facts["why"] for one in report.findings if one.code == "not-rehearsed"]
+    assert "several threads" in why
+
+
 STARTS = """
 HOLD = (
     "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], 30, isolation_level=None); "

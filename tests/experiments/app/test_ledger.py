@@ -36,7 +36,7 @@ def ours(tmp_path: Path) -> Iterator[SimpleNamespace]:
     def connect(**how: Any) -> sqlite3.Connection:
         connection: sqlite3.Connection = sqlite3.connect(tmp_path / "app.db", timeout=0, **how)
         opened.append(connection)
-        connection.set_trace_callback(ledger.follow(connection))
+        connection.set_trace_callback(ledger.follow(connection).begins)
         return connection
 
     with closing(sqlite3.connect(tmp_path / "app.db")) as made:

@@ -1,0 +1,155 @@
+"""A connection that threads use is listened to, and nobody stands still for it.
+
+SQLite's trace waits for Python's lock with the connection's mutex; sqlite3 binds a value the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pages import ROOT
+
+CALLS = 20
+TRACED = f"""
+import asyncio, faulthandler, json, sqlite3, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from sqlstress.user_work.tracing import Tracer
+faulthandler.dump_traceback_later(60, exit=True)
+
+tracer = Tracer()
+tracer.start()
+sqlite3.connect("app.db").execute("CREATE TABLE t (x)").connection.close()
+
+def connect(is_for_all):
+    # autocommit: what threads do with a shared transaction is their own affair
+    options = {{"isolation_level": None, "timeout": 60}}
+    connection = sqlite3.connect("app.db", check_same_thread=not is_for_all, **options)
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection
+
+def work(connection):
+    for number in range(10):
+        connection.execute("INSERT INTO t VALUES (?)", (number,))
+        connection.execute("SELECT x FROM t WHERE rowid = ?", (number,)).fetchall()
+
+exec(sys.argv[1])
+found = []
+for _ in range({CALLS}):
+    tracer.begins_call()
+    call()
+    found.append(len(tracer.call))
+faulthandler.cancel_dump_traceback_later()
+print(json.dumps([tracer.is_shared, found]))
+"""
+WHOLE = [20] * CALLS
+"""The statements of each call, if all of them are heard."""
+
+
+def heard(code: str, folder: Path) -> Any:
+    """Return whether a process let go of a connection, and how many statements it heard of each call."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED, code],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+SHARED = "shared = connect(is_for_all=True)\n"
+AT_ONCE = {
+    "several threads": """
+def call():
+    threads = [threading.Thread(target=work, args=(shared,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+""",
+    "one beside the main one": """
+def call():
+    thread = threading.Thread(target=work, args=(shared,))
+    thread.start()
+    work(shared)
+    thread.join()
+""",
+    "those of an executor": """
+def call():
+    with ThreadPoolExecutor(3) as executor:
+        list(executor.map(work, [shared] * 6))
+""",
+    "those of an executor that were there before": """
+executor = ThreadPoolExecutor(3)
+list(executor.map(time.sleep, [0.05] * 3))
+shared = connect(is_for_all=True)
+
+def call():
+    list(executor.map(work, [shared] * 6))
+""",
+    "those of an event loop": """
+async def both():
+    await asyncio.gather(asyncio.to_thread(work, shared), asyncio.to_thread(work, shared))
+
+def call():
+    asyncio.run(both())
+""",
+}
+
+
+@pytest.mark.parametrize("code", AT_ONCE.values(), ids=AT_ONCE)
+def test_threads_that_use_a_connection_at_once_never_stand_still(code: str, tmp_path: Path) -> None:
+    let_go, statements = heard(SHARED + code, tmp_path)
+    assert let_go and statements[-1] == 0
+
+
+IN_TURN = {
+    "a thread that is waited for": """
+def call():
+    asyncio.run(asyncio.to_thread(work, shared))
+""",
+    "beside one that sleeps": """
+threading.Thread(target=lambda: time.sleep(600), daemon=True).start()
+
+def call():
+    work(shared)
+""",
+    "beside one that waits": """
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+def call():
+    work(shared)
+""",
+    "the main one alone": """
+def call():
+    work(shared)
+""",
+}
+
+
+@pytest.mark.parametrize("code", IN_TURN.values(), ids=IN_TURN)
+def test_a_connection_that_one_thread_uses_at_a_time_is_heard_to_the_end(code: str, tmp_path: Path) -> None:
+    before, _, now = code.partition("\ndef call")
+    assert heard(f"{before}\n{SHARED}\ndef call{now}", tmp_path) == [False, WHOLE]
+
+
+def test_a_connection_that_is_for_one_thread_is_heard_whatever_others_do(tmp_path: Path) -> None:
+    code = """
+def spin():
+    while True:
+        sum(range(1000))
+
+own = connect(is_for_all=False)
+threading.Thread(target=spin, daemon=True).start()
+
+def call():
+    work(own)
+"""
+    assert heard(code, tmp_path) == [False, WHOLE]
