@@ -7,12 +7,13 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
 
@@ -65,10 +66,20 @@ def is_beside() -> bool:
 
 
 def works_beside() -> bool:
-    """Return whether another thread is at work now, but for ours and those that sleep."""
+    """Return whether another thread is at work now."""
+    return any(not (_waits(frame) or _sleeps(frame)) for frame in _others())
+
+
+def has_others() -> bool:
+    """Return whether there is another thread."""
+    return any(True for _ in _others())
+
+
+def _others() -> Iterator[FrameType]:
+    """Yield where other threads are, but for ours."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
-    return any(not (_waits(frame) or _sleeps(frame) or _is_ours(frame)) for frame in frames.values())
+    return (frame for frame in frames.values() if not _is_ours(frame))
 
 
 def _sleeps(frame: FrameType) -> bool:
@@ -92,28 +103,51 @@ def _is_ours(frame: FrameType) -> bool:
     return begun.f_code.co_filename.startswith(_OURS)
 
 
-_start = threading.Thread.start
-
-
-@cache
-def tell_of_threads(tell: Callable[[], None]) -> None:
-    """Tell from now on of a thread before it begins, if another may be at work beside it.
+def tell_of_threads(tell: Callable[[bool], None]) -> None:
+    """Tell from now on of a thread before it begins to work, and whether another may be at work beside it.
 
     Python 3.11 has no audit event for it.
     """
+    _tell_of_new_threads(tell)
+    _tell_of_executors(tell)
+
+
+@cache
+def _tell_of_new_threads(tell: Callable[[bool], None]) -> None:
+    start = threading.Thread.start
 
     def begin(thread: threading.Thread) -> None:
+        _tell_of_executors(tell)
         # Executors begin one to wait for it; who does so directly may work on meanwhile.
-        if not _is_among_waiting(sys._getframe(1)) or works_beside():
-            tell()
-        _start(thread)
+        tell(not _is_among_waiting(sys._getframe(1)) or works_beside())
+        start(thread)
 
     _passed.add(begin.__code__)
-    threading.Thread.start = update_wrapper(begin, _start)  # type: ignore[assignment, method-assign]
+    threading.Thread.start = update_wrapper(begin, start)  # type: ignore[assignment, method-assign]
+
+
+def _tell_of_executors(tell: Callable[[bool], None]) -> None:
+    """Tell of what is given to an executor's threads, which wait for it, once there is an executor."""
+    if module := sys.modules.get("concurrent.futures.thread"):
+        _tell_of_tasks(tell, module.ThreadPoolExecutor)
+
+
+@cache
+def _tell_of_tasks(tell: Callable[[bool], None], kind: Any) -> None:
+    submit, given = kind.submit, WeakSet[Any]()
+
+    def give(executor: Any, /, *task: Any, **options: Any) -> Any:
+        tell(not all(future.done() for future in [*given]) or works_beside())
+        future = submit(executor, *task, **options)
+        given.add(future)
+        return future
+
+    _passed.add(give.__code__)
+    kind.submit = update_wrapper(give, submit)
 
 
 _passed: set[CodeType] = set()
-"""What stands between a thread's start and who begins it."""
+"""What of ours stands between those who begin threads, and the modules that do it for them."""
 
 
 def _is_among_waiting(frame: FrameType) -> bool:
@@ -123,11 +157,9 @@ def _is_among_waiting(frame: FrameType) -> bool:
 def _waits(frame: FrameType | None) -> bool:
     """Return whether a thread that is there waits for others, as far as its frame tells."""
     called = _called(frame)
-    # What it was begun for may be to come.
-    is_begun = "_bootstrap" in called and ("run" not in called or called[1] == "_bootstrap_inner")
     # An event loop waits for what it has an executor do, unless that has several threads at work.
     begins = "run_in_executor" not in called and bool(_BEGINS & {*called})
-    return bool(called) and not is_begun and not begins
+    return bool(called) and not begins
 
 
 def _called(frame: FrameType | None) -> list[str]:

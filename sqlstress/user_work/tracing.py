@@ -32,7 +32,15 @@ from types import FrameType
 from typing import Any, ClassVar, Protocol
 from weakref import WeakSet
 
-from sqlstress.user_work.callers import Frames, Spot, is_beside, tell_of_threads, who, works_beside
+from sqlstress.user_work.callers import (
+    Frames,
+    Spot,
+    has_others,
+    is_beside,
+    tell_of_threads,
+    who,
+    works_beside,
+)
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
 
@@ -88,8 +96,8 @@ class Listener:
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """Of connections that other threads may use: a connection keeps its own alive."""
-    _PATIENCE_S, _LOOK_S = 10.0, 0.001
+    """All there are: a connection keeps its own alive."""
+    _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
         self, connection: sqlite3.Connection, begins: Callable[[str], bool], ends: Callable[[], object] = bool
@@ -97,38 +105,66 @@ class Listener:
         """`begins` is told of a statement, and returns whether it takes more; `ends` is told of threads."""
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
-        if _takes_other_threads(connection):
-            if works_beside():
+        """Whether it is to end because of threads."""
+        self._is_for_all: bool | None = None
+        """Whether other threads may use it; None: there was none yet."""
+        tell_of_threads(self._threads)
+        if has_others():
+            self._learn()
+            if self._is_for_all and works_beside():
                 ends()
                 return
-            self._open.add(self)
-            tell_of_threads(self.end_all)
+        self._open.add(self)
         connection.set_trace_callback(self._trace)
 
+    def _learn(self) -> None:
+        if self._is_for_all is None:
+            self._is_for_all = _takes_other_threads(self._connection)
+
     def _trace(self, sql: str) -> None:
-        self._is_over |= self in self._open and works_beside()
-        if self._is_over or not self._begins(sql):
-            # Here, within its own call, SQLite has the mutex already.
+        # Here, within its own call, SQLite has the mutex already.
+        if self._is_over or (self._is_for_all and works_beside()):
+            self._leave()
+        elif not self._begins(sql):
             self._stop()
 
+    def _leave(self) -> None:
+        """End because of threads."""
+        self._stop()
+        self._ends()
+
     def _stop(self) -> None:
-        self._connection.set_trace_callback(None)
         self._open.discard(self)
-        if self._is_over:
-            self._ends()
+        self._connection.set_trace_callback(None)
 
     @classmethod
-    def end_all(cls) -> None:
-        """End those of connections that other threads may use: several may soon be at work."""
-        for one in cls._open:
+    def _threads(cls, at_once: bool) -> None:
+        """Take that a thread is about to begin; `at_once`: it may be at work while another one is."""
+        for one in [*cls._open]:
+            one._learn()
+        ending = [one for one in cls._open if one._is_for_all] if at_once else []
+        for one in ending:
             one._is_over = True
-        until = time.monotonic() + cls._PATIENCE_S
-        # A thread at work may be within SQLite: it ends them itself with its next statement.
-        while works_beside() and cls._open and time.monotonic() < until:
-            time.sleep(cls._LOOK_S)
-        for one in () if works_beside() else [*cls._open]:
-            with suppress(sqlite3.Error):  # it was closed
-                one._stop()
+        if ending:
+            cls._end(ending)
+
+    @classmethod
+    def _end(cls, ending: list[Listener]) -> None:
+        """End them where no other thread is at work: one may be within SQLite, and ends them itself then."""
+        until, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
+        # No thread may begin to work between a look and what follows from it.
+        sys.setswitchinterval(cls._UNDISTURBED_S)
+        try:
+            while left := cls._open.intersection(ending):
+                time.sleep(cls._LOOK_S)
+                if not works_beside():
+                    for one in left:
+                        with suppress(sqlite3.Error):  # it was closed
+                            one._leave()
+                if time.monotonic() > until:
+                    break
+        finally:
+            sys.setswitchinterval(usual_s)
 
 
 def _takes_other_threads(connection: sqlite3.Connection) -> bool:
