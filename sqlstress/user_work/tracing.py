@@ -10,7 +10,6 @@ Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.o
 
 from __future__ import annotations
 
-import _thread
 import json
 import multiprocessing.connection
 import os
@@ -18,29 +17,22 @@ import random
 import re
 import sqlite3
 import sys
-import threading
-import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count, pairwise
 from pathlib import Path
-from types import FrameType
-from typing import Any, ClassVar, Protocol
-from weakref import WeakSet
+from typing import Any, Protocol
 
 from sqlstress.user_work.callers import (
     Frames,
     Spot,
-    has_others,
     is_beside,
-    tell_of_threads,
     who,
-    works_beside,
 )
+from sqlstress.user_work.listening import Listener, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
 
@@ -70,117 +62,6 @@ _EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", 
 """No other statement is explained: of one that changes the schema that has consequences."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
-
-
-def next_moment(call: Callable[[], None], has_come: Callable[[FrameType, str, Any], bool]) -> None:
-    """Call a function when the next thing happens in this thread that `has_come` takes."""
-    before = sys.getprofile()
-    if before is not None and not callable(before):
-        return  # a profiler in C, which can't be put back
-
-    def profile(frame: FrameType, event: str, arg: Any) -> None:
-        if has_come(frame, event, arg):
-            sys.setprofile(before)
-            with suppress(sqlite3.Error):  # it was closed meanwhile, or is busy: then nothing is known of it
-                call()
-
-    sys.setprofile(profile)
-
-
-class Listener:
-    """Tells of each statement of a connection before it runs, until it is told that this is enough.
-
-    It ends too once several threads at work may use the connection. A trace waits for Python's lock while
-    SQLite holds the connection's mutex, and whoever has that lock may wait for the mutex: sqlite3 does where
-    it binds a value. Both would stand still for good.
-    """
-
-    _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """All there are: a connection keeps its own alive."""
-    _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
-
-    def __init__(
-        self, connection: sqlite3.Connection, begins: Callable[[str], bool], ends: Callable[[], object] = bool
-    ) -> None:
-        """`begins` is told of a statement, and returns whether it takes more; `ends` is told of threads."""
-        self._connection, self._begins, self._ends = connection, begins, ends
-        self._is_over = False
-        """Whether it is to end because of threads."""
-        self._is_for_all: bool | None = None
-        """Whether other threads may use it; None: there was none yet."""
-        tell_of_threads(self._threads)
-        if has_others():
-            self._learn()
-            if self._is_for_all and works_beside():
-                ends()
-                return
-        self._open.add(self)
-        connection.set_trace_callback(self._trace)
-
-    def _learn(self) -> None:
-        if self._is_for_all is None:
-            self._is_for_all = _takes_other_threads(self._connection)
-
-    def _trace(self, sql: str) -> None:
-        # Here, within its own call, SQLite has the mutex already.
-        if self._is_over or (self._is_for_all and works_beside()):
-            self._leave()
-        elif not self._begins(sql):
-            self._stop()
-
-    def _leave(self) -> None:
-        """End because of threads."""
-        self._stop()
-        self._ends()
-
-    def _stop(self) -> None:
-        self._open.discard(self)
-        self._connection.set_trace_callback(None)
-
-    @classmethod
-    def _threads(cls, at_once: bool) -> None:
-        """Take that a thread is about to begin; `at_once`: it may be at work while another one is."""
-        for one in [*cls._open]:
-            one._learn()
-        ending = [one for one in cls._open if one._is_for_all] if at_once else []
-        for one in ending:
-            one._is_over = True
-        if ending:
-            cls._end(ending)
-
-    @classmethod
-    def _end(cls, ending: list[Listener]) -> None:
-        """End them where no other thread is at work: one may be within SQLite, and ends them itself then."""
-        until, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
-        # No thread may begin to work between a look and what follows from it.
-        sys.setswitchinterval(cls._UNDISTURBED_S)
-        try:
-            while left := cls._open.intersection(ending):
-                time.sleep(cls._LOOK_S)
-                if not works_beside():
-                    for one in left:
-                        with suppress(sqlite3.Error):  # it was closed
-                            one._leave()
-                if time.monotonic() > until:
-                    break
-        finally:
-            sys.setswitchinterval(usual_s)
-
-
-def _takes_other_threads(connection: sqlite3.Connection) -> bool:
-    """Return whether another thread may use a connection (check_same_thread=False): one tries it."""
-    found: list[sqlite3.Cursor] = []
-    over = threading.Event()
-
-    def use() -> None:
-        with suppress(sqlite3.ProgrammingError):
-            found.append(sqlite3.Connection.cursor(connection))
-        over.set()
-
-    # Not a Thread: of these the user's code may keep account.
-    _thread.start_new_thread(use, ())
-    over.wait()
-    return bool(found)
 
 
 def words_of(sql: str) -> tuple[str, str]:
@@ -274,7 +155,7 @@ class Tracer:
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "sqlite3.connect/handle":
             # It can't be used before `connect` has returned.
-            next_moment(lambda: self._follow(args[0]), lambda *_: True)
+            next_moment(lambda: self._follow(args[0]))
         self.files.hear(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:

@@ -40,9 +40,10 @@ from sqlstress.experiments.app import (
     belongs,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
-from sqlstress.user_work.callers import works_beside
+from sqlstress.user_work.listening import Listener, next_moment
 from sqlstress.user_work.source import MOST_KINDS, Plain
-from sqlstress.user_work.tracing import LEAD, Listener, next_moment, words_of
+from sqlstress.user_work.threads import works_beside
+from sqlstress.user_work.tracing import LEAD, words_of
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
@@ -177,7 +178,7 @@ class FileWatch:
             self._seen.append(seen)
         else:
             self._others += 1
-        next_moment(lambda: self._opened(args[0], seen), lambda *_: True)
+        next_moment(lambda: self._opened(args[0], seen))
 
     def _opened(self, connection: sqlite3.Connection, seen: Seen | None) -> None:
         """Follow a connection with which nothing has been done yet."""
