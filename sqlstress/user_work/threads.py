@@ -110,7 +110,7 @@ _passed: set[CodeType] = set()
 
 
 def _is_among_waiting(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(_WAITING) or frame.f_code in _passed
+    return frame.f_code.co_filename.startswith(_WAITING)
 
 
 def _waits(frame: FrameType | None) -> bool:
@@ -124,7 +124,8 @@ def _waits(frame: FrameType | None) -> bool:
 def under_way(frame: FrameType | None) -> list[str]:
     """Return which functions of what waits for threads are under way in a frame, the innermost first."""
     found = []
-    while frame and _is_among_waiting(frame):
-        found.append(frame.f_code.co_name)
+    while frame and (_is_among_waiting(frame) or frame.f_code in _passed):
+        if frame.f_code not in _passed:
+            found.append(frame.f_code.co_name)
         frame = frame.f_back
     return found
