@@ -43,9 +43,12 @@ class Listener:
     _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
-        self, connection: sqlite3.Connection, begins: Callable[[str], bool], ends: Callable[[], object] = bool
+        self,
+        connection: sqlite3.Connection,
+        begins: Callable[[str], object],
+        ends: Callable[[], object] = bool,
     ) -> None:
-        """`begins` is told of a statement, and returns whether it takes more; `ends` is told of threads."""
+        """`begins` hears of a statement, and returns False to hear no more; `ends` hears of threads."""
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
         """Whether it is to end because of threads."""
@@ -68,7 +71,7 @@ class Listener:
         # Here, within its own call, SQLite has the mutex already.
         if self._is_over or (self._is_for_all and works_beside()):
             self._leave()
-        elif not self._begins(sql):
+        elif self._begins(sql) is False:
             self._stop()
 
     def _leave(self) -> None:

@@ -25,7 +25,7 @@ _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def works_beside() -> bool:
-    """Return whether another thread is at work now."""
+    """Return whether another thread is at work now: it neither sleeps nor waits for others."""
     return any(not (_waits(frame) or _sleeps(frame)) for frame in _others())
 
 

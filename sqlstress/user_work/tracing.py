@@ -26,12 +26,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlstress.user_work.callers import (
-    Frames,
-    Spot,
-    is_beside,
-    who,
-)
+from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.listening import Listener, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
@@ -174,7 +169,8 @@ class Tracer:
 
         def begins(source: Any, sql: str, _: Any) -> bool:
             # As a context manager it is the connection itself that begins and commits.
-            return followed.begins(getattr(source, "expanded_sql", sql))
+            followed.begins(getattr(source, "expanded_sql", sql))
+            return True
 
         connection.exec_trace = begins
 
@@ -289,12 +285,9 @@ class Followed:
             self._heard.append(event)
         return 0
 
-    def begins(self, sql: str) -> bool:
-        """Take a statement that begins to run, before it has done anything; more are welcome."""
-        self._take(_LEADS.sub("", sql, count=1))
-        return True
-
-    def _take(self, sql: str) -> None:
+    def begins(self, sql: str) -> None:
+        """Take a statement that begins to run, before it has done anything."""
+        sql = _LEADS.sub("", sql, count=1)
         if self._asks or sql.startswith("--"):
             return  # or what a trigger does
         if os.getpid() != self._pid:

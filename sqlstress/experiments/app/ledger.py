@@ -111,13 +111,10 @@ class Followed:
         """The rows of the transactions that the call under way commits; a script may have several."""
         self._undone = self._asks = False
 
-    def begins(self, sql: str) -> bool:
-        """Take a statement; more are welcome."""
-        if not self._asks and os.getpid() == self._ledger.pid:
-            self._take(sql)
-        return True
-
-    def _take(self, sql: str) -> None:
+    def begins(self, sql: str) -> None:
+        """Take a statement."""
+        if self._asks or os.getpid() != self._ledger.pid:
+            return
         is_heard = self._ledger.listens()
         if not self._connection.in_transaction:
             self._over()

@@ -117,9 +117,9 @@ class Seen:
         self.isolation = ""
         self.file = ""
         self.answers: dict[str, str] = {}
+        """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
         self.shared: sqlite3.Connection | None = None
         """The connection, where threads use it at once, so that it is asked at the end."""
-        """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
         self.begins = Begins()
 
     def look(self, connection: sqlite3.Connection) -> None:
@@ -189,8 +189,10 @@ class FileWatch:
 
         def begins(sql: str) -> bool:
             lasts = looks is not None and looks(sql)
-            # At the end: what runs after it is taken for what follows the statement.
-            return followed.begins(sql) if followed else lasts
+            if followed:
+                # At the end: what runs after it is taken for what follows the statement.
+                followed.begins(sql)
+            return lasts or followed is not None
 
         def ends() -> None:
             if seen:

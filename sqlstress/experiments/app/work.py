@@ -97,7 +97,7 @@ class AppWork(UserWork):
         if unproved := uncovered[UNPROVED]:
             notes.append(f"{unproved:,} writes without COMMIT, or beside other databases, are not covered")
         if shared := uncovered[SHARED]:
-            notes.append(f"{shared:,} connections that several threads may use at once are not covered")
+            notes.append(f"connections that several threads may use at once ({shared:,}) are not covered")
         note = "; ".join(notes)
         if not told:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
