@@ -6,6 +6,7 @@ Every parser raises ValueError: what is wrong, then what would be right. `senten
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -111,12 +112,14 @@ def percentage(least: float, most: float) -> Parse:
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
+        is_percent = isinstance(text, str) and text.endswith("%")
         try:
-            is_percent = isinstance(text, str) and text.endswith("%")
             share = float(text[:-1]) / 100 if is_percent else float(text)
         except (TypeError, ValueError, OverflowError):
-            share = -1.0
+            share = math.nan
         if isinstance(value, bool) or not least <= share <= most:
+            if is_percent and not math.isnan(share):
+                raise ValueError(f"{shown(value)} is not from {least * 100:.4g}% to {most * 100:.4g}%")
             hint = "write 10% or 0.1"
             if 1 < share <= 100 and least <= share / 100 <= most:
                 hint = f"write {share:.15g}% or {share / 100:.15g}"
@@ -181,7 +184,10 @@ def duration(least_s: float, most_bare_s: float = BARE_S) -> Parse:
             raise ValueError(f"{shown(value)} is not a duration: write 500ms, 2s, 2m or plain seconds")
         seconds = parse_duration(value) if isinstance(value, str) else value
         if most_bare_s < seconds <= DAY_S and (number := _BARE.fullmatch(str(value))):
-            raise ValueError(f"{number[1]} needs a unit: write {number[1]}ms or {number[1]}s")
+            units = ("ms", "s") if seconds / 1000 >= least_s else ("s",)
+            raise ValueError(
+                f"{number[1]} needs a unit: write {either([number[1] + unit for unit in units])}"
+            )
         if not least_s <= seconds <= DAY_S:
             raise ValueError(f"{shown(value)} is not a duration from {least_s:g} s to a day")
         return float(seconds)
@@ -222,10 +228,10 @@ def _range(value: Any, most: int) -> range:
         first, last = int(found[1]), int(found[2] or found[1])
     else:
         raise ValueError(f"{shown(value)} is not a number or a range: write 4, 1-8 or 1,2,4-6")
+    if not (1 <= first <= most and 1 <= last <= most):
+        raise ValueError(f"{shown(value)} is not within 1-{most}")
     if first > last:
         raise ValueError(f"{shown(value)} is reversed: write {last}-{first}")
-    if not 1 <= first <= last <= most:
-        raise ValueError(f"{shown(value)} is not within 1-{most}")
     return range(first, last + 1)
 
 
@@ -267,10 +273,12 @@ def _rate_range(value: Any) -> range:
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
     else:
         raise ValueError(f"{shown(value)} is not a rate: write 2000, 500,1000 or 500-2000/500")
+    if not (1 <= first <= MOST_RATE and 1 <= last <= MOST_RATE):
+        raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
+    if not step:
+        raise ValueError(f"{shown(value)} has a step of 0: write a step of 1 or more")
     if first > last:
         raise ValueError(f"{shown(value)} is reversed: write {last}-{first}/{step}")
-    if not 1 <= first <= last <= MOST_RATE or not step:
-        raise ValueError(f"{shown(value)} is not within 1-{MOST_RATE:,} operations per second")
     return range(first, last + 1, step)
 
 
