@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+
+def occupy_standard_descriptors() -> None:
+    """Open the null device in place of each standard stream that is closed.
+
+    Otherwise a database or a pipe gets the number of a stream, and text for the stream goes into it.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
 def main() -> int:
     """Run the command line; return the exit code."""
+    occupy_standard_descriptors()
     try:
         from sqlstress.system.interrupt import stop_no_more, stop_once
 

@@ -293,7 +293,7 @@ class Running(NamedTuple):
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, formats)
-        watching = watcher(self._shows_progress and sys.stderr.isatty())
+        watching = watcher(self._shows_progress and sys.stderr is not None and sys.stderr.isatty())
         return measure(study, opening, saver, watching, strict=strict)
 
     def look_on(self, asked: LookingOn) -> int:

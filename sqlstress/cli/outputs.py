@@ -22,6 +22,7 @@ from sqlstress.system.files import for_message, reason, too_long
 
 Tell = Callable[[str], None]
 """`say`, or `complain` where the standard output is taken by a report."""
+CLOSED = "standard output is closed, so nothing can be printed"
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 
 
@@ -30,6 +31,8 @@ def say(text: str, end: str = "\n") -> None:
 
     Raises EnvironmentFailure when the text can't be written, such as into a file on a full disk.
     """
+    if sys.stdout is None:
+        raise EnvironmentFailure(f"{CLOSED}.")
     try:
         try:
             click.echo(text + end, nl=False)
@@ -112,6 +115,8 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
     found = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in found) > 1:
         raise UsageError("only one report can go to standard output. Give a file name for the other.")
+    if take_stdout(found) and sys.stdout is None:
+        raise EnvironmentFailure("standard output is closed. Give the report a file name with -o.")
     for folder in {output.path.resolve().parent for output in found if not is_stream(output.path)}:
         remove_unfinished(folder)
     return found
@@ -254,7 +259,7 @@ class Saver:
         self._step = [step] if step else []
         self._note = note
         self._written: dict[str, None] = {}  # a set that keeps its order
-        self._lost: set[Output] = set()
+        self._lost: set[Output | Terminal] = set()
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
@@ -271,10 +276,15 @@ class Saver:
     ) -> Saver:
         """Return what saves as -o, --github, --quiet and --details say.
 
-        Raises UsageError before anything has been measured.
+        Raises UsageError before anything has been measured. Raises EnvironmentFailure if no output would
+        hold the report, because standard output is closed.
         """
         found = parse_outputs(outputs, formats)
-        tell = beside(found)
+        if sys.stdout is None and not quiet:
+            if not found and not github:
+                raise EnvironmentFailure(f"{CLOSED}. Save the report with -o report.json.")
+            quiet = True  # the files have the report
+        tell = complain if sys.stdout is None else beside(found)
         terminal = None if quiet or take_stdout(found) else Terminal(details)
         step = Step.here(tell) if github else None
         return cls(found, terminal, step, None if quiet else tell)
@@ -340,7 +350,7 @@ class Saver:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
-                if isinstance(output, Output):
+                if not isinstance(output, Step):  # a summary is not the report
                     self._lost.add(output)
                 continue
             if isinstance(output, Output):

@@ -288,7 +288,7 @@ class _Server:
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, AttributeError):  # a closed stream is None
                 sys.stderr.flush()
             os._exit(code)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,67 @@ def test_no_standard_streams_at_all_are_no_error(tmp_path: Path) -> None:
     code, _, _ = sqlstress(tmp_path, *options, program=program)
     assert code == 0
     assert (tmp_path / "report.json").exists()
+
+
+def closed(streams: str) -> tuple[str, ...]:
+    """Return a program that starts sqlstress with these streams closed, such as "1>&- 2>&-"."""
+    return ("bash", "-c", f'exec {" ".join(PROGRAM)} "$@" {streams}', "bash")
+
+
+@fault("stop", "standard output closed from the start, without `-o`", "exit 4 before anything is measured")
+@pytest.mark.parametrize("options", [(), ("-o", "json:-"), ("-o", "report.json", "-o", "csv:-")])
+def test_closed_output_without_another_place_is_refused(tmp_path: Path, options: tuple[str, ...]) -> None:
+    code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", *options, program=closed("1>&-"))
+    assert code == 4
+    assert errors.startswith("Error: standard output is closed") and "-o" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@fault("stop", "standard output closed from the start, with `-o`", "exit 0; the report is saved")
+def test_closed_output_loses_no_saved_report(tmp_path: Path) -> None:
+    code, _, errors = sqlstress(tmp_path, *KV, *REPORT, program=closed("1>&-"))
+    assert (code, errors) == (0, "")
+    assert {run.verdict.status for run in saved_report(tmp_path).runs} == {"ok"}
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+@fault("stop", "standard error closed from the start", "exit 0; the report is printed")
+def test_closed_standard_error_is_no_failure(tmp_path: Path) -> None:
+    code, output, _ = sqlstress(tmp_path, "kv", "-c", "1", *SHORT, program=closed("2>&-"))
+    assert code == 0
+    assert "veri-" in output
+
+
+@fault("stop", "all standard streams closed from the start", "no file or pipe takes the number of a stream")
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is on Linux only")
+def test_closed_streams_are_replaced_by_the_null_device(tmp_path: Path) -> None:
+    (tmp_path / "streams.py").write_text(
+        "import os\nfrom sqlstress import transaction\n\n@transaction\ndef look(connection):\n"
+        f"    with open({str(tmp_path / 'links')!r}, 'w') as file:\n"
+        "        file.write(' '.join(os.readlink(f'/proc/self/fd/{number}') for number in range(3)))\n",
+        encoding="utf-8",
+    )
+    program = closed("<&- 1>&- 2>&-")
+    options = ("app", "streams.py", "-c", "1", "--duration", "100ms", "--repeat", "1", *REPORT)
+    code, _, _ = sqlstress(tmp_path, *options, program=program)
+    links = (tmp_path / "links").read_text(encoding="utf-8")
+    assert (code, links) == (0, "/dev/null /dev/null /dev/null")
+
+
+@fault("stop", "standard output closed from the start, for a command that prints", "exit 4")
+def test_closed_output_of_a_command_that_prints_is_reported(tmp_path: Path) -> None:
+    code, _, errors = sqlstress(tmp_path, "doctor", program=closed("1>&-"))
+    assert (code, errors) == (4, "Error: standard output is closed, so nothing can be printed.\n")
+
+
+@fault("resources", "a full disk behind standard output, without `-o`", "exit 4; the report is kept as JSON")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_report_is_kept_when_it_cannot_be_printed(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        code, _, errors = sqlstress(tmp_path, *KV, "--driver", "dry", stdout=full)
+    kept = re.search(r"The report is in (\S+\.json)\.\n$", errors)
+    assert code == 4 and kept
+    Path(kept[1]).unlink()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
