@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +18,7 @@ import click
 from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, UsageError
 from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
-from sqlstress.report.document import LARGEST, STDOUT, check_length, is_stdout, is_stream, remove_unfinished
+from sqlstress.report.document import LARGEST, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
 from sqlstress.show.formats import BESIDE, FORMATS, NAMED
 from sqlstress.system.files import for_message, reason, too_long
 
@@ -161,6 +163,9 @@ def _check(text: str, path: Path) -> None:
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
         is_folder, written = path.is_dir(), _written(path)
         has_folder = written[0].exists()
+    except PermissionError as error:
+        why = f"no permission to open the folder {for_message(path.parent)}{_permissions(path.parent)}"
+        raise UsageError(f"-o {text!r:.60}: {why}. Choose another file.") from error
     except OSError as error:
         raise UsageError(f"-o {text!r:.60}: {error.strerror}. Choose another file.") from error
     if not path.name or is_folder:
@@ -169,16 +174,34 @@ def _check(text: str, path: Path) -> None:
         raise UsageError(
             f"-o {text!r:.60}: no such folder: {for_message(written[0])}{too_long(path)}. Create it first."
         )
-    if not is_stream(path):
-        # What else is wrong with it than its length is said when it is written.
-        with suppress(OSError):
-            try:
-                check_length(path.resolve())
-            except FileNotFoundError as error:
-                raise UsageError(f"-o {text!r:.200}: {reason(error)}. Choose another file.") from error
-    for place in written:
-        if not os.access(place, os.W_OK):
-            raise UsageError(f"-o {text!r}: cannot write {place}. Choose another file.")
+    why = "" if is_stream(path) else _refusal_of_folder(path.resolve())
+    if not why and written[-1].exists() and not os.access(written[-1], os.W_OK):
+        why = f"cannot write {for_message(written[-1])}: no permission{_permissions(written[-1])}"
+    if why:
+        raise UsageError(f"-o {text!r:.200}: {why}. Choose another file.")
+
+
+def _refusal_of_folder(target: Path) -> str:
+    """Return why no file can be created next to a file; empty if a file was created and removed."""
+    try:
+        try_creation(target)
+    except PermissionError:
+        why = f"no permission to create files in this folder{_permissions(target.parent)}"
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return ""  # there may be space when the report is written
+        why = reason(error)
+    else:
+        return ""
+    return f"cannot write {for_message(target.parent)}: {why}"
+
+
+def _permissions(place: Path) -> str:
+    """Return the permissions of a file or folder in brackets; empty if the system has other ones."""
+    with suppress(OSError):
+        if os.name == "posix":
+            return f" ({stat.filemode(place.stat().st_mode)})"
+    return ""
 
 
 def _written(path: Path) -> list[Path]:

@@ -310,12 +310,17 @@ def _descriptor(path: Path) -> int | None:
     return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
 
 
-def check_length(target: Path) -> None:
-    """Try a path that is too long for some Windows, and what lies beside it meanwhile. Raises OSError."""
-    longer = max((target, _beside(target)), key=lambda path: len(str(path)))
-    if too_long(longer) and not longer.exists():
-        longer.open("xb").close()
-        longer.unlink()
+def try_creation(target: Path) -> None:
+    """Create a file next to a target, and remove it. Raises OSError.
+
+    If the target's path is too long for some Windows, and longer, it is created instead.
+    """
+    place = _beside(target)
+    if too_long(target) and len(str(target)) > len(str(place)) and not target.exists():
+        place = target
+    place.open("xb").close()
+    # Another sqlstress may have removed it as abandoned.
+    place.unlink(missing_ok=True)
 
 
 def _beside(target: Path) -> Path:

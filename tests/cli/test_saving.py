@@ -162,24 +162,46 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     where_rights_count: Path,
 ) -> None:
     where_rights_count.chmod(0o500)
-    with pytest.raises(UsageError, match=r"cannot write .* Choose another file"):
+    why = r"no permission to create files in this folder \(dr-x------\)\. Choose another file"
+    with pytest.raises(UsageError, match=rf"cannot write {where_rights_count}: {why}"):
         parse_output(str(where_rights_count / "report.json"))
     where_rights_count.chmod(0o700)
 
 
-def test_a_folder_that_the_system_would_not_let_write_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
+def test_folder_that_cannot_be_opened_is_refused_with_its_permission(where_rights_count: Path) -> None:
+    folder = where_rights_count / "closed"
+    folder.mkdir(0o600)
+    with pytest.raises(UsageError, match=rf"no permission .*{folder} \(drw-------\)"):
+        parse_output(str(folder / "report.json"))
 
-    def access(path: object, mode: int) -> bool:
-        asked.append(path)
-        return False
 
-    monkeypatch.setattr(os, "access", access)
-    with pytest.raises(UsageError, match=r"cannot write .* Choose another file"):
+def test_file_without_permission_is_refused_with_its_permission(where_rights_count: Path) -> None:
+    report = where_rights_count / "report.json"
+    report.write_text("mine", encoding="utf-8")
+    report.chmod(0o400)
+    with pytest.raises(UsageError, match=rf"cannot write {report}: no permission \(-r--------\)\. Choose"):
+        parse_output(str(report))
+    assert report.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="/proc is on Linux only")
+def test_folder_that_takes_no_file_is_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match=r"cannot write /proc: No such file or directory\. Choose"):
+        parse_output("/proc/report.json")
+
+
+@pytest.mark.fault(
+    area="resources",
+    injected="a report's folder on a file system that is read-only",
+    outcome="exit 2 before anything is measured, with the reason",
+)
+def test_read_only_file_system_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with (
+        read_only(tmp_path),
+        pytest.raises(UsageError, match=r"(Read-only file system|\(dr-x------\))\. Choose"),
+    ):
         parse_output(str(tmp_path / "report.json"))
-    assert asked == [tmp_path]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.fault(
