@@ -85,13 +85,29 @@ def drawn_at_first(block: Block) -> str:
     return drawn(block)
 
 
+MARKS = "±~*"
+"""Marks of a figure in a table, each with a clause such as "±: 95% interval" in a legend or note."""
+
+
+def _marks(blocks: Sequence[Block]) -> str:
+    """Return the meanings of the marks in the tables that `drawn_at_first` draws; empty if there are none."""
+    tables = [_fitted(block) for block in blocks if isinstance(block, Table)]
+    texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
+    clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
+    clauses += [f"{MARK}: the best of its column" for table, _ in tables if table.marked]
+    shown = [mark for mark in MARKS if any(mark in text for _, text in tables)]
+    found = dict.fromkeys(clause for mark in shown for clause in clauses if clause.startswith(f"{mark}: "))
+    return _paragraph(f"{'; '.join(found)}.") if found else ""
+
+
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return how to see what `drawn_at_first` leaves out of blocks."""
+    """Return the meanings of marks, and how to see what `drawn_at_first` leaves out of blocks."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     found = [plural(more, "more finding")] * bool(more)
     found += ["all settings"] * any(isinstance(block, Note) for block in blocks)
     found += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
-    return _paragraph(f"Add --details for {listing(found)}.") if found else ""
+    closing = _paragraph(f"Add --details for {listing(found)}.") if found else ""
+    return "\n\n".join(filter(None, (_marks(blocks), closing)))
 
 
 BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)

@@ -134,8 +134,48 @@ def test_details_only_add(name: str) -> None:
     report = VARIANTS[name]()
     brief, full = BRIEF.report(report).splitlines(), report_text(report).splitlines()
     *lines, closing = brief
-    assert [line for line in lines if line not in full] == []
+    marks = paragraphs(BRIEF.report(report))[-2]
+    added = marks.splitlines() if marks.startswith(("±: ", "~: ", "*: ")) else []
+    assert [line for line in lines if line not in [*full, *added]] == []
     assert closing.startswith("Add --details") and len(brief) < len(full)
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a page."""
+    return text.rstrip("\n").split("\n\n")
+
+
+EXPLAINED = (
+    "±: 95% interval of the typical TPS; ~: other programs used the processors or the\ndisk.",
+    "±: 95% interval of the typical TPS.",
+    "*: the best of its column.",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "explained"), [("passes", EXPLAINED[0]), ("updates", EXPLAINED[1]), ("report", "")]
+)
+def test_marks_are_explained_at_first_where_a_table_has_them(name: str, explained: str) -> None:
+    shown = paragraphs(BRIEF.report(VARIANTS[name]()))
+    assert [text for text in shown if text.startswith(("±: ", "~: ", "*: "))] == [explained] * bool(explained)
+
+
+def test_star_at_the_best_cell_of_a_column_is_explained_at_first() -> None:
+    text = BRIEF.report(read(REPORTS / "linux-methods.json"))
+    assert text.count(EXPLAINED[2]) == 1
+    assert EXPLAINED[2] not in report_text(read(REPORTS / "linux-methods.json"))
+
+
+UNEVEN = Table((Column("p99 ms"),), (("516*",),))
+
+
+def test_star_of_an_uneven_p99_is_explained_at_first() -> None:
+    legend = Legend(
+        UNEVEN, lambda _: ("p99: 99% of the operations", "*: in the process where p99 was highest")
+    )
+    page = BRIEF._page((UNEVEN, legend))
+    assert paragraphs(page)[1] == "*: in the process where p99 was highest."
+    assert "*: " not in BRIEF._page((NARROWING, legend))
 
 
 def test_the_example_is_shown_at_first_as_kept() -> None:
