@@ -176,9 +176,9 @@ def longer_window(group: Group) -> Iterator[Finding]:
         trial = run.longer
         if trial is None or trial.error is not None or longest_wait_ns(run) > USUAL_S * NS_PER_S:
             continue
-        longest_ns = max(trial.longest_wait_ns or 0, longest_wait_ns(run))
+        extra_ns, table_ns = trial.longest_wait_ns or 0, longest_wait_ns(run)
         starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
-        none = longest_ns * FAR_BELOW < USUAL_S * NS_PER_S
+        none = max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S
         yield Finding(
             "usual-timeout-likely"
             if starved
@@ -189,7 +189,8 @@ def longer_window(group: Group) -> Iterator[Finding]:
             where=place(run.case),
             window_s=trial.seconds,
             starved=starved,
-            longest_ns=longest_ns,
+            extra_ns=extra_ns,
+            table_ns=table_ns,
             enough_s=LONG_ENOUGH_S,
         )
 

@@ -54,17 +54,19 @@ PHRASES = {
     ),
     "usual-timeout-likely": Phrase(
         'An operation may wait longer than {usual_s} s, the usual busy timeout, and fail with "database is '
-        'locked". At {where}, {starved:processes} waited for a whole window of {window_s:seconds}. '
+        'locked". At {where}, {starved:processes} waited for the whole of an extra window of '
+        "{window_s:seconds}, which is not in the table. "
         "Use --duration {enough_s}s to count such waits."
     ),
     "usual-timeout-no-sign": Phrase(
-        "No sign of waits over {usual_s} s, the usual busy timeout. The longest took "
-        "{longest_ns:duration} in a window of {window_s:seconds} at {where}."
+        "No sign of waits over {usual_s} s, the usual busy timeout. At {where}, the longest wait was "
+        "{table_ns:duration} in the table's windows and {extra_ns:duration} in an extra window of "
+        "{window_s:seconds}."
     ),
     "usual-timeout-unclear": Phrase(
-        "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout. The "
-        "longest took {longest_ns:duration} in a window of {window_s:seconds} at {where}. Use --duration "
-        "{enough_s}s."
+        "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout. At "
+        "{where}, the longest wait was {table_ns:duration} in the table's windows and {extra_ns:duration} "
+        "in an extra window of {window_s:seconds}. Use --duration {enough_s}s."
     ),
     "p99-uneven": Phrase(
         "At {where}, 99% of all {kind}s took at most {all_ns:duration}. Shares were uneven: in the "
