@@ -78,8 +78,14 @@ def whole(count: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a number of things: "1 kill", "1,000 kills"."""
-    return f"{whole(count)} {noun}{'s' * (count != 1)}"
+    """Write a number of things: "1 kill", "1,000 kills", "5 passes"."""
+    ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{whole(count)} {noun}{ending if count != 1 else ''}"
+
+
+def verb(count: int, singular: str, several: str) -> str:
+    """Return the form of a verb that agrees with a count."""
+    return singular if count == 1 else several
 
 
 def processes(count: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import Compared, Comparison, conclude
 from sqlstress.analysis.differences import LETTERS, Difference
-from sqlstress.analysis.wording import listing, processes, whole
+from sqlstress.analysis.wording import listing, plural, processes, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.show.blocks import (
@@ -91,7 +91,7 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
         if report.published is not None
     ]
     left_out = [
-        f"{whole(len(report.runs) - shown)} of {letter}'s {whole(len(report.runs))} cases"
+        f"{whole(len(report.runs) - shown)} of {letter}'s {plural(len(report.runs), 'case')}"
         for (letter, _, report), shown in zip(lettered, comparison.shown(), strict=False)
         if shown < len(report.runs)
     ]

@@ -16,7 +16,7 @@ PHRASES: dict[str, Phrase] = {
     # What went wrong, and what could not be measured.
     "data-wrong": Phrase("FAILED at {where}: {checks:semicolons}.", rank=GRAVE),
     "check-failed": Phrase(
-        "{name}[, {problems}[ of {checked}] wrong][, in {failed} of {passes} passes]"
+        "{name}[, {problems}[ of {checked}] wrong][, in {failed} of {passes:plural pass}]"
         "[ ({examples:semicolons})]"
     ),
     "data-wrong-elsewhere": Phrase(
@@ -30,16 +30,17 @@ PHRASES: dict[str, Phrase] = {
     "interrupted": Phrase("Interrupted[ after {progress}]. The results so far are shown.", rank=GRAVE),
     "interrupted-trials": Phrase("Interrupted after {trials} of {planned:plural trial}.", rank=GRAVE),
     "interrupted-cases": Phrase(
-        "Interrupted: {trials:plural trial} of {cases} of {planned} planned cases are shown.", rank=GRAVE
+        "Interrupted: {trials:plural trial} of {cases} of {planned:plural planned case} are shown.",
+        rank=GRAVE,
     ),
     "stopped-at-wrong-data": Phrase(
-        "Stopped at the first wrong data, after {trials} of {planned} trials[; not measured: {left_out}]. "
-        "Use --keep-going to measure the rest."
+        "Stopped at the first wrong data, after {trials} of {planned:plural trial}[; not measured: "
+        "{left_out}]. Use --keep-going to measure the rest."
     ),
     # What is best.
     "highest": Phrase(
         "Highest: {rate:rounded} {unit} per second with {where}. Too few trials to tell which is best: "
-        "[let all {repeat} passes finish][use --repeat {enough} or more]."
+        "[let all {repeat:plural pass} finish][use --repeat {enough} or more]."
     ),
     "best": Phrase(
         "{unclear?No clear best|Best}: {about?about |}{rate:rounded}[ to {most:rounded}] {unit} per second "
@@ -81,11 +82,11 @@ PHRASES: dict[str, Phrase] = {
     ),
     # What can't be told, and what would.
     "too-few-trials": Phrase(
-        "Too few trials to tell a difference from noise: [let all {repeat} passes finish][use --repeat "
+        "Too few trials to tell a difference from noise: [let all {repeat:plural pass} finish][use --repeat "
         "{enough} or more]."
     ),
     "noise": Phrase(
-        "{passes} passes cannot show a difference of {share:percent}[, and even {too} could not: use a "
+        "{passes:plural pass} cannot show a difference of {share:percent}[, and even {too} could not: use a "
         "quieter machine][: use --repeat {enough}]"
     ),
     "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
@@ -144,7 +145,7 @@ PHRASES: dict[str, Phrase] = {
         "{times:times} as {slower?slow|fast} meanwhile."
     ),
     "throughout": Phrase("throughout"),
-    "in-some-cases": Phrase("in {cases:whole} of {measured:whole} cases"),
+    "in-some-cases": Phrase("in {cases:whole} of {measured:plural case}"),
     # Operations that were due at a rate.
     "saturated": Phrase(
         "Saturated at {where}: {share:percent}{several? or more|} of the due operations were done. "
@@ -255,9 +256,9 @@ PHRASES: dict[str, Phrase] = {
     ),
     "compared-chance": Phrase("{b} showed {ratios}. That may be chance: use --repeat {repeat} for both."),
     "at": Phrase("at {place}"),
-    "in-cases": Phrase("in {cases} cases"),
+    "in-cases": Phrase("in {cases:plural case}"),
     "times-of": Phrase("{times:times}[ {of}'s][ {unit}] at {where}"),
-    "times-over": Phrase("{low:two} to {high:times} {of}'s {unit}, over {cases} cases"),
+    "times-over": Phrase("{low:two} to {high:times} {of}'s {unit}, over {cases:plural case}"),
     "reports-not-comparable": Phrase(
         "[{b} shows {ratios}][At {where}, {a} shows {a_rate:rounded}[ {a_unit}] and {b_rates}]. Do not "
         "compare their speed: {reasons}."
@@ -279,11 +280,11 @@ PHRASES: dict[str, Phrase] = {
     "ab-slower": Phrase(f"[{{where}} ]B is slower: {_CHANGE}"),
     "ab-unclear": Phrase(f"cannot tell whether B is faster[ {{where}}]: {_CHANGE}"),
     "ab-pass": Phrase(
-        "PASS: no {noun} of more than {allowed:percent}[ in the mean of {cells} cells]. {change:capital}."
-        "{open? Use a smaller --max-drop to measure longer.|}"
+        "PASS: no {noun} of more than {allowed:percent}[ in the mean of {cells:plural cell}]. "
+        "{change:capital}.{open? Use a smaller --max-drop to measure longer.|}"
     ),
     "ab-pass-by-estimate": Phrase(
-        "PASS, but only by its estimate: {possible}[ in the mean of {cells} cells]. {change:capital}."
+        "PASS, but only by its estimate: {possible}[ in the mean of {cells:plural cell}]. {change:capital}."
     ),
     "ab-fail": Phrase(
         "FAIL: {changes:semicolons}. At most {allowed:percent} is allowed: find out why before you use B."
@@ -295,7 +296,9 @@ PHRASES: dict[str, Phrase] = {
     ),
     "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
     "ab-nothing": Phrase("Undecided: no pair was measured."),
-    "ab-too-few": Phrase("Too few pairs for a verdict: use a longer --max-time, for {fewest} pairs or more."),
+    "ab-too-few": Phrase(
+        "Too few pairs for a verdict: use a longer --max-time, for {fewest:plural pair} or more."
+    ),
     "ab-near": Phrase(
         "The change is near the limit, where no number of pairs can decide: use another --max-drop."
     ),
@@ -340,7 +343,7 @@ PHRASES: dict[str, Phrase] = {
         "{share:percent} of the promise. Use a quieter machine, fewer processes or a looser promise."
     ),
     "limit-too-few": Phrase(
-        "{windows:plural window} not judged: {name} is judged from at least {enough:whole} operations. Use a "
+        "{windows:plural window} not judged: {name} is judged from at least {enough:plural operation}. Use a "
         "longer --duration."
     ),
     # A fleet: what the reports of many hosts say.
@@ -376,20 +379,20 @@ PHRASES: dict[str, Phrase] = {
         "{subject} is {value?|not known}{value}; on the other hosts it is {usual?|not known}{usual}"
     ),
     "cheaper-sync-more": Phrase(
-        "Hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed 2} over {hosts:plain} "
-        "hosts). This does not prove that the sync is the cause."
+        "Hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed 2} over "
+        "{hosts:plural host}). This does not prove that the sync is the cause."
     ),
     "dearer-sync-more": Phrase(
-        "Hosts with slower syncs reached more at {where} (Kendall's tau {tau:fixed 2} over {hosts:plain} "
-        "hosts). Something other than the sync makes the difference."
+        "Hosts with slower syncs reached more at {where} (Kendall's tau {tau:fixed 2} over "
+        "{hosts:plural host}). Something other than the sync makes the difference."
     ),
     "sync-unclear": Phrase(
         "Cannot tell whether hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed "
-        "2} over {hosts:plain} hosts)."
+        "2} over {hosts:plural host})."
     ),
     "joint-total": Phrase(
         "TOTAL of [{took_part:plain} of ]{hosts:plural host} on {server} with {where} each: "
-        "{rate:rounded} {unit}[ ({lowest:rounded} to {highest:rounded} in {trials:plain} trials)]. The "
+        "{rate:rounded} {unit}[ ({lowest:rounded} to {highest:rounded} in {trials:plural trial})]. The "
         "error from windows and clocks is ±{off:percent}: all windows were open together for "
         "{common_s:fixed 4} s of {window_s:seconds}, and clocks are known within {clocks_ns:duration}."
     ),

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.show.phrases import FORMATS, Phrase, phrase, phrases
+from sqlstress.analysis.wording import plural
+from sqlstress.show.phrases import FORMATS, NUMBERS, Phrase, phrase, phrases
 
 
 @pytest.mark.parametrize("code", sorted(phrases()))
@@ -19,6 +20,46 @@ def test_a_phrase_can_be_read_with_samples_and_what_it_may_leave_out_ends(code: 
     # Two parts that end together would be a bracket.
     assert one.template.count("[") == one.template.count("]")
     assert "]]" not in one.template or "[[" in one.template
+
+
+COUNTED = (
+    r"access|call|case|cell|checkpoint|command|combination|commit|connection|cycle|frame|host|kill|kind|"
+    r"operation|page|pair|pass|process|read|round|row|sample|table|transaction|trial|window|write"
+)
+"""Nouns that sentences count."""
+ALWAYS_SEVERAL = {
+    "settings-differ": "connections differ in two ways or more",
+    "sessions-differ": "connections differ in two ways or more",
+    "hosts-equal": "hosts are compared if there are two or more",
+    "hunt-pause": "a share: 1 of so many calls",
+    "images-lost": "counts images, not transactions",
+    "images-torn": "counts images, not transactions",
+    "checkpoint": "processes in step are two or more",
+    "large-wal": "1,000 pages",
+    "no-anomaly": "an anomaly needs several reads and writes",
+}
+
+
+COUNTS = ("whole", "plain", "plural", "processes", "files")
+LISTS = ("or", "counts", "quoted", "semicolons", "sentences", "commas")
+
+
+@pytest.mark.parametrize("code", sorted(phrases().keys() - ALWAYS_SEVERAL))
+def test_phrase_counts_single_things_in_the_singular(code: str) -> None:
+    template = phrases()[code].template
+    fields = re.findall(r"\{(\w+)(?::(\w+))?[^{}]*\}", template)
+    facts = {name: 1 for name, _ in fields}
+    facts |= {name: NUMBERS[kind] for name, kind in fields if kind in NUMBERS and kind not in COUNTS}
+    facts |= {name: () for name, kind in fields if kind in LISTS}
+    text = phrases()[code].filled({**facts, "transaction": "transfer"})
+    assert not re.search(rf"(?<![\d.,])1 (?:more |acknowledged |planned )?(?:{COUNTED})e?s\b", text), text
+
+
+@pytest.mark.parametrize(
+    ("noun", "several"), [("kill", "2 kills"), ("pass", "2 passes"), ("fresh batch", "2 fresh batches")]
+)
+def test_plural_follows_the_ending_of_the_noun(noun: str, several: str) -> None:
+    assert (plural(1, noun), plural(2, noun)) == (f"1 {noun}", several)
 
 
 def test_a_part_without_its_fact_is_left_out() -> None:

@@ -29,7 +29,7 @@ PHRASES = {
         "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}[: {example}]"
         "[ ({meaning})]."
     ),
-    "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions."),
+    "raised-more": Phrase("The JSON report has {kinds:plural more kind} of exceptions."),
     "thread-raised": Phrase(
         "Threads ended by {what}[ (as {of})], {count:plural time}[: {example}]. No transaction failed "
         "because of it."

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.app import CONNECTION, SESSION, SHARED, UNPROVED, belongs, user_file
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
@@ -95,14 +96,17 @@ class AppWork(UserWork):
             uncovered[topic] += count
         notes = []
         if unproved := uncovered[UNPROVED]:
-            notes.append(f"{unproved:,} writes without COMMIT, or beside other databases, are not covered")
+            notes.append(
+                f"not covered: {plural(unproved, 'write')} without COMMIT, or next to other databases"
+            )
         if shared := uncovered[SHARED]:
             notes.append(f"connections that several threads may use at once ({shared:,}) are not covered")
         note = "; ".join(notes)
         if not told:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
         texts = [
-            f"{count:,} acknowledged commits of worker {worker} are lost" for worker, count in lost.items()
+            f"{plural(count, 'acknowledged commit')} of worker {worker} {verb(count, 'is', 'are')} lost"
+            for worker, count in lost.items()
         ]
         status = "failed" if lost else "ok"
         return Check(LEDGER, status, told, sum(lost.values()), tuple(texts[:EXAMPLES]), note)

@@ -18,7 +18,7 @@ PHRASES = {
     "kills-check-failed": Phrase("{name} failed"),
     "kills-unproved": Phrase("Nothing is proved: no transaction was acknowledged before its writer died."),
     "kills-proved": Phrase(
-        "Nothing was lost: all {acknowledged} acknowledged transactions survived {kills:plural kill}, "
+        "Nothing was lost: all {acknowledged:plural acknowledged transaction} survived {kills:plural kill}, "
         "none was torn, and integrity_check found nothing. This says nothing about power loss: the system "
         "still writes what a dead process has written, even with synchronous=OFF. Use --power to test "
         "power cuts."

@@ -155,4 +155,4 @@ def findings(kills: Kills) -> Iterator[Finding]:
 
 def rounds(kills: Kills) -> str:
     """Return how far a test has come: "3 of 100 rounds"."""
-    return f"{whole(kills.rounds)} of {whole(kills.planned)} rounds"
+    return f"{whole(kills.rounds)} of {plural(kills.planned, 'round')}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from sqlstress.analysis.wording import size
+from sqlstress.analysis.wording import plural, size
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.pool import Ended, Pool
@@ -248,7 +248,7 @@ ROUNDS_EACH = 50
 def how_far(kills: Kills) -> Progress:
     """Return which round was the last one, what was found by then, and the time that is left."""
     left_s = kills.seconds / kills.rounds * (kills.planned - kills.rounds)
-    note = f"{kills.kills:,} kills, {kills.lost:,} lost, {kills.torn:,} torn"
+    note = f"{plural(kills.kills, 'kill')}, {kills.lost:,} lost, {kills.torn:,} torn"
     return Progress(f"round {kills.rounds} of {kills.planned}", kills.rounds, kills.planned, note, left_s)
 
 

@@ -24,12 +24,12 @@ PHRASES = {
     "checkpoints-off": Phrase(
         "Without checkpoints ({where}): {off_ns:duration}; with them ({other}): {on_ns:duration}[, "
         "{ratio:compared as long}]{unclear? (cannot tell which is faster)|}.[ No effect expected: the WAL "
-        "never reached {frames} frames.]"
+        "never reached {frames:plural frame}.]"
     ),
     "checkpoint": Phrase(
-        "{where}: the checkpoint at {frames} frames was due in cycle {due} ({commits:plural commit} per "
-        "cycle[ of each of {together} processes in step], one frame each). {seen:capital}. The slowest cycle "
-        "except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
+        "{where}: the checkpoint at {frames:plural frame} was due in cycle {due} ({commits:plural commit} "
+        "per cycle[ of each of {together} processes in step], one frame each). {seen:capital}. The slowest "
+        "cycle except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
         "{median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ Cycle {first} was slower than "
         "{slower:percent} of the cycles.]"
     ),

@@ -6,16 +6,16 @@ from sqlstress.show.phrases import GRAVE, Phrase
 
 PHRASES = {
     "exit-codes": Phrase(
-        "{failed} of {commands} commands, including the warm-up, did not exit with 0. Exit codes, with "
+        "{failed} of {commands:plural command}, including the warm-up, did not exit with 0. Exit codes, with "
         "their counts: {codes:counts}. They count only in the columns failed and longest."
     ),
     "stderr": Phrase(
         "On standard error, the first of each kind with its count: {messages:quoted}[; the JSON report "
-        "has {more} more kinds]."
+        "has {more:plural more kind}]."
     ),
     "answers": Phrase(
         "Answers other than ok, the first of each kind with its count: {messages:quoted}[; the JSON report "
-        "has {more} more kinds]."
+        "has {more:plural more kind}]."
     ),
     "program-ended": Phrase(
         "The program ended {count:plural time} before its input did, and was started again. Exit codes, with "
@@ -37,8 +37,8 @@ PHRASES = {
         "output, or wait for a lock|They may be waiting for input or a lock}; raise --timeout."
     ),
     "left-behind": Phrase(
-        "At {where}, {escaped?|processes that }{count} {escaped?processes that no worker could reach any "
-        "more (it was killed, or they left its group)|commands left running} were ended. Make each "
+        "At {where}, sqlstress ended processes that {escaped?no worker could reach any more (it was killed, "
+        "or they left its group)|commands left running} ({escaped?processes|commands}: {count}). Make each "
         "command wait for the processes it starts."
     ),
     "commands-locked": Phrase(

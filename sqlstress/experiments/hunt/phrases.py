@@ -11,7 +11,7 @@ PHRASES = {
     ),
     "hunt-tried": Phrase("Tried {rounds:plural round} in {took_ns:duration}: {done:commas}."),
     "hunt-done": Phrase("{count} {what}s"),
-    "hunt-calls": Phrase("{count} calls of {kind}"),
+    "hunt-calls": Phrase("{count:plural call} of {kind}"),
     "hunt-found": Phrase("FAILED after {took_ns:duration}: {library} {what}."),
     "hunt-lost": Phrase("lost acknowledged commits"),
     "hunt-stale": Phrase("returned data older than a commit acknowledged before the read"),
@@ -20,11 +20,11 @@ PHRASES = {
     "hunt-damaged": Phrase("damaged the database file"),
     "hunt-work-failed": Phrase("FAILED after {took_ns:duration}: {checks}."),
     "hunt-again": Phrase(
-        "Repeated, this round failed {failed} of {tries} times[; the smallest round {smallest}]."
+        "Repeated, this round failed {failed} of {tries:plural time}[; the smallest round {smallest}]."
     ),
-    "hunt-again-smallest": Phrase("(below) failed {failed} of {tries} times"),
+    "hunt-again-smallest": Phrase("(below) failed {failed} of {tries:plural time}"),
     "hunt-once": Phrase(
-        "Repeated {tries} times, this round did not fail again. The report keeps what was found."
+        "Repeated {tries:plural time}, this round did not fail again. The report keeps what was found."
     ),
     "hunt-smallest": Phrase("Smallest round that still fails: {load}."),
     "hunt-round": Phrase("The round that failed: {load}."),

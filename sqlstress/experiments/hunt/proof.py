@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sqlstress.analysis.wording import plural, verb
 from sqlstress.experiments.hunt.spec import ACCOUNTS, EACH, filler_of
 
 WRITES, SUMS, STALE, TORN, DAMAGED = (
@@ -55,25 +56,29 @@ def contradictions(snapshot: Snapshot) -> Iterator[Doubt]:
         if count < known:
             yield Doubt(
                 STALE,
-                f"a read found {count:,} transactions of {name}, and {known:,} had been acknowledged before "
-                "it began",
+                f"a read found {plural(count, 'transaction')} of {name}, and {known:,} had been acknowledged "
+                "before it began",
             )
         elif count < read:
-            yield Doubt(STALE, f"a read found {count:,} transactions of {name}, and an earlier read {read:,}")
+            yield Doubt(
+                STALE, f"a read found {plural(count, 'transaction')} of {name}, and an earlier read {read:,}"
+            )
         if count > most:
-            yield Doubt(TORN, f"a read found {count:,} transactions of {name}, which had begun {most:,}")
+            yield Doubt(
+                TORN, f"a read found {plural(count, 'transaction')} of {name}, which had begun {most:,}"
+            )
         if parts.get(writer, 0) != count:
             yield Doubt(
                 TORN,
-                f"one snapshot had {count:,} transactions of {name}, and rows of transaction "
+                f"one snapshot had {plural(count, 'transaction')} of {name}, and rows of transaction "
                 f"{parts.get(writer, 0):,} as its last one",
             )
     for writer, low, high, rows in log:
         if high != counts.get(writer, 0) or rows != high - low + 1:
             yield Doubt(
                 TORN,
-                f"one snapshot had {counts.get(writer, 0):,} transactions of writer {writer + 1}, and its "
-                f"log {rows:,} rows, from transaction {low:,} to {high:,}",
+                f"one snapshot had {plural(counts.get(writer, 0), 'transaction')} of writer {writer + 1}, "
+                f"and its log {plural(rows, 'row')}, from transaction {low:,} to {high:,}",
             )
     if sums != (TOTAL, TOTAL):
         yield Doubt(
@@ -105,8 +110,9 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
     unknown = {begun} - {acknowledged}
     if counts.get(number) not in {acknowledged} | unknown:
         yield (
-            f"{acknowledged:,} transactions of writer {number + 1} were acknowledged, and the database has "
-            f"{_shown(counts.get(number))}"
+            f"{plural(acknowledged, 'transaction')} of writer {number + 1} "
+            f"{verb(acknowledged, 'was', 'were')} acknowledged, "
+            f"and the database has {_shown(counts.get(number))}"
         )
     for row, transaction in last.items():
         if parts.get(row) not in {transaction} | unknown:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sqlstress.analysis.wording import plural
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
@@ -161,7 +162,7 @@ class HuntStudy:
         return trial if trial.verdict.status == "failed" else None
 
     def _progress(self, bench: Bench, label: str, done_s: float, total_s: float) -> None:
-        note = f"{sum(self._operations.values()):,} operations"
+        note = plural(sum(self._operations.values()), "operation")
         bench.runner.observer.progress(
             Progress(label, min(done_s, total_s), total_s, note, max(0.0, total_s - done_s))
         )

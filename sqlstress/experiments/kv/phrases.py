@@ -10,7 +10,7 @@ PHRASES = {
         "anything else. Use fewer processes, down to one per processor, to make operations shorter."
     ),
     "where-slowest": Phrase(
-        "Slowest 1% of the operations that took a lock, at {where}: {count} operations of "
+        "Slowest 1% of the operations that took a lock, at {where}: {count:plural operation} of "
         "{fastest_ns:duration} or longer. Their time: {parts}.[ {remedies:sentences}]"
     ),
     "slowest-behind": Phrase("{share:percent} waiting for {what} of {whose}"),
@@ -32,9 +32,9 @@ PHRASES = {
         "and end its transaction sooner.}"
     ),
     "busy-checkpoints": Phrase(
-        "{busy} of {made} {mode} checkpoints at {where} returned busy, after up to {longest_ns:duration}. "
-        "A reader blocked them, or the write lock was taken. While such a checkpoint waits for a reader, "
-        "it holds the write lock and nobody can write."
+        "{busy} of {made:plural checkpoint} ({mode}) at {where} returned busy, after up to "
+        "{longest_ns:duration}. A reader blocked them, or the write lock was taken. While such a checkpoint "
+        "waits for a reader, it holds the write lock and nobody can write."
     ),
     "large-wal": Phrase(
         "A WAL grew to {largest:size} at {where}. That is over {times} times the {frames} pages at which "

@@ -36,8 +36,10 @@ PHRASES = {
     ),
     "made": Phrase("[{faster}]{both?, and |}[cannot tell for {unclear}]"),
     "made-faster": Phrase("{doing} {ratio:compared as fast}"),
-    "method-limit": Phrase("LIMIT when {doing} {rows} rows by {method} ({drivers}): {reason}.[ {instead}]"),
-    "method-instead": Phrase("{method} handled {rows} rows, at {rate:rounded} per second."),
+    "method-limit": Phrase(
+        "LIMIT when {doing} {rows:plural row} by {method} ({drivers}): {reason}.[ {instead}]"
+    ),
+    "method-instead": Phrase("{method} handled {rows:plural row}, at {rate:rounded} per second."),
     "row-values": Phrase(
         "Use VALUES, not ROW: comparing pairs as row values took {took}. Some versions of SQLite scan the "
         "whole table for them; check with EXPLAIN QUERY PLAN."

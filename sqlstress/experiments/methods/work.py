@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
@@ -66,7 +67,10 @@ class Acknowledged:
                 what = f"{shown(self.places[gap])} is gone"
             else:
                 what = f"{shown(self.places[counted.find(1, self.acknowledged)])} was not acknowledged"
-            return f"{self.acknowledged:,} rows of {self.who} were acknowledged, {found:,} are there: {what}"
+            return (
+                f"{plural(self.acknowledged, 'row')} of {self.who} {verb(self.acknowledged, 'was', 'were')} "
+                f"acknowledged, {found:,} {verb(found, 'is', 'are')} there: {what}"
+            )
         if 0 <= gap < found:
             first = shown(self.places[gap])
             return f"of the {found:,} rows of {self.who} some are not its first ones: {first} is gone"

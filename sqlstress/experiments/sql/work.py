@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.anomalies import PREVENTED, TRIED, Anomaly, Transaction, Version, anomalies
 from sqlstress.experiments.sql.builtin import setup
@@ -126,7 +127,10 @@ def check_ledger(
         tally.checked += told
         count, least, most = found.get(worker, (0, 1, 0))
         if not told <= count <= told + died:
-            tally.problem(f"{told:,} commits of worker {worker} were acknowledged, {count:,} are there")
+            tally.problem(
+                f"{plural(told, 'commit')} of worker {worker} {verb(told, 'was', 'were')} acknowledged, "
+                f"{count:,} {verb(count, 'is', 'are')} there"
+            )
         elif (least, most) != (1, count) and count:
             tally.problem(f"the commits of worker {worker} are {least:,} to {most:,}, and only {count:,}")
     for worker in found.keys() - set(range(1, len(acknowledged) + 1)):

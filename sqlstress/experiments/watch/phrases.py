@@ -6,7 +6,7 @@ from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 
 PHRASES = {
     "watch-what": Phrase(
-        "Watched {database} from outside for {took_ns:duration}: {samples} samples[, journal "
+        "Watched {database} from outside for {took_ns:duration}: {samples:plural sample}[, journal "
         "{journal}][, {commits:plural commit}]."
     ),
     "watch-wal": Phrase(

@@ -239,7 +239,7 @@ def test_a_commit_that_is_lost_is_wrong_data(tmp_path: Path) -> None:
     text = FORGETS.format("DELETE FROM sqlstress_ledger WHERE worker = 1 AND number = 2")
     check = ledger_of(tmp_path, text)
     assert (check.status, check.problems, check.checked) == ("failed", 1, 2 * SHORT["ops"])
-    assert check.counterexamples == ("1 acknowledged commits of worker 1 are lost",)
+    assert check.counterexamples == ("1 acknowledged commit of worker 1 is lost",)
 
 
 @pytest.mark.parametrize("text", [WRITES, FORGETS.format("DROP TABLE IF EXISTS sqlstress_ledger")])

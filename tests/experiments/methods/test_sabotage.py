@@ -155,4 +155,4 @@ def test_a_killed_workers_transaction_is_there_as_a_whole_or_not_at_all(tmp_path
     assert verdict.status == "ok", verdict
     ran.execute("INSERT INTO sample (path) VALUES ('/dataset/000000.mat')")
     again = ran.work.verify([Outcome(1, True, None)], nothing)
-    rejected(again, "samples", "0 rows of worker 1 were acknowledged, 1 are there")
+    rejected(again, "samples", "0 rows of worker 1 were acknowledged, 1 is there")
