@@ -30,7 +30,6 @@ EXPERIMENTS: dict[str, str] = {
     "keys": "sqlstress.experiments.keys.experiment:KEYS",
     "cycles": "sqlstress.experiments.cycles.experiment:CYCLES",
     "crash": "sqlstress.experiments.crash.experiment:CRASH",
-    "power-loss": "sqlstress.experiments.power_loss.experiment:POWER_LOSS",
     "sql": "sqlstress.experiments.sql.experiment:SQL",
     "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
     "exec": "sqlstress.experiments.exec.experiment:EXEC",
@@ -47,7 +46,7 @@ DEFAULT = next(iter(EXPERIMENTS))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The command that measures an experiment; several experiments may share one."""
+    """The command that measures an experiment."""
 
     name: str = ""
     """"": the cases of another experiment lead to this one."""
@@ -63,10 +62,6 @@ class CommandLine:
     """The options that are used most, by name: `--help` shows them first. Some may be those of all commands.
 
     Of the command that needs no name, the list of all commands shows them too."""
-    chosen_by: tuple[str, ...] = ()
-    """Options of which any leads to this experiment, where the command is another one's."""
-    noun: str = ""
-    """What the experiment is called beside the others of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,19 +280,14 @@ def faces() -> tuple[Experiment, ...]:
     return tuple(map(face, EXPERIMENTS))
 
 
-def of_command(name: str) -> tuple[Experiment, ...]:
-    """Return the experiments that a command can measure, first the one that needs no option."""
-    return tuple(one for one in faces() if one.command.name == name)
-
-
 def studies() -> dict[str, StudyOf]:
     """Return the studies that leave a result in a report, by the name of their experiment."""
     return {one.name: one.study for one in faces() if one.study}
 
 
 def commands() -> dict[str, Experiment]:
-    """Return the commands that measure an experiment, each with the one that needs no option."""
-    return {one.command.name: of_command(one.command.name)[0] for one in faces() if one.command.name}
+    """Return the commands that measure an experiment, each with its experiment."""
+    return {one.command.name: one for one in faces() if one.command.name}
 
 
 def with_windows() -> dict[str, Experiment]:

@@ -22,7 +22,7 @@ from tests.unknown_report import SCRIPT, unknown_report
 FEW = 4
 """Items that are kept of each list of a real report: a small one is as hostile, and quicker."""
 _WORDS = (
-    "kv", "classic", "methods", "keys", "cycles", "crash", "power-loss", "sql", "none", "A", "B", "tps",
+    "kv", "classic", "methods", "keys", "cycles", "crash", "sql", "none", "A", "B", "tps",
     "p99", "wal", "delete", "dry", "done",
     "timeout", "limit", "ok", "failed", "unknown", "skipped", "pass", "fail", "query", "allocate", "SPC",
     "1.1", "2.0",
