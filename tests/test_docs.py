@@ -88,10 +88,6 @@ RIGHT = (
     "--check examples/transfer/invariants.sql"
 )
 PLAIN = f"{RIGHT.replace('right', 'plain')} --driver psycopg --isolation serializable --max-tries 1000"
-HISTORY = (
-    "sqlstress sql examples/transfer/history.sql --setup examples/transfer/versions.sql --driver psycopg -c 4"
-)
-SKEW = "sqlstress sql --builtin isolation --driver psycopg --isolation repeatable-read --max-tries 1000 -c 4"
 TICKETS_BY_UTILS = (
     "sqlstress exec -c 1,4 --ops 4 --timeout 60s --setup examples/tickets.sql --check "
     "examples/tickets_checks.sql -- sqlite-utils query {db} "
@@ -143,8 +139,6 @@ ADDED = {
     "sqlstress sql --builtin tpcb-like --driver psycopg": OWN_SHORT,
     "sqlstress sql --builtin bank --target sqlite,postgres -c 1,4": OWN_SHORT,
     PLAIN: OWN_SHORT,
-    HISTORY: "--repeat 1 --ops 20",
-    SKEW: "--repeat 1 --duration 500ms",
     "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": OWN_SHORT,
     "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": OWN_SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
