@@ -13,7 +13,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlstress.options.option import Option, Unknown
+from sqlstress.options.option import Nothing, Option
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Work
@@ -180,7 +180,7 @@ class Experiment:
 
     name: str
     """What cases, plans and reports call it."""
-    spec: type = Unknown
+    spec: type = Nothing
     """The dataclass of what only its cases have; its fields are options."""
     key: str | None = None
     """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
@@ -261,11 +261,7 @@ def _made(target: str) -> Any:
 
 
 def face(name: str) -> Experiment:
-    """Return the experiment of a name; of one that is not known, a face that shows what all have."""
-    if name not in EXPERIMENTS:
-        shown = "sqlstress.show.shown:ShownUnknown"
-        layout = resolve_name("sqlstress.report.case:layout")
-        return Experiment(name, words=Words(work_of=layout), behaviour=Behaviour(sweeps=True), shown=shown)
+    """Return the experiment with this name. Raises KeyError."""
     return cast(Experiment, resolve_name(EXPERIMENTS[name]))
 
 
