@@ -34,8 +34,6 @@ EXPERIMENTS: dict[str, str] = {
     "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
     "exec": "sqlstress.experiments.exec.experiment:EXEC",
     "app": "sqlstress.experiments.app.experiment:APP",
-    "presets": "sqlstress.experiments.tune.experiment:PRESETS",
-    "tune": "sqlstress.experiments.tune.experiment:TUNE",
     "races": "sqlstress.experiments.hunt.experiment:HUNT",
     "watch": "sqlstress.experiments.watch.experiment:WATCH",
 }

@@ -61,7 +61,6 @@ BRIEF = "--repeat 1 --duration 300ms --warmup 200ms"
 AB_SHORT = (
     "--concurrency 1 --read-ratio 1 --ops 1000 --key-space 20 --verify none --max-drop 90% --max-pairs 10"
 )
-PRESETS_SHORT = "--rounds 3 --max-time 4s"
 HUNT_SHORT = "--driver apsw --max-time 1s"
 OWN_SHORT = "-c 1 --repeat 1 --ops 20"
 PINNED = (
@@ -130,8 +129,6 @@ ADDED = {
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": BRIEF,
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
     "sqlstress limit --p99 10ms --concurrency 4": "--duration 100ms --max-time 1s --key-space 2000",
-    "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
-    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 5s --key-space 500",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": BRIEF,
     "sqlstress -c 4 --synchronous normal --where": BRIEF,
@@ -229,9 +226,6 @@ ALIKE = {
     "sqlstress app examples/app/bank.py": "sqlstress app examples/app/bank.py -c 1,4",
     "sqlstress hunt --max-time 60s": "sqlstress hunt",
     "sqlstress hunt --max-time 60s --seed 4": "sqlstress hunt",
-    "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": (
-        "sqlstress presets --compare rails,django -- --concurrency 4"
-    ),
 }
 """Commands that print what another one prints, but for the figures: that one runs for both."""
 PLAN = re.compile(r"sqlstress run examples/\S+( -o \S+)*")

@@ -17,6 +17,7 @@ from sqlstress.options.dsn import dsn
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, option, options_of
 from sqlstress.options.parsing import (
     MOST_RATE,
+    case_name,
     choice,
     choices,
     duration,
@@ -292,6 +293,13 @@ class Case:
         meaning="Number of trials, each in a pass of its own over all cases.",
         unsaid=1,
     )
+    name: str = option(
+        case_name,
+        "",
+        SWEEP,
+        "Name of the case. Cases of a plan that have names are compared, whatever their settings.",
+        meaning="Name of the case in its plan; empty if it has none.",
+    )
     seed: int = option(
         whole(0, (1 << 32) - 1),
         0,
@@ -406,7 +414,12 @@ UNSET = "default"
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return driver, settings, and the options of what only cases of its experiment have, by option."""
+    """Return the values that tell a case from others in its table, by option.
+
+    A named case has its name only. Other cases have their driver, settings and spec.
+    """
+    if case.name:
+        return {"name": case.name}
     told = {"driver": case.driver, **_of(case.settings), **_of(case.spec)}
     return {**told, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
 

@@ -223,6 +223,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _REMOVED = {
     ("crash", "power"): "simulated power cuts",
+    ("choice", "tune"): "tune",
+    ("choice", "presets"): "presets",
 }
 """Results of abilities that version 0.2.0 removed: (object, key) in the JSON → name of the ability."""
 

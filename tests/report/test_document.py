@@ -92,7 +92,7 @@ def test_unknown_experiment_or_driver_is_refused(field: str, value: str, message
     assert message in refusal(json.dumps(plain))
 
 
-@pytest.mark.parametrize(("place", "key"), [("crash", "power")])
+@pytest.mark.parametrize(("place", "key"), [("crash", "power"), ("choice", "tune"), ("choice", "presets")])
 def test_results_of_removed_abilities_are_refused(place: str, key: str) -> None:
     text = refusal(changed(**{place: {key: {}}}))
     assert "any more. Use the version that wrote the report." in text
