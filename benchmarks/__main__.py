@@ -91,7 +91,6 @@ APART = ("endurance", "pgbench")
 ELSEWHERE = {
     "gate": "how often `sqlstress ab` is wrong",
     "limits": "does `sqlstress limit` agree with itself",
-    "tune": "how near `sqlstress tune` comes to the best",
     "contradictions": "do two runs contradict each other in what they conclude",
     "mutations": "what the verdicts catch",
     "hunt": "how soon a hunt finds what is there",

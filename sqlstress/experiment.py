@@ -13,7 +13,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlstress.options.option import Option, Unknown
+from sqlstress.options.option import Nothing, Option
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Work
@@ -30,13 +30,10 @@ EXPERIMENTS: dict[str, str] = {
     "keys": "sqlstress.experiments.keys.experiment:KEYS",
     "cycles": "sqlstress.experiments.cycles.experiment:CYCLES",
     "crash": "sqlstress.experiments.crash.experiment:CRASH",
-    "power-loss": "sqlstress.experiments.power_loss.experiment:POWER_LOSS",
     "sql": "sqlstress.experiments.sql.experiment:SQL",
     "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
     "exec": "sqlstress.experiments.exec.experiment:EXEC",
     "app": "sqlstress.experiments.app.experiment:APP",
-    "presets": "sqlstress.experiments.tune.experiment:PRESETS",
-    "tune": "sqlstress.experiments.tune.experiment:TUNE",
     "races": "sqlstress.experiments.hunt.experiment:HUNT",
     "watch": "sqlstress.experiments.watch.experiment:WATCH",
 }
@@ -47,7 +44,7 @@ DEFAULT = next(iter(EXPERIMENTS))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The command that measures an experiment; several experiments may share one."""
+    """The command that measures an experiment."""
 
     name: str = ""
     """"": the cases of another experiment lead to this one."""
@@ -63,10 +60,6 @@ class CommandLine:
     """The options that are used most, by name: `--help` shows them first. Some may be those of all commands.
 
     Of the command that needs no name, the list of all commands shows them too."""
-    chosen_by: tuple[str, ...] = ()
-    """Options of which any leads to this experiment, where the command is another one's."""
-    noun: str = ""
-    """What the experiment is called beside the others of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +178,7 @@ class Experiment:
 
     name: str
     """What cases, plans and reports call it."""
-    spec: type = Unknown
+    spec: type = Nothing
     """The dataclass of what only its cases have; its fields are options."""
     key: str | None = None
     """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
@@ -266,11 +259,7 @@ def _made(target: str) -> Any:
 
 
 def face(name: str) -> Experiment:
-    """Return the experiment of a name; of one that is not known, a face that shows what all have."""
-    if name not in EXPERIMENTS:
-        shown = "sqlstress.show.shown:ShownUnknown"
-        layout = resolve_name("sqlstress.report.case:layout")
-        return Experiment(name, words=Words(work_of=layout), behaviour=Behaviour(sweeps=True), shown=shown)
+    """Return the experiment with this name. Raises KeyError."""
     return cast(Experiment, resolve_name(EXPERIMENTS[name]))
 
 
@@ -285,19 +274,14 @@ def faces() -> tuple[Experiment, ...]:
     return tuple(map(face, EXPERIMENTS))
 
 
-def of_command(name: str) -> tuple[Experiment, ...]:
-    """Return the experiments that a command can measure, first the one that needs no option."""
-    return tuple(one for one in faces() if one.command.name == name)
-
-
 def studies() -> dict[str, StudyOf]:
     """Return the studies that leave a result in a report, by the name of their experiment."""
     return {one.name: one.study for one in faces() if one.study}
 
 
 def commands() -> dict[str, Experiment]:
-    """Return the commands that measure an experiment, each with the one that needs no option."""
-    return {one.command.name: of_command(one.command.name)[0] for one in faces() if one.command.name}
+    """Return the commands that measure an experiment, each with its experiment."""
+    return {one.command.name: one for one in faces() if one.command.name}
 
 
 def with_windows() -> dict[str, Experiment]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, Experiment, face, faces, of_command
+from sqlstress.experiment import DEFAULT, Experiment, commands, face, faces
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
 from sqlstress.report.case import SETTINGS, Arrivals, Case, Settings, traits
@@ -80,10 +80,10 @@ def is_exclusive(settings: Settings) -> bool:
     return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
 
 
-def check_locking(request: Request[Any, Any], who: str = "process") -> None:
+def check_locking(request: Request[Any, Any]) -> None:
     """Raise UsageError when several are to share what one locks for itself."""
     if is_exclusive(request.settings) and request.most_processes > 1:
-        raise UsageError(f"PRAGMA locking_mode=exclusive allows one {who} only. Use --concurrency 1.")
+        raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
 MOST_CASES = 1000
@@ -100,12 +100,8 @@ class Planned(NamedTuple):
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
-    """Return the options of a command: those of every experiment that it can measure, each once."""
-    found: dict[str, Option] = {}
-    for experiment in of_command(command):
-        for option in experiment.options:
-            found.setdefault(option.name, option)
-    return tuple(found.values())
+    """Return the options of a command: those of the experiment that it measures."""
+    return commands()[command].options
 
 
 def parsed(option: Option, value: Any) -> Any:
@@ -140,9 +136,7 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
     also for more cases than anybody waits for, before they take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
-    first, *others = of_command(command)
-    chosen = (one for one in others if any(given.get(name) for name in one.command.chosen_by))
-    experiment = next(chosen, first)
+    experiment = commands()[command]
     known = {option.name: option for option in experiment.options}
     for name in given:
         if name not in known:
@@ -172,13 +166,7 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
     if why := experiment.without.get(name):
         return f"--{name}: {why}."
-    if experiment.command.chosen_by:
-        return f"--{name} is not supported by {experiment.command.noun}. Leave it out."
-    for other in of_command(command):
-        if any(option.name == name for option in other.options):
-            ways = " or ".join(f"--{way}" for way in other.command.chosen_by)
-            return f"--{name} needs {other.command.noun}. Add {ways}."
-    known = [option.name for option in options_of_command(command)]
+    known = [option.name for option in experiment.options]
     return f"--{name} is not an option of {command}.{suggestion(name, known)}"
 
 

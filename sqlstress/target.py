@@ -82,29 +82,8 @@ DRIVERS = {
 """Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
 
 DEFAULT = next(iter(DRIVERS))
-
-_RETIRED = {
-    "lmdb": Known(
-        "lmdb",
-        "",
-        "no SQL, one writer",
-        takes=frozenset({"synchronous"}),
-        product="LMDB",
-        bare_call="a read transaction without a look-up",
-    ),
-    "libsql": Known("sqlite", "", "libSQL, a fork"),
-    "turso": Known(
-        "turso",
-        "",
-        "SQLite rewritten, one process",
-        takes=frozenset({"synchronous", "page-size", "cache-size", "begin"}),
-        product="Turso",
-        bare_call="SELECT 1, of no table and no file",
-        apart="Turso's table has rowids, since it writes no other: SQLite's has none",
-    ),
-}
-"""Drivers that are not here any more: reports that were written with them say what they were."""
-
+UNSTATED = "unknown"
+"""Driver of published figures whose source does not name it."""
 
 GROUP = "sqlstress.targets"
 """The entry points of drivers that lie in other packages: name → a Known."""
@@ -195,7 +174,7 @@ def target_names(drivers: Mapping[str, Known]) -> tuple[str, ...]:
 
 
 def _reported(driver: str) -> Known:
-    known = DRIVERS.get(driver) or installed().drivers.get(driver) or _RETIRED.get(driver)
+    known = DRIVERS.get(driver) or installed().drivers.get(driver)
     return known or Known(driver, "", "", bare_call="")
 
 

@@ -6,20 +6,20 @@ type hint cannot say (an enumeration, a share) is written out.
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, is_dataclass
 from types import NoneType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
+from sqlstress import target
 from sqlstress.experiment import Experiment, face, faces, studies
 from sqlstress.experiments import cycles
 from sqlstress.experiments.crash.experiment import Kills
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.experiment import Hunt
 from sqlstress.experiments.watch.experiment import Watch
-from sqlstress.options.option import Option, Unknown, options_of
+from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
@@ -99,38 +99,19 @@ settings = instances(case.Settings)
 cyclings = instances(Cycling, transaction=st.sampled_from(("none", "cycle", "run")))
 
 
-def cases_with(workload: st.SearchStrategy[str], spec: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Return a strategy for cases with a spec."""
+def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
+    """Return a strategy for the cases of an experiment."""
     return some(
         case.Case,
-        workload=workload,
+        workload=st.just(experiment.name),
         concurrency=st.integers(1, case.MAX_CONCURRENCY),
         buckets=st.integers(1, case.MAX_BUCKETS),
-        spec=spec,
+        driver=st.sampled_from([*target.DRIVERS, target.UNSTATED]),
+        spec=by_type(experiment.spec),
     )
 
 
-def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
-    """Return a strategy for the cases of an experiment."""
-    return cases_with(st.just(experiment.name), by_type(experiment.spec))
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | counts | quantities | texts,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
-    max_leaves=5,
-)
-
-
-def unknown_spec(keys: dict[str, Any]) -> Unknown:
-    return Unknown(json.dumps(keys, sort_keys=True))
-
-
-strange_cases = cases_with(
-    names.map("x-{}".format), st.dictionaries(names.map("y_{}".format), json_values).map(unknown_spec)
-)
-"""Those of experiments that nobody knows here."""
-cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()), strange_cases)
+cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()))
 
 known_series = st.sampled_from(
     [

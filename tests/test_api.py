@@ -119,7 +119,6 @@ def test_a_plan_is_measured(tmp_path: Path) -> None:
         ("kv", {"concurency": 2}, "concurency is not an option of kv. Did you mean concurrency?"),
         ("kv", {"concurrency": 0}, "--concurrency: 0 is not within 1-1024."),
         ("keys", {"users": "many"}, "--users: 'many' is not a whole number"),
-        ("crash", {"images": 100}, "--images needs power cuts. Add --power or --matrix."),
         ("nowhere.toml", {}, "cannot read the plan"),
     ],
 )

@@ -61,7 +61,6 @@ BRIEF = "--repeat 1 --duration 300ms --warmup 200ms"
 AB_SHORT = (
     "--concurrency 1 --read-ratio 1 --ops 1000 --key-space 20 --verify none --max-drop 90% --max-pairs 10"
 )
-PRESETS_SHORT = "--rounds 3 --max-time 4s"
 HUNT_SHORT = "--driver apsw --max-time 1s"
 OWN_SHORT = "-c 1 --repeat 1 --ops 20"
 PINNED = (
@@ -88,10 +87,6 @@ RIGHT = (
     "--check examples/transfer/invariants.sql"
 )
 PLAIN = f"{RIGHT.replace('right', 'plain')} --driver psycopg --isolation serializable --max-tries 1000"
-HISTORY = (
-    "sqlstress sql examples/transfer/history.sql --setup examples/transfer/versions.sql --driver psycopg -c 4"
-)
-SKEW = "sqlstress sql --builtin isolation --driver psycopg --isolation repeatable-read --max-tries 1000 -c 4"
 TICKETS_BY_UTILS = (
     "sqlstress exec -c 1,4 --ops 4 --timeout 60s --setup examples/tickets.sql --check "
     "examples/tickets_checks.sql -- sqlite-utils query {db} "
@@ -134,8 +129,6 @@ ADDED = {
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --begin deferred": BRIEF,
     "sqlstress -c 4 --rate 250,500,1000,4000 --duration 1s": "--duration 200ms --repeat 1",
     "sqlstress limit --p99 10ms --concurrency 4": "--duration 100ms --max-time 1s --key-space 2000",
-    "sqlstress presets --compare rails,django -- --concurrency 4": PRESETS_SHORT,
-    "sqlstress tune --concurrency 4 --synchronous normal": "--duration 200ms --max-time 5s --key-space 500",
     PINNED: "--duration 1s --repeat 1 --busy-timeout 100ms --max-failed 100%",
     "sqlstress -c 2 --read-ratio 0 --synchronous normal --checkpointer restart": BRIEF,
     "sqlstress -c 4 --synchronous normal --where": BRIEF,
@@ -143,8 +136,6 @@ ADDED = {
     "sqlstress sql --builtin tpcb-like --driver psycopg": OWN_SHORT,
     "sqlstress sql --builtin bank --target sqlite,postgres -c 1,4": OWN_SHORT,
     PLAIN: OWN_SHORT,
-    HISTORY: "--repeat 1 --ops 20",
-    SKEW: "--repeat 1 --duration 500ms",
     "sqlstress app examples/app/bank_psycopg.py --target postgres -c 1,4": OWN_SHORT,
     "sqlstress app examples/app/bank_sqlalchemy.py --target sqlite,postgres -c 1,4": OWN_SHORT,
     "sqlstress --preset classic --concurrency 1-8 --buckets 1,20": "--concurrency 1",
@@ -156,13 +147,10 @@ ADDED = {
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--repeat 1 --cycles 5",
     "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--repeat 1 --cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
-    "sqlstress crash --matrix": "--images 100",
     TICKETS: "--repeat 1 --duration 500ms",
     LOCKED: "--repeat 1 --duration 500ms",
     face("exec").command.example: "--repeat 1 --duration 500ms",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
-    "sqlstress crash --power --disk spoiling --psow off": "--images 100",
-    "sqlstress crash --power --journal-mode wal --synchronous full": "--images 100",
     "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --ops 20",
     "sqlstress app examples/recipes/job_queue.py -c 4": "--repeat 1 --ops 20",
     "sqlstress kv --target sqlite,postgres --concurrency 1,2 --synchronous full": SHORT,
@@ -202,7 +190,6 @@ ELSEWHERE = {
     **dict.fromkeys((TRAC_APP, TRAC_SQL, TRAC_AB), "as above"),
     **dict.fromkeys(TRIED_ELSEWHERE, "no extra brings the library; a long test runs those in Python"),
     "python -m pip install .": ".ci/run and the workflow install the project",
-    "python -m pip install '.[apsw]'": "the extra test brings apsw",
     "python -m benchmarks.picture": "it draws the README's picture, which a test compares",
     "python -m pip install -e '.[test]'": ".ci/run runs the README's test command",
     "python -m pip install -e '.[test,lint]'": "as above",
@@ -239,9 +226,6 @@ ALIKE = {
     "sqlstress app examples/app/bank.py": "sqlstress app examples/app/bank.py -c 1,4",
     "sqlstress hunt --max-time 60s": "sqlstress hunt",
     "sqlstress hunt --max-time 60s --seed 4": "sqlstress hunt",
-    "sqlstress presets --compare rails,pocketbase -- --concurrency 4 --synchronous normal": (
-        "sqlstress presets --compare rails,django -- --concurrency 4"
-    ),
 }
 """Commands that print what another one prints, but for the figures: that one runs for both."""
 PLAN = re.compile(r"sqlstress run examples/\S+( -o \S+)*")

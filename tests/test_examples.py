@@ -148,6 +148,18 @@ def test_durability_measures_full_and_normal(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_presets_compares_every_case_with_the_default(tmp_path: Path) -> None:
+    runs = runs_of("presets.toml", tmp_path)
+    names = [run["case"]["name"] for run in runs]
+    assert names[0] == "default" and len(set(names)) == len(names) == 13
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    # On a disk that stalls, a window may end before the first operation does: that case is not compared.
+    measured = [run["case"]["name"] for run in runs if run["trials"][0]["tps"]]
+    (answer,) = [one["facts"] for one in report["findings"] if one["facts"].get("setting") == "name"]
+    assert len(answer["values"]) == len(measured) - 1
+
+
+@pytest.mark.thorough
 def test_shards_measures_three_layouts(tmp_path: Path) -> None:
     assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
 

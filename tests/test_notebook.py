@@ -23,7 +23,6 @@ from tests.example_report import example_report, failed_report
 from tests.limit_report import limit_report
 from tests.rate_report import rate_report
 from tests.show.variants import EXAMPLE, each_trial, troubled_report, with_one
-from tests.unknown_report import unknown_report
 
 REPORTS: dict[str, Callable[[], Document]] = {
     "kv": example_report,
@@ -35,7 +34,6 @@ REPORTS: dict[str, Callable[[], Document]] = {
     "rate": rate_report,
     "limit": limit_report,
     "ab": lambda: ab_report([[1.0, 2.0] * 5]),
-    "unknown": unknown_report,
     "crash": crash_report,
 }
 each_report = pytest.mark.parametrize("made", REPORTS.values(), ids=REPORTS)

@@ -95,12 +95,6 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     return f"{'; '.join(filter(None, (_waited(found, sync), *caveats)))}."
 
 
-def describe_waits(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return the same without what may be lost: where power cuts were tried, their verdict says that."""
-    found = durability_of(effective, sync)
-    return _UNKNOWN if found is None else f"{_waited(found, sync)}."
-
-
 def _waited(found: Durability, sync: SyncCost | None) -> str:
     """Return what a commit waits for, with the settings and what it costs."""
     cost = ""

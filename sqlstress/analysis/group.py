@@ -303,7 +303,12 @@ def _family(group: Group) -> Hashable:
     if not face.alike.traits(group.case):
         return id(group)
     bare = replace(
-        face.alike.one_table(group.case), driver="", settings=Settings(), server=None, spec=face.spec()
+        face.alike.one_table(group.case),
+        name="",
+        driver="",
+        settings=Settings(),
+        server=None,
+        spec=face.spec(),
     )
     return group.runs[0].arm, bare, stores_nothing(group.case.driver)
 

@@ -108,8 +108,6 @@ class Findings(SimpleNamespace):
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
     """What it met, as topic, kind, count, example and traits of a Sighting."""
-    history: Any
-    """What it read and wrote, as the experiment records it; None: nothing was recorded."""
     reconnected: bool
     """Whether it closed connections in between: the last one of all takes the WAL along."""
     broken_seal: str | None
@@ -119,7 +117,7 @@ class Findings(SimpleNamespace):
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
         self.effective, self.latency, self.reconnected = {}, {}, False
-        self.history = self.broken_seal = None
+        self.broken_seal = None
         vars(self).update(known)
 
 

@@ -6,7 +6,6 @@ in JSON, its description in the schema, and the reference.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from functools import cache
@@ -107,15 +106,3 @@ def chosen(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """What the cases of an experiment say beside what all cases say, where that is nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """What a case says that belongs to an experiment of another version: kept, and not understood."""
-
-    keys: str = "{}"
-    """The keys of the case that none of ours has, as JSON."""
-
-    def as_json(self) -> dict[str, str]:
-        """Return what each key says, as JSON."""
-        return {name: json.dumps(value) for name, value in json.loads(self.keys).items()}

@@ -291,3 +291,13 @@ def word_list(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(word, str) for word in value):
         return tuple(value)
     raise ValueError(f"{shown(value)} is not a list of words")
+
+
+_NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)
+
+
+def case_name(value: Any) -> str:
+    """Return the name of a case. Raises ValueError."""
+    if isinstance(value, str) and (not value or _NAME.fullmatch(value)):
+        return value
+    raise ValueError(f"{str(value)[:40]!r} is not a name of 1 to 24 letters, digits and . + - _")

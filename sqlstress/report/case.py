@@ -5,18 +5,19 @@ What every case has stands here. What only cases of its experiment have is its `
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from sqlstress import target
+from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, EXPERIMENTS, face, label
 from sqlstress.options.dsn import dsn
-from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, Unknown, option, options_of
+from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, option, options_of
 from sqlstress.options.parsing import (
     MOST_RATE,
+    case_name,
     choice,
     choices,
     duration,
@@ -32,7 +33,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
-from sqlstress.report.jsonable import Misfit, member, plain_fields, read_fields, reader, to_plain
+from sqlstress.report.jsonable import member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
@@ -292,6 +293,13 @@ class Case:
         meaning="Number of trials, each in a pass of its own over all cases.",
         unsaid=1,
     )
+    name: str = option(
+        case_name,
+        "",
+        SWEEP,
+        "Name of the case. Cases of a plan that have names are compared, whatever their settings.",
+        meaning="Name of the case in its plan; empty if it has none.",
+    )
     seed: int = option(
         whole(0, (1 << 32) - 1),
         0,
@@ -330,8 +338,6 @@ class Case:
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have none, as all had before there were any
-        if isinstance(self.spec, Unknown):
-            return {**common, **to_plain(json.loads(self.spec.keys))}
         experiment, own = face(self.workload), to_plain(self.spec)
         if experiment.key is None:
             return {**common, **own}
@@ -340,13 +346,19 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Read a case; of an experiment that is not known the keys are kept as they are. Raises Misfit."""
+        """Read a case. Raises Misfit, or UsageError for an unknown experiment or driver."""
         values = read_fields(cls, found, without="spec")
-        experiment = face(values.get("workload", DEFAULT))
-        if experiment.name not in EXPERIMENTS:
-            known = {one.name for one in fields(cls) if one.name != "spec"}
-            kept = {name: member(_kept, value, name) for name, value in found.items() if name not in known}
-            return cls(**values, spec=Unknown(json.dumps(kept, sort_keys=True)))
+        workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
+        if workload not in EXPERIMENTS:
+            raise UsageError(
+                f"this sqlstress has no experiment {workload!r:.60}. Use the version that wrote the report."
+            )
+        if driver not in (*target.drivers(), target.UNSTATED):
+            raise UsageError(
+                f"this sqlstress has no driver {driver!r:.60}. Install the package that brings it, or use "
+                "the version that wrote the report."
+            )
+        experiment = face(workload)
         read, key = reader(cast(Any, experiment.spec)), experiment.key
         if key is None:
             return cls(**values, spec=read(found))
@@ -373,17 +385,6 @@ class Case:
 
 MOST_LEVELS = 20
 """Lists and objects within each other in what a case of an unknown experiment says."""
-
-
-def _kept(value: Any, levels: int = MOST_LEVELS) -> Any:
-    """Return what nobody here understands as it is. Raises Misfit when it could not be written again."""
-    if levels == 0:
-        raise Misfit("nested too deeply")
-    if isinstance(value, dict):
-        return {reader(str)(name): _kept(inner, levels - 1) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_kept(inner, levels - 1) for inner in value]
-    return None if value is None else reader(cast(Any, type(value)))(value)
 
 
 COMMON = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
@@ -413,7 +414,12 @@ UNSET = "default"
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return driver, settings, and the options of what only cases of its experiment have, by option."""
+    """Return the values that tell a case from others in its table, by option.
+
+    A named case has its name only. Other cases have their driver, settings and spec.
+    """
+    if case.name:
+        return {"name": case.name}
     told = {"driver": case.driver, **_of(case.settings), **_of(case.spec)}
     return {**told, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
 

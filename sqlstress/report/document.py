@@ -221,6 +221,24 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_REMOVED = {
+    ("crash", "power"): "simulated power cuts",
+    ("choice", "tune"): "tune",
+    ("choice", "presets"): "presets",
+}
+"""Results of abilities that version 0.2.0 removed: (object, key) in the JSON → name of the ability."""
+
+
+def _check_removed(plain: dict[str, Any]) -> None:
+    """Raise UsageError if the report has results of a removed ability."""
+    for (place, key), ability in _REMOVED.items():
+        results = plain.get(place)
+        if isinstance(results, dict) and results.get(key) is not None:
+            raise UsageError(
+                f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the report."
+            )
+
+
 def _check(plain: Any) -> None:
     """Refuse another format, and what no plan can have asked for: before time and memory go into reading."""
     version = plain.get("format_version") if isinstance(plain, dict) else None
@@ -234,6 +252,7 @@ def _check(plain: Any) -> None:
             f"the report has format {version}, but this sqlstress reads {FORMAT_VERSION}. Use the version "
             "that wrote it"
         )
+    _check_removed(plain)
     runs, most = plain.get("runs"), MOST_RUNS * (2 if plain.get("ab") else 1)
     if isinstance(runs, list) and len(runs) > most:
         raise ValueError(f"it has more than {most:,} runs")

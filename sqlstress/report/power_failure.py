@@ -1,6 +1,6 @@
 """What a power failure can do to each setting of a case, as SQLite documents it: said once, for all who tell.
 
-A disk is taken to keep what was synced. How a power cut was tried: docs/power-loss.md.
+The disk is assumed to keep what was synced.
 
 Source: https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
 https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL, what power cuts showed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 from typing import ClassVar, Generic, TypeVar
@@ -14,16 +14,14 @@ from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Find
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import face_of
-from sqlstress.options.option import Unknown
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, seconds_cell, shortened
+from sqlstress.show.blocks import NOTHING_LOST, Block, seconds_cell
 from sqlstress.show.case_table import (
     RATIO,
     ROWS_MEASURE,
     SPREAD,
-    TPS,
     Measure,
     Measures,
     common_blocks,
@@ -144,7 +142,7 @@ class Shown:
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = face_of(run.case).key or run.case.workload
-            for field in fields(run.case.spec) if not isinstance(run.case.spec, Unknown) else ():
+            for field in fields(run.case.spec):
                 columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
         return columns
 
@@ -226,43 +224,3 @@ def came_of(verdict: Conclusion, proved: str, what: str) -> Tile:
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind
-
-
-# How cases are shown whose experiment is not known: what all cases have in common, and nothing else.
-
-
-_LONGEST = 60
-
-
-class ShownUnknown(Shown):
-    """Says that it does not know what the processes did."""
-
-    measures = ((TPS, RATIO),)
-
-    def what(self, group: Group) -> str:
-        said = group.case.spec.as_json()
-        its_own = f": not its own {shortened(_written(said, said), _LONGEST)}" if said else ""
-        return (
-            f"The experiment {group.case.workload!r:.60} is unknown to this version of sqlstress, which "
-            f"shows only what all experiments have in common{its_own}"
-        )
-
-    def rate(self, run: Run) -> float | None:
-        return run.median_tps()
-
-    def loads(self, cases: Sequence[Case]) -> list[str]:
-        said = [case.spec.as_json() for case in cases]
-        names = dict.fromkeys(name for each in said for name in each)
-        apart = [name for name in names if len({each.get(name) for each in said}) > 1]
-        texts = [_written(each, apart) for each in said]
-        # As short as a line takes them; those that differ later on have numbers.
-        kinds = list(dict.fromkeys(texts))
-        short = [shortened(text, _LONGEST) for text in kinds]
-        if len(set(short)) < len(kinds):
-            short = [f"{text} ({number})" for number, text in enumerate(short, 1)]
-        return [short[kinds.index(text)] for text in texts]
-
-
-def _written(said: Mapping[str, str], names: Iterable[str]) -> str:
-    """Return what a case says under names that nobody here knows."""
-    return ", ".join(f"{name} {said[name]}" if name in said else f"no {name}" for name in names)

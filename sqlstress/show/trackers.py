@@ -17,7 +17,6 @@ from typing import Any
 
 from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
-from sqlstress.options.option import Unknown
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
@@ -59,10 +58,7 @@ def _particulars(case: Case) -> Iterator[str]:
     spec, experiment = case.spec, face_of(case)
     settings = [*_changed(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
-    if isinstance(spec, Unknown):
-        of_spec = [f"{name}={value}" for name, value in spec.as_json().items()]
-    else:
-        of_spec = [*_changed(spec, {*experiment.words.in_label, *parts})]
+    of_spec = [*_changed(spec, {*experiment.words.in_label, *parts})]
     # Trackers know a case by its name: the order is what it was when each of them came.
     yield from (*of_spec, *settings) if experiment.behaviour.sweeps else (*settings, *of_spec)
     for part in parts:

@@ -1,4 +1,4 @@
-"""Search: which settings, or which rate, are measured next, and when enough is known of them.
+"""Search for the highest rate: the rate of the next window, and when enough is known.
 
 Everything here is a function of what was seen, so that it can be tried on machines that are made up.
 """
@@ -7,108 +7,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Mapping, Sequence
 from operator import mul
-from random import Random
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from sqlstress.statistics.compare import FEWEST, Passes, quantile
-
-K = TypeVar("K", bound=Hashable)
-
-# Balanced designs: which settings are tried together, so that a few trials tell the part of each one.
-#
-# In a design every level of a factor stands as often as the others, and so does every pair of levels of two
-# factors, as nearly as the number of trials lets them: then what one factor does is not taken for what
-# another does. Columns are added one by one; each is drawn, and its entries exchanged as long as that helps.
-#
-# Source: Xu, "An Algorithm for Constructing Orthogonal and Nearly-Orthogonal Arrays With Mixed Levels and
-# Small Runs", Technometrics 44, 2002.
-
-
-Row = tuple[int, ...]
-"""A level of each factor; 0 is the first one."""
-
-MOST_RUNS = 36
-"""Rows of a design whose pairs of levels all stand equally often: where that takes more, they don't."""
-EACH = 2
-"""Rows for each figure that is to be told, at least."""
-DRAWS = 20
-"""Columns that are drawn at most, of which the best is taken."""
-
-
-def runs_of(levels: Sequence[int]) -> int:
-    """Return how many rows a design has: as few as balance all pairs of factors, if those are few enough."""
-    least = EACH * (1 + sum(count - 1 for count in levels))
-    period = math.lcm(*(a * b for a, b in combinations(levels, 2)), *levels)
-    balanced = period * math.ceil(least / period)
-    return balanced if balanced <= MOST_RUNS else least
-
-
-def design(levels: Sequence[int], runs: int, draw: Random) -> list[Row]:
-    """Return a design of so many rows in an order that is drawn; `levels` has the number of each factor's."""
-    columns: list[list[int]] = []
-    for place, count in enumerate(levels):
-        # The squares of how often each pair of levels stands, if they stand as evenly as can be.
-        least = 0
-        for cells in (count * other for other in levels[:place]):
-            each, more = divmod(runs, cells)
-            least += (cells - more) * each**2 + more * (each + 1) ** 2
-        best: list[int] = []
-        for _ in range(DRAWS):
-            column = _improved(_column(count, runs, draw), columns)
-            if not best or _unevenness(column, columns) < _unevenness(best, columns):
-                best = column
-            if _unevenness(best, columns) == least:
-                break
-        columns.append(best)
-    rows = list(zip(*columns, strict=True))
-    draw.shuffle(rows)
-    return rows
-
-
-def _column(count: int, runs: int, draw: Random) -> list[int]:
-    """Draw a column in which each level stands equally often, or once more."""
-    names = list(range(count))
-    draw.shuffle(names)  # chance says which of them stand once more
-    column = [names[place % count] for place in range(runs)]
-    draw.shuffle(column)
-    return column
-
-
-def _unevenness(column: Sequence[int], others: Sequence[Sequence[int]]) -> int:
-    """Return the squares of how often each pair of levels stands, over all others."""
-    return sum(number**2 for other in others for number in Counter(zip(other, column, strict=True)).values())
-
-
-def _improved(column: list[int], others: Sequence[Sequence[int]]) -> list[int]:
-    """Exchange entries of a column for as long as it stands more evenly beside the others afterwards."""
-    counts = [Counter(zip(other, column, strict=True)) for other in others]
-    better = True
-    while better:
-        better = False
-        for one, two in combinations(range(len(column)), 2):
-            x, y = column[one], column[two]
-            if x == y:
-                continue
-            # By how much the squares would change if two entries were exchanged.
-            change = sum(
-                4 + 2 * (found[u, y] + found[v, x] - found[u, x] - found[v, y])
-                for other, found in zip(others, counts, strict=True)
-                if (u := other[one]) != (v := other[two])
-            )
-            if change < 0:
-                for other, found in zip(others, counts, strict=True):
-                    for place, before, after in ((one, x, y), (two, y, x)):
-                        found[other[place], before] -= 1
-                        found[other[place], after] += 1
-                column[one], column[two] = y, x
-                better = True
-    return column
-
+from sqlstress.statistics.compare import quantile
 
 # Least squares: what each of several causes adds, when they act together.
 #
@@ -188,41 +92,6 @@ def _inverse(upper: Matrix) -> Matrix:
 
 def _dot(one: Sequence[float], two: Sequence[float]) -> float:
     return math.fsum(map(mul, one, two))
-
-
-# A race: arms measured in turns, of which those leave that are worse than the leader beyond doubt.
-#
-# Whoever looks after every round is deceived more often than who looks once: each look has its part of the
-# error rate, and so has each pair of arms in it.
-
-
-ERROR = 0.05
-"""With this probability at most, an arm leaves that is not worse than the leader."""
-
-
-def survivors(figures: Mapping[K, Mapping[int, float]], looks: int) -> list[K]:
-    """Return the arms that stay after one of so many looks; all of them while rounds are too few.
-
-    `figures` are those of the arms that still race, by round, above 0.
-    """
-    if len(figures) < 2 or min(map(len, figures.values())) < FEWEST:
-        return [*figures]
-    passes = Passes(figures, ERROR / looks)
-    leader = max(figures, key=passes.middle)
-    ratios = {arm: passes.ratio(leader, arm) for arm in figures if arm != leader}
-    return [arm for arm in figures if not ((ratio := ratios.get(arm)) and ratio.is_below)]
-
-
-def winner(figures: Mapping[K, Mapping[int, float]], order: Sequence[K], about: float) -> K:
-    """Return the arm with the highest mean; of those less than a share below it the first one of an order.
-
-    Raises ValueError without figures.
-    """
-    passes = Passes({arm: own for arm, own in figures.items() if own}, ERROR)
-    means = {arm: passes.middle(arm) for arm in order if figures.get(arm)}
-    if not means:
-        raise ValueError("no arm has figures")
-    return next(arm for arm, mean in means.items() if mean >= max(means.values()) * (1 - about))
 
 
 # The highest rate that keeps a promise, searched for where every window is one look through noise.

@@ -13,12 +13,8 @@ An experiment of this kind (SQL scripts, an application's file, any command) is 
 
 UNDER, AFTER = "checks under load", "checks after the load"
 """What the verdict of a trial calls the user's checks, where there are any."""
-HISTORY = "history"
-"""What the verdict calls the check of what a history shows of isolation."""
 SUSPICION = "suspicion"
 """The topic of what is suspicious in the statements of a transaction."""
-ANOMALY = "anomaly"
-"""The topic of what a history shows of isolation."""
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
 """Instead of a command line: sqlstress's own processes, with what they call of the user's; programs beyond
 the first ones; processes that had ended before they could be asked, or may not be asked."""

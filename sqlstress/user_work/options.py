@@ -166,7 +166,7 @@ def strict_option() -> Any:
         switch,
         False,
         TRUST,
-        "Exit 3 if the statements of a transaction are suspicious, or a history shows an anomaly.",
+        "Exit 3 if the statements of a transaction are suspicious.",
         flag=True,
         meaning="Whether a suspicion is to be seen in the exit code.",
     )

@@ -41,7 +41,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown, Value
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import product
-from sqlstress.user_work import AFTER, ANOMALY, HISTORY, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
+from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
 from sqlstress.user_work.options import Data
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, MIXED, STALE, STALE_COPY
 
@@ -67,9 +67,9 @@ _AT_SERVER = {
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether the user said what must be true of the data of a run, or a history showed no anomaly."""
+    """Return whether the user said what must be true of the data of a run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
-    return any(check.name in (AFTER, HISTORY) for check in proofs)
+    return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
@@ -317,7 +317,7 @@ class UserShown(LoadShown):
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
     def is_doubtful(self, run: Run) -> bool:
-        suspicious = (one.topic in (ANOMALY, SUSPICION) for trial in run.trials for one in trial.sightings)
+        suspicious = (one.topic == SUSPICION for trial in run.trials for one in trial.sightings)
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:

@@ -16,13 +16,11 @@ import pytest
 from sqlstress.cli.measure import Bar, clock_text, watcher
 from sqlstress.engine.study import Observer, Progress
 from sqlstress.experiments.crash.study import how_far as rounds_done
-from sqlstress.experiments.power_loss.study import how_far as images_done
 from sqlstress.statistics.sequential import looks
 from sqlstress.studies.ab import how_far as pairs_done
 from tests.ab_report import TEST, ab_report, around
 from tests.crash_report import KILLS
 from tests.engine.processes import Command, sqlstress
-from tests.power_report import power_cuts, power_loss
 from tests.rows import thorough
 
 SHORT = ("-c", "1,2", "--driver", "dry", "--key-space", "500", "--repeat", "1")
@@ -135,17 +133,6 @@ def test_a_bar_over_rounds_shows_what_was_found() -> None:
     assert shown.tqdm.drawn == [
         "round 10 of 100 30 kills, 0 lost, 0 torn   0:27 left",
         "round 100 of 100 300 kills, 0 lost, 0 torn   0:00 left",
-    ]
-
-
-def test_a_bar_over_images_shows_the_configuration() -> None:
-    shown, loss = Shown(), power_loss(replace(power_cuts(), images=500))
-    for seconds, images in ((10.0, 500), (40.0, 2000)):
-        cuts = replace(power_cuts(), images=images)
-        shown.after(seconds, images_done(replace(loss, configurations=(cuts,), seconds=seconds)))
-    assert shown.tqdm.drawn == [
-        "image 500 of 2,000 WAL with FULL   0:30 left",
-        "image 2,000 of 2,000 WAL with FULL   0:00 left",
     ]
 
 

@@ -45,29 +45,6 @@ def test_scripts_are_measured_proved_shown_and_saved_in_every_format(cli: Cli) -
 
 
 @pytest.mark.thorough
-def test_the_history_of_real_processes_has_no_anomaly_on_sqlite(cli: Cli) -> None:
-    said = cli("sql", "-bisolation", "-c3", *ONCE, *LONGER)
-    assert (said.code, said.err) == (0, "")
-    assert checks()["history"] == "ok" and "does not prove that there is none" in " ".join(said.out.split())
-    (history,) = [one for run in saved().runs for one in run.verdict.checks if one.name == "history"]
-    assert history.checked > 10
-
-
-@pytest.mark.thorough
-def test_an_anomaly_that_the_script_lets_happen_exits_3_if_it_is_strict(cli: Cli) -> None:
-    Path("rows.sql").write_text(
-        "CREATE TABLE place (id INTEGER PRIMARY KEY, version); INSERT INTO place VALUES (1, 1);"
-    )
-    Path("late.sql").write_text(
-        "-- @history place\nSELECT id, version FROM place;\n\\sleep 20 ms\n"
-        "-- @history place\nUPDATE place SET version = version + 1 RETURNING id, version;\n"
-    )
-    said = cli("sql", "late.sql", "--setup=rows.sql", "-c4", *ONCE, *LONGER, "--strict")
-    assert said.code == 3 and "Lost update (P4) at 4 processes" in said.out
-    assert checks()["history"] == "skipped" and "no check" in said.out
-
-
-@pytest.mark.thorough
 def test_a_transfer_that_loses_updates_fails_its_check_and_exits_1(cli: Cli) -> None:
     words = ("sql", str(TRANSFER / "wrong.sql"), f"--setup={SCHEMA}", f"--check={INVARIANTS}", "-c4")
     said = cli(*words, *ONCE, "--duration=500ms")

@@ -163,24 +163,3 @@ def test_an_error_in_a_script_is_told_with_its_place(
     said = cli("sql", "a.sql", *DATA, f"--dsn={url}", "--driver=psycopg", "-c2", *ONCE)
     assert (said.code, len(said.lines)) == (code, 1) and told in said.err
     assert left(server) == (0, 0)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("isolation", "allowed"),
-    [
-        ("read-committed", {"lost-update", "read-skew", "write-skew"}),
-        ("repeatable-read", {"write-skew"}),
-        ("serializable", set()),
-    ],
-)
-def test_the_history_has_only_anomalies_that_the_isolation_level_allows(
-    cli: Cli, url: str, isolation: str, allowed: set[str]
-) -> None:
-    options = ("-bisolation", f"--dsn={url}", "--driver=psycopg", "-c4", "--max-tries=1000", "--duration=3s")
-    said, report = measured(cli, "sql", *options, "--isolation", isolation)
-    (trial,) = report.runs[0].trials
-    seen = {one.what for one in trial.sightings if one.topic == "anomaly"} - {"tried"}
-    assert seen <= allowed
-    assert {one.name: one.status for one in trial.verdict.checks}["history"] == ("skipped" if seen else "ok")
-    assert ("The history has no anomaly" in said.out) is not bool(seen)

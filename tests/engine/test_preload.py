@@ -111,5 +111,3 @@ def test_of_several_cases_all_that_they_need_is_imported_once() -> None:
     for name in ("kv", "apsw"):
         assert set(pool.modules([CASES[name]])) <= set(modules)
     assert pool.modules([Case(workload="classic", ops=20)]) == []
-    """Its name would be empty, and whoever imports that fails aloud."""
-    assert all(pool.modules([Case(workload="power-loss")]))

@@ -54,7 +54,7 @@ def test_a_module_of_the_core_names_no_experiment() -> None:
         "from sqlstress.experiments.keys import spec",
         "from sqlstress.experiments import kv",
         'named("sqlstress.experiments.kv.experiment:KV")',
-        'if case.workload == "power-loss": pass',
+        'if case.workload == "cycles": pass',
         "run.case.load",
         "case.picks.users",
         "def f():\n    x = 1\n    'kv'.upper()",

@@ -80,6 +80,26 @@ def test_another_major_version_is_refused_and_says_what_to_do(version: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("workload", "graph", "this sqlstress has no experiment 'graph'."),
+        ("driver", "turso", "this sqlstress has no driver 'turso'."),
+    ],
+)
+def test_unknown_experiment_or_driver_is_refused(field: str, value: str, message: str) -> None:
+    plain = json.loads(TEXT)
+    plain["runs"][0]["case"][field] = value
+    assert message in refusal(json.dumps(plain))
+
+
+@pytest.mark.parametrize(("place", "key"), [("crash", "power"), ("choice", "tune"), ("choice", "presets")])
+def test_results_of_removed_abilities_are_refused(place: str, key: str) -> None:
+    text = refusal(changed(**{place: {key: {}}}))
+    assert "any more. Use the version that wrote the report." in text
+    assert from_json(changed(**{place: {key: None}})) == example_report()
+
+
+@pytest.mark.parametrize(
     "version", [None, 1, 1.0, [], "", "1", "1.x", "one", "1.0.0", "٣.0", "1.0\x1b[31m", "1" * 9999]
 )
 def test_a_version_that_is_not_major_and_minor_is_refused(version: object) -> None:

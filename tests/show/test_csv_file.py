@@ -17,7 +17,6 @@ from tests.cycles_report import cycles_report
 from tests.example_keys import keys_report
 from tests.several import with_trials
 from tests.show.variants import EXAMPLE, TRIAL, each_trial, with_one
-from tests.unknown_report import unknown_report
 
 
 def rows(report: Report) -> list[dict[str, str]]:
@@ -107,13 +106,11 @@ def test_the_part_of_a_case_that_only_its_experiment_has_and_the_space_have_colu
 
 
 def test_no_experiments_case_has_the_columns_of_another() -> None:
-    runs = (EXAMPLE.runs[0], keys_report().runs[0], cycles_report().runs[0], unknown_report(batch=7).runs[0])
-    kv, keys, cycles, unknown = rows(replace(EXAMPLE, runs=runs))
+    runs = (EXAMPLE.runs[0], keys_report().runs[0], cycles_report().runs[0])
+    kv, keys, cycles = rows(replace(EXAMPLE, runs=runs))
     assert (kv["begin"], kv["picks_begin"], kv["cycling_rows"]) == ("immediate", "", "")
     assert (keys["begin"], keys["picks_begin"], keys["cycling_rows"]) == ("", "deferred", "")
     assert (cycles["begin"], cycles["picks_begin"], cycles["cycling_rows"]) == ("", "", "5")
-    own = [name for name in kv if name.startswith(("picks_", "cycling_")) or name in {*KV, *BESIDE}]
-    assert {unknown[name] for name in own} == {""}
 
 
 @pytest.mark.parametrize("report", [keys_report(), cycles_report()], ids=["keys", "cycles"])

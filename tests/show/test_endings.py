@@ -11,7 +11,6 @@ from sqlstress.show.endings import Ending, endings, exit_code
 from tests.ab_report import ab_report, around
 from tests.crash_report import KILLS, crash_report, empty_report, lost_report
 from tests.example_report import assert_golden_texts, example_report
-from tests.power_report import power_cuts, power_loss, power_report
 from tests.several import with_trials
 
 EXAMPLE = example_report()
@@ -43,13 +42,10 @@ def of_results(report: Report, **fields: Any) -> Report:
 STOPPED = replace(wrong(), interrupted=True, planned=20)
 SURE, UNSURE = ab_report([around(1.0, 10)]), ab_report([around(0.9, 30)])
 NOTHING = crash_report(replace(KILLS, acknowledged=0))
-TORN = power_loss(replace(power_cuts("wal", "normal"), torn=1))
 ENDED = {
     "cases": EXAMPLE,
     "an A/B test": SURE,
     "a crash test": crash_report(),
-    "power cuts": power_report(power_loss(power_cuts())),
-    "a matrix of power cuts": power_report(power_loss()),
     "stopped, wrong and failed": with_run(
         STOPPED, 2, replace(STOPPED.runs[2], error="worker 1 was killed by SIGKILL.")
     ),
@@ -64,13 +60,6 @@ ENDED = {
     "a crash test of nothing": NOTHING,
     "a crash test of nothing, ended early": of_results(NOTHING, error="no space."),
     "a crash test, stopped": empty_report(),
-    "power cuts, stopped": power_report(power_loss(power_cuts()), interrupted=True),
-    **{
-        f"power cuts of {mode} with {level}": power_report(power_loss(power_cuts(mode, level)))
-        for mode, level in (("wal", "normal"), ("delete", "full"), ("wal", "off"), ("memory", "full"))
-    },
-    "torn by power cuts": power_report(TORN),
-    "torn by power cuts of a matrix": power_report(replace(TORN, matrix=True)),
 }
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from statistics import fmean, linear_regression
 
@@ -18,24 +17,16 @@ from sqlstress.statistics.compare import quantile
 from sqlstress.statistics.search import (
     BREAKS,
     DOUBT,
-    EACH,
-    ERROR,
     HOLDS,
     LADDER,
     MOST,
-    MOST_RUNS,
     OPEN,
     Answer,
-    Row,
     answer,
     by_rate,
     crossing,
-    design,
     mostly_kept,
     next_rate,
-    runs_of,
-    survivors,
-    winner,
 )
 
 # The search for the highest rate, on machines that are made up: noisy, moody, and with stalls.
@@ -152,128 +143,3 @@ def test_what_is_known_of_a_rate(rate: int, said: str) -> None:
 def test_steps_of_the_ladder_are_about_a_tenth_apart() -> None:
     assert all(1.05 < after / before < 1.16 for before, after in pairwise(LADDER) if before >= 10)
     assert LADDER[0] == 1 and LADDER[-1] == 10**6
-
-
-# Balanced designs: every level, and every pair of levels, as often as the others.
-
-
-levels_drawn = st.lists(st.integers(2, 4), min_size=1, max_size=5)
-seeds = st.integers(0, 2**32)
-
-
-def imbalance(rows: Sequence[Row], levels: Sequence[int]) -> float:
-    """Return how far a design is from orthogonal: the squares of what pairs of levels lack, summed."""
-    total = 0.0
-    for a, b in combinations(range(len(levels)), 2):
-        found = Counter((row[a], row[b]) for row in rows)
-        even = len(rows) / (levels[a] * levels[b])
-        total += sum((found[i, j] - even) ** 2 for i in range(levels[a]) for j in range(levels[b]))
-    return total
-
-
-@given(levels_drawn, seeds)
-def test_every_level_of_a_factor_stands_as_often_as_the_others_or_once_more(
-    levels: list[int], seed: int
-) -> None:
-    runs = runs_of(levels)
-    rows = design(levels, runs, Random(seed))
-    assert len(rows) == runs
-    for factor, count in enumerate(levels):
-        found = Counter(row[factor] for row in rows)
-        assert set(found) == set(range(count))
-        assert max(found.values()) - min(found.values()) <= 1
-
-
-@given(seeds)
-def test_what_is_searched_by_default_is_orthogonal_whatever_the_seed(seed: int) -> None:
-    levels = (4, 3, 2, 2, 2)
-    rows = design(levels, runs_of(levels), Random(seed))
-    assert len(rows) == 24
-    assert imbalance(rows, levels) == 0
-    for one, two in combinations(range(len(levels)), 2):
-        assert len(set(Counter((row[one], row[two]) for row in rows).values())) == 1
-
-
-@given(levels_drawn, seeds)
-def test_it_is_no_less_even_than_one_whose_columns_are_drawn(levels: list[int], seed: int) -> None:
-    draw, runs = Random(seed), runs_of(levels)
-    drawn = [tuple(draw.randrange(count) for count in levels) for _ in range(runs)]
-    assert imbalance(design(levels, runs, Random(seed)), levels) <= imbalance(drawn, levels)
-
-
-@given(levels_drawn)
-def test_there_are_rows_enough_for_what_is_to_be_told_and_no_more_than_that_needs(levels: list[int]) -> None:
-    figures = 1 + sum(count - 1 for count in levels)
-    assert runs_of(levels) >= EACH * figures
-    assert runs_of(levels) <= max(MOST_RUNS, EACH * figures)
-
-
-def test_a_seed_gives_the_same_design_again_and_another_seed_another_one() -> None:
-    levels = (4, 3, 2, 2)
-    assert design(levels, 24, Random(1)) == design(levels, 24, Random(1))
-    assert design(levels, 24, Random(1)) != design(levels, 24, Random(2))
-
-
-def test_what_is_confounded_is_seen() -> None:
-    assert imbalance([(0, 0), (0, 0), (1, 1), (1, 1)], (2, 2)) == 4
-    assert imbalance([(0, 0), (0, 1), (1, 0), (1, 1)], (2, 2)) == 0
-
-
-# A race: who leaves it is worse than the leader, but for the error rate.
-
-
-Figures = dict[int, dict[int, float]]
-ROUNDS = 12
-
-
-def raced(true: Sequence[float], noise: float, draw: Random) -> list[int]:
-    """Race arms whose logarithms are known; return those that stay."""
-    figures: Figures = {arm: {} for arm in range(len(true))}
-    for number in range(ROUNDS):
-        mood = draw.gauss(0, 0.2)  # of the round: it meets all alike
-        for arm, own in figures.items():
-            own[number] = math.exp(true[arm] + mood + draw.gauss(0, noise))
-        figures = {arm: figures[arm] for arm in survivors(figures, ROUNDS)}
-    return [*figures]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("noise", [0.02, 0.07, 0.2])
-def test_the_best_one_leaves_in_no_more_races_than_the_error_rate(noise: float) -> None:
-    races = 300
-    lost = sum(0 not in raced((0.0, -0.01, -0.02, -0.05), noise, Random(seed)) for seed in range(races))
-    assert lost <= ERROR * races
-
-
-@pytest.mark.thorough
-def test_of_equal_arms_one_leaves_in_no_more_races_than_the_error_rate() -> None:
-    races = 300
-    lost = sum(len(raced((0.0,) * 4, 0.07, Random(seed))) < 4 for seed in range(races))
-    assert lost <= ERROR * races * 1.5  # of 300 races chance alone gives 22 in one of a hundred
-
-
-def test_what_is_much_worse_leaves() -> None:
-    assert raced((0.0, -0.5, -0.6), 0.05, Random(1)) == [0]
-
-
-def test_nobody_leaves_after_two_rounds_and_nobody_races_alone() -> None:
-    two = {"a": {0: 1.0, 1: 1.0}, "b": {0: 9.0, 1: 9.0}}
-    assert survivors(two, 10) == ["a", "b"]
-    assert survivors({"a": {0: 1.0, 1: 1.0, 2: 2.0}}, 10) == ["a"]
-    assert survivors({}, 10) == []
-
-
-@given(st.dictionaries(st.integers(0, 5), st.floats(0.5, 2.0), min_size=1), st.integers(0, 99))
-def test_the_winner_is_the_first_of_those_that_are_about_as_good_as_the_best(
-    means: dict[int, float], seed: int
-) -> None:
-    order = sorted(means)
-    Random(seed).shuffle(order)
-    chosen = winner({arm: {0: mean} for arm, mean in means.items()}, order, about=0.1)
-    near = [arm for arm in order if means[arm] >= max(means.values()) * 0.9]
-    assert chosen == near[0] or means[chosen] == pytest.approx(max(means.values()) * 0.9)
-
-
-def test_where_nothing_was_measured_there_is_no_winner() -> None:
-    with pytest.raises(ValueError, match="no arm has figures"):
-        winner({"a": {}}, ["a"], about=0.0)

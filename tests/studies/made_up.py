@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -15,25 +15,15 @@ from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
-from sqlstress.experiments.power_loss import study as power_loss
-from sqlstress.experiments.power_loss.experiment import PowerLoss
-from sqlstress.experiments.power_loss.images import Finding
-from sqlstress.experiments.power_loss.study import PowerStudy, Recording
-from sqlstress.experiments.tune import search as tune
-from sqlstress.experiments.tune.experiment import MeasuredPreset, PresetComparison, Tuning
-from sqlstress.experiments.tune.search import Factor, Space
-from sqlstress.experiments.tune.study import PresetStudy, TuneStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.report.power_failure import CORRUPT, GOOD, LOST, TORN
 from sqlstress.statistics.sequential import Look
 from sqlstress.studies import sweep
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.limit import LimitStudy
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import Sweep
-from sqlstress.targets.sqlite.disk_model import Operation, SyncFolder
 from tests.ab_report import TEST, trial
 from tests.engine.benches import BLANK, bench
 from tests.example_report import example_report
@@ -165,72 +155,6 @@ def made_up_kills(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, t
     return MadeUp(study, bench(folder, observer=observer), lambda report: study.kills.rounds)
 
 
-IMAGES = 30
-
-
-def made_up_power(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
-    """Return a test of power cuts in three configurations and the control, of as many images each."""
-    kinds = {LOST: 0, TORN: 1, CORRUPT: 2}
-
-    def judge(connect: object, histories: Sequence[object], cut: int) -> Finding:
-        number = patched["images"] = patched["images"] + 1
-        if (number - 1) % IMAGES == 0:
-            trouble.meet()
-        of_control = next((kind for kind, place in kinds.items() if place == number - 1), GOOD)
-        return Finding(of_control)
-
-    patched = {"images": 0}
-    log: list[Operation] = [SyncFolder()]
-    patch.setattr(power_loss, "CONTROL_IMAGES", IMAGES)
-    patch.setattr(power_loss, "TOLD_EVERY", IMAGES)
-    patch.setattr(power_loss, "record", lambda *_: Recording(log, (), {}))
-    patch.setattr(power_loss, "load_vfs", lambda: _Vfs)
-    patch.setattr(power_loss, "judge", judge)
-    cases = cases_of({"matrix": True}, "crash")[:3]
-    study = PowerStudy(cases, PowerLoss(IMAGES, len(cases), matrix=True))
-
-    def measured(report: Report) -> int:
-        loss = report.results["power-loss"]
-        return bool(loss.control) + len(loss.configurations)
-
-    return MadeUp(study, bench(folder, observer=observer), measured)
-
-
-class _Vfs:
-    ImageVfs = _Nothing
-
-
-def made_up_presets(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
-    """Return a comparison of two presets in two rounds."""
-    _patch_slices(patch, trouble)
-    found = PresetComparison(CASE, "default", 2, presets=(MeasuredPreset("default"), MeasuredPreset("rails")))
-    study = PresetStudy(found, {"default": CASE, "rails": CASE})
-    return MadeUp(study, bench(folder, observer=observer), _slices)
-
-
-def made_up_tune(patch: pytest.MonkeyPatch, folder: Path, observer: Observer, trouble: Trouble) -> MadeUp:
-    """Return a search with two slices of a design, and a round of a race."""
-    _patch_slices(patch, trouble)
-    patch.setattr(tune, "MOST_PAIRS", 0)
-    patch.setattr(tune, "design", lambda *_: [(1,), (0,)])
-    space = Space((Factor("busy", (("", {}), ("fair", {"busy": "fair"}))),), _with_busy)
-    # A slice takes a quarter of the time.
-    study = TuneStudy(Tuning(CASE, ("busy",), 1.0), space, lambda: trouble.met / 4)
-    return MadeUp(study, bench(folder, observer=observer), _slices)
-
-
-def _with_busy(options: Mapping[str, str]) -> Case:
-    return replace(CASE, settings=replace(CASE.settings, busy=options.get("busy", "default")))
-
-
-def _patch_slices(patch: pytest.MonkeyPatch, trouble: Trouble) -> None:
-    def run(runner: TrialRunner, case: Case, index: int) -> Trial:
-        trouble.meet()
-        return replace(TRIAL, index=index)
-
-    patch.setattr(TrialRunner, "run", run)
-
-
 def _slices(report: Report) -> int:
     return sum(len(run.trials) for run in report.runs)
 
@@ -239,10 +163,7 @@ STUDIES: dict[str, tuple[Make, int]] = {
     "sweep": (made_up_sweep, 1),
     "ab": (made_up_ab, 1),
     "limit": (made_up_limit, 1),
-    "presets": (made_up_presets, 1),
-    "tune": (made_up_tune, 1),
     "crash": (made_up_kills, 1),
-    "power loss": (made_up_power, 2),
 }
 """Name → how it is made up, with four measurements, and how many of them must be done before anything is
 proved: those of a control prove nothing by themselves."""

@@ -101,7 +101,6 @@ COMMANDS = (
     Command(("keys", "--users=20", "--picks=10", "--items=60", "--repeat=1"), "uuid"),
     Command(("cycles", "--cycles", "3", "--settings", "wal", "--repeat", "1"), "cycle"),
     Command(("crash", "--rounds", "5", "--seed", "1"), "kills"),
-    Command(("crash", "--power", "--images", "100"), "images"),
     Command(("ab", "--a=--synchronous=full", "--b=--synchronous=off", "--max-pairs=10", "-c2", *SHORT[1:])),
     Command(("ab", f"--python-a={PYTHON}", f"--python-b={PYTHON}", "--max-pairs=10", "-c1", *SHORT[1:])),
     *(_strike(name, phase, "-c", "2", *SHORT) for name in SIGNALS for phase in PHASES),

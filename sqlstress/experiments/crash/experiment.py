@@ -59,13 +59,11 @@ CRASH = Experiment(
         summary="Kill writers repeatedly and check every acknowledged transaction.",
         help=(
             "Kill writing processes at random moments, reopen the files, and check what they hold.\n\n"
-            "With --power or --matrix, simulate power cuts of a recorded run instead. Exits 1 if an "
-            "acknowledged transaction is lost, a transaction is torn, or a file is damaged. It takes about "
-            "half a minute."
+            "Exits 1 if an acknowledged transaction is lost, a transaction is torn, or a file is damaged. It "
+            "takes about half a minute."
         ),
-        main_options=("rounds", "concurrency", "power", "matrix", "journal-mode", "synchronous", "output"),
+        main_options=("rounds", "concurrency", "journal-mode", "synchronous", "output"),
         example="sqlstress crash --rounds 100 --concurrency 3",
-        noun="killing",
     ),
     options=(
         *chosen(options_of(Extra)),
@@ -74,7 +72,7 @@ CRASH = Experiment(
             parse=whole(1, MOST_WRITERS),
             default=3,
             group=KILLING,
-            help="Number of writing processes. With --power: connections to each file.",
+            help="Number of writing processes.",
             metavar="N",
             varies=False,
         ),

@@ -20,7 +20,6 @@ PHRASES = {
     "kills-proved": Phrase(
         "Nothing was lost: all {acknowledged:plural acknowledged transaction} survived {kills:plural kill}, "
         "none was torn, and integrity_check found nothing. This says nothing about power loss: the system "
-        "still writes what a dead process has written, even with synchronous=OFF. Use --power to test "
-        "power cuts."
+        "still writes what a dead process has written, even with synchronous=OFF."
     ),
 }

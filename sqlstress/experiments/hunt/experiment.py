@@ -68,7 +68,6 @@ HUNT = Experiment(
         ),
         main_options=("max-time", "driver", "seed", "writers", "readers", "output"),
         example="sqlstress hunt --max-time 60s",
-        noun="a hunt",
     ),
     options=(
         *chosen(options_of(Hunting)),

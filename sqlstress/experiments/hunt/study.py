@@ -25,7 +25,6 @@ from sqlstress.plan import all_parsed, built, cases_of, options_of_command, pars
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEPT
 from sqlstress.target import stores_nothing
-from sqlstress.user_work import HISTORY
 
 AGAIN, MOST_AGAIN = 5, 15
 """So often a round is run again in which something was found, and at most until it fails once more."""
@@ -90,7 +89,6 @@ class HuntStudy:
                 seconds=self._clock() - self._begun,
                 found=found,
                 error=None if found else trial.error,
-                checked=self.hunt.checked or any(one.name == HISTORY for one in trial.verdict.checks),
             )
             self._progress(bench, f"round {self.hunt.rounds}", self.hunt.seconds, self.hunt.max_time_s)
             yield

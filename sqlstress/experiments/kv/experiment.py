@@ -347,6 +347,8 @@ def _traits(case: Case) -> dict[str, str]:
     """Return a case by option; who checkpoints is one, whatever follows from it."""
     beside, usual = case.spec.checkpointing or Checkpointing(), Checkpointing()
     traits = traits_there(case)
+    if case.name:
+        return traits
     if beside.mode != "none":
         traits["wal-autocheckpoint"] = UNSET  # it has to be 0 then
     every = f" every {format_duration(beside.interval_s)}" if beside.interval_s != usual.interval_s else ""
@@ -384,9 +386,9 @@ KV = Experiment(
         *chosen(options_of(Server)),
         *common("verify", "max-failed"),
         *chosen(options_of(Extra)),
-        *common("seed"),
+        *common("name", "seed"),
     ),
-    by_itself={"preset": None, "target": None},
+    by_itself={"name": None, "preset": None, "target": None},
     extra=Extra,
     cases=cases,
     words=Words(does="random gets and writes, in transactions", work_of=layout),

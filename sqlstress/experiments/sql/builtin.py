@@ -11,9 +11,8 @@ from typing import NamedTuple
 from sqlstress.target import serves
 from sqlstress.user_work.options import Invariant
 
-ACCOUNTS, TELLERS, PERSONS, MONEY, ROWS = 100_000, 10, 1_000, 100, 10
-"""Of each unit of scale: accounts and tellers; persons of the bank, and what each has at first; rows in which
-transactions meet."""
+ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
+"""Per unit of scale: accounts and tellers; persons of the bank, and the first balance of each."""
 
 
 class BuiltIn(NamedTuple):
@@ -50,24 +49,6 @@ UPDATE bank_accounts SET balance = balance + :amount WHERE id = :payee;
 \\endif
 COMMIT;
 """
-_TWO_ROWS = f"""\\set low random(1, {ROWS} * :scale - 1)
-\\set high random(:low + 1, {ROWS} * :scale)
-\\set writes random(0, 3)
-"""
-_READ_BOTH_WRITE_SOME = """-- @history isolation_rows
-SELECT id, version FROM isolation_rows WHERE id = :low;
--- @history isolation_rows
-SELECT id, version FROM isolation_rows WHERE id = :high;
-\\if :writes = 1 OR :writes = 3
--- @history isolation_rows
-UPDATE isolation_rows SET version = version + 1 WHERE id = :low RETURNING id, version;
-\\endif
-\\if :writes >= 2
--- @history isolation_rows
-UPDATE isolation_rows SET version = version + 1 WHERE id = :high RETURNING id, version;
-\\endif
-COMMIT;
-"""
 SCRIPTS = {
     "tpcb-like": BuiltIn(
         "tpcb",
@@ -85,12 +66,6 @@ SCRIPTS = {
         f"{_PAID}BEGIN;\n"
         "SELECT id FROM bank_accounts WHERE id IN (:payer, :payee) ORDER BY id FOR UPDATE;\n"
         f"{_TRANSFER}",
-    ),
-    "isolation": BuiltIn(
-        "isolation",
-        # Who will write takes the lock first: a snapshot that is out of date can't.
-        f"{_TWO_ROWS}\\if :writes\nBEGIN IMMEDIATE;\n\\else\nBEGIN;\n\\endif\n{_READ_BOTH_WRITE_SOME}",
-        f"{_TWO_ROWS}BEGIN;\n{_READ_BOTH_WRITE_SOME}",
     ),
 }
 
@@ -118,9 +93,6 @@ def setup(tables: Collection[str], scale: int) -> Iterator[str]:
     if "bank" in tables:
         yield "CREATE TABLE bank_accounts (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)"
         yield _filled("bank_accounts", "id, balance", scale * PERSONS, f"i, {MONEY}")
-    if "isolation" in tables:
-        yield "CREATE TABLE isolation_rows (id INTEGER PRIMARY KEY, version BIGINT NOT NULL)"
-        yield _filled("isolation_rows", "id, version", scale * ROWS, "i, 1")
 
 
 _SUM = "(SELECT coalesce(sum({}), 0) FROM pgbench_{})"

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
-from sqlstress.experiments.sql.history import check_marks
 from sqlstress.experiments.sql.script import Script, Sql, read, statements, states_behind
 from sqlstress.options.option import LOAD, MANY, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import choice, suggestion, switch, whole
@@ -121,8 +120,8 @@ class Extra:
         options.names,
         (),
         LOAD,
-        "A built-in script, with an optional weight: tpcb-like, simple-update, select-only, bank or "
-        "isolation. May be repeated.",
+        "A built-in script, with an optional weight: tpcb-like, simple-update, select-only or "
+        "bank. May be repeated.",
         aliases=("-b",),
         metavar="NAME[@N]",
         multiple=True,
@@ -204,7 +203,6 @@ def _check(spec: Scripts, settings: Settings, driver: str) -> None:
     if sum(len(one.text) for one in spec.scripts) > MOST_TEXT:
         raise UsageError(f"the scripts have more than {MOST_TEXT >> 10} KiB in all. Shorten them.")
     scripts = read_scripts(spec, driver)
-    check_marks(scripts)
     for script in scripts:
         _check_transaction(script, ledger=spec.ledger)
     all_sql = [one for script in scripts for one in statements(script.commands)]

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 T = TypeVar("T")
 Step = Callable[[Variables], Any]
-Seen = Callable[[Sequence[Sequence[Any]]], None]
 
 BASE = ("client_id", "default_seed", "random_seed", "scale")
 """Variables that every script has."""
@@ -302,13 +301,10 @@ class Compiler:
         fixed: Mapping[str, Value],
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
-        seen: Callable[[Sql], Seen | None] = lambda _: None,
     ) -> None:
-        """`fixed` are the variables that no script sets; `around` makes of a statement one that does more;
-        `seen` returns what is to be told the rows of a statement, if anything is.
-        """
+        """`fixed` are the variables that no script sets; `around` makes of a statement one that does more."""
         self._reckoner = Reckoner(stream, fixed)
-        self._database, self._around, self._sleep, self._seen = database, around, sleep, seen
+        self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
         """Return the steps of commands, in their order."""
@@ -364,17 +360,13 @@ class Compiler:
         return lambda variables: holds(value(variables))
 
     def _sql(self, command: Sql) -> Step:
-        statement, prefix, seen = command.statement, command.prefix, self._seen(command)
-        if prefix is None and not seen:
+        statement, prefix = command.statement, command.prefix
+        if prefix is None:
             return (self._database.reads if statement.returns else self._database.runs)(statement.text)
         run = self._database.names(statement.text)
 
         def step(variables: Variables) -> None:
             names, rows = run(variables)
-            if seen:
-                seen(rows)
-            if prefix is None:
-                return
             if len(rows) != 1:
                 raise NoValue(f"\\gset needs one row, and the query returned {len(rows) or 'none'}")
             variables.update(zip((f"{prefix}{name}" for name in names), rows[0], strict=True))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.sql.expressions import NoValue, Value, Variables, draws, meant
-from sqlstress.experiments.sql.history import MOST, HistoryRecorder, has_history
 from sqlstress.experiments.sql.script import (
     Branch,
     Compiler,
@@ -71,17 +70,14 @@ class SqlSource(UserSource):
         scripts = [read(one.name, one.text, names, dialect) for one in spec.scripts]
         # A script may leave variables to those after it, unless all of them set theirs before they begin.
         self._sets_late = any(map(_changes_late, scripts))
-        records = self._client and case.verify != "none" and has_history(scripts)
-        room = MOST // case.concurrency
-        self._history = HistoryRecorder(room, self._connection.in_transaction) if records else None
         compiler = self._compiler(scripts)
         heads = [0 if self._sets_late else leading(script) for script in scripts]
         self._heads = [
             compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
         ]
         self.calls = [
-            self._transaction(number, script.name, compiler.steps(script.commands[head:]))
-            for number, (script, head) in enumerate(zip(scripts, heads, strict=True))
+            self._transaction(script.name, compiler.steps(script.commands[head:]))
+            for script, head in zip(scripts, heads, strict=True)
         ]
 
     def _compiler(self, scripts: Sequence[Script]) -> Compiler:
@@ -90,20 +86,19 @@ class SqlSource(UserSource):
         fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
         sleep = self.sleep if self._client else _nothing
-        seen = self._history.seen if self._history else lambda _: None
-        return Compiler(self.random, self._connection, fixed, self._around, sleep, seen)
+        return Compiler(self.random, self._connection, fixed, self._around, sleep)
 
     def sleep(self, seconds: float) -> None:
         """Do what a script's sleep asks for."""
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Time a statement, write into the ledger before a commit, record it: as far as that is asked for."""
+        """Time a statement, write into the ledger before a commit: as far as that is asked for."""
         if self._times is not None:
             run = self._times.setdefault(called(sql), Times()).timed(run)
         if self._ledger and sql.statement.commits:
             run = self._ledger.committed(run)
-        return self._history.ending(sql, run) if self._history else run
+        return run
 
     def prepared(self, picks: Sequence[int]) -> list[Variables]:
         """Give each transaction its variables: those of the last one that is run are what others begin with.
@@ -120,7 +115,7 @@ class SqlSource(UserSource):
             prepared.append(variables)
         return prepared
 
-    def _transaction(self, number: int, name: str, steps: Sequence[Step]) -> Step:
+    def _transaction(self, name: str, steps: Sequence[Step]) -> Step:
         """Return what runs a script; after BUSY it is begun again as a whole, with the same values."""
         in_transaction = self._connection.in_transaction
 
@@ -132,8 +127,7 @@ class SqlSource(UserSource):
 
         if not self._client:
             return once
-        recorded = self._history.run(number, once) if self._history else once
-        attempt = self._restored(recorded) if self._sets_late else recorded
+        attempt = self._restored(once) if self._sets_late else once
         if self._client.waits_outside:
             attempt = self._client.retried(attempt, self._connection.rollback)
         client, rollback, max_tries = self._client, self._connection.rollback, self.case.spec.max_tries
@@ -197,7 +191,6 @@ class SqlSource(UserSource):
     def findings(self) -> Findings:
         findings = super().findings()
         findings.latency = {name: times.histogram() for name, times in (self._times or {}).items()}
-        findings.history = self._history.recorded() if self._history else None
         return findings
 
     def close(self) -> None:

@@ -27,7 +27,6 @@ from sqlstress.report import Check, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow
 from sqlstress.targets.sqlite.connections import lacks
-from sqlstress.user_work import HISTORY
 from tests.engine.benches import BLANK
 from tests.example_report import example_report
 from tests.experiments.measured import measure, rejected, statuses
@@ -67,12 +66,6 @@ def hunted(runner: Scripted, blank: Hunt = BLANK_HUNT, *, shrink_time_s: float =
 def test_a_hunt_ends_when_its_time_is_up() -> None:
     hunt = hunted(Scripted(lambda case: False))
     assert (hunt.rounds, hunt.found, hunt.error) == (60, None, None)
-
-
-@pytest.mark.parametrize(("check", "checked"), [(WRITES, False), (HISTORY, True)])
-def test_a_hunt_whose_rounds_recorded_a_history_was_checked(check: str, checked: bool) -> None:
-    runner = Scripted(lambda case: False, fine=Verdict((Check(check, "ok", 5),)))
-    assert hunted(runner, Hunt("sqlite3", "sql", 5, max_time_s=3.0, checked=False)).checked is checked
 
 
 def test_it_stops_at_the_first_finding_and_makes_it_as_small_as_it_can() -> None:

@@ -70,6 +70,7 @@ WRITTEN: dict[str, list[Any]] = {
     "where": ["on"],
     "preset": ["classic"],
     "target": ["postgres", "sqlite,postgres", ["sqlite", "postgres"]],
+    "name": ["rails"],
     "seed": ["7"],
 }
 """Values of every option that are right by themselves."""

@@ -18,7 +18,6 @@ from sqlstress.user_work.checks import Broken, Checks, Unchecked
 from sqlstress.user_work.options import Invariant
 from tests.experiments.sql.databases import Open, done, source_of
 from tests.pulses import nothing
-from tests.rows import thorough
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -258,54 +257,3 @@ def test_checks_see_one_moment_and_can_change_nothing(start: Open, our_server: s
     reader.end()
     assert reader.rows("SELECT sum(balance) FROM account") == [(0,)]
     reader.close()
-
-
-def _history(sql: str) -> str:
-    return "".join(f"-- @history account\n{one};\n" for one in sql.split(";"))
-
-
-READ_BOTH = _history(
-    "SELECT id, version FROM account WHERE id = 1;SELECT id, version FROM account WHERE id = 2"
-)
-WRITE = "UPDATE account SET version = version + 1 WHERE id = {} RETURNING id, version"
-
-
-@pytest.mark.parametrize(
-    ("isolation", "written", "anomaly"),
-    [
-        thorough("read-committed", 1, "lost-update"),
-        ("repeatable-read", 2, "write-skew"),
-        thorough("repeatable-read", 1, None),
-        thorough("serializable", 2, None),
-    ],
-)
-def test_a_history_shows_what_an_isolation_level_lets_happen_and_nothing_else(
-    start: Open,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    isolation: str,
-    written: int,
-    anomaly: str | None,
-) -> None:
-    script = (
-        f"BEGIN;\n{READ_BOTH}\\if :client_id = 0\n\\sleep 1 ms\n{_history(WRITE.format(1))}\\else\n"
-        f"{_history(WRITE.format(written))}\\endif\nCOMMIT;"
-    )
-    setup = tmp_path / "versions.sql"
-    setup.write_text(
-        "CREATE TABLE account (id int PRIMARY KEY, version bigint); INSERT INTO account VALUES (1, 1), (2, 1)"
-    )
-    others: list[SqlSource] = []
-    monkeypatch.setattr(SqlSource, "sleep", lambda self, seconds: done(others[0], 1))
-    work, source = start(script, setup=str(setup), isolation=isolation)
-    other = source_of(work, tmp_path, 2)
-    others.append(other)
-    done(source, 1)
-    outcomes = [Outcome(number, False, one.findings()) for number, one in enumerate((source, other), 1)]
-    for one in (source, other):
-        one.close()  # it is waited for those who have a session
-    (check,) = [one for one in work.verify(outcomes, nothing).checks if one.name == "history"]
-    assert work._history
-    seen = [one.what for one in work._history.sightings]
-    assert seen == ["tried", anomaly] if anomaly else ["tried"]
-    assert (check.status, check.checked) == (("skipped", 2) if anomaly else ("ok", 1))

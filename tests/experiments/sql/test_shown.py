@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.analysis.advice import advise
 from sqlstress.experiment import face
 from sqlstress.experiments.sql.experiment import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
-from sqlstress.report.results import Sighting
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
-from sqlstress.show.phrases import phrase
 from sqlstress.show.text import report_text
-from sqlstress.user_work import AFTER, ANOMALY, UNDER
+from sqlstress.user_work import AFTER, UNDER
 from sqlstress.user_work.options import Data, Invariant
-from tests.example_report import assert_golden, assert_golden_texts, example_report
+from tests.example_report import assert_golden, example_report
 
 EXAMPLE = example_report()
 MONEY = Invariant("no money comes or goes", "inv.sql:2", "SELECT 1 WHERE 0")
@@ -88,59 +85,6 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     for name, form in FORMATS.items():
         assert form(found), name
     assert face("sql").behaviour.writes(found.runs[0].case)
-
-
-def anomaly(kind: str, isolation: str, **traits: str) -> Sighting:
-    two = {"T1": "a.sql, run 1 of process 1", "T2": "a.sql, run 3 of process 2", "isolation": isolation}
-    return Sighting(ANOMALY, kind, 7, traits={**two, **{k.replace("_", " "): v for k, v in traits.items()}})
-
-
-TRIED = Sighting(ANOMALY, "tried", 500, traits={"rows": "20", "accesses": "2000"})
-LOST = anomaly(
-    "lost-update",
-    "read-committed",
-    step_1="rw T1 T2",
-    row_1="account 7",
-    versions_1="4 5",
-    step_2="ww T2 T1",
-    row_2="account 7",
-    versions_2="5 6",
-)
-SKEW = anomaly("write-skew", "read-committed", step_1="rw T1 T2", row_1="a 1", versions_1="1 2")
-
-
-def moved(kind: str, step: str, versions: str) -> Sighting:
-    return anomaly(kind, "", step_1=step, row_1="a 1", versions_1=versions)
-
-
-def isolated(level: str) -> Sighting:
-    return replace(LOST, traits={**LOST.traits, "isolation": level})
-
-
-HISTORIES: dict[str, tuple[Sighting, ...]] = {
-    "not recorded": (),
-    "no anomaly, which is no proof that there is none": (TRIED,),
-    "a lost update and a skew": (TRIED, LOST, SKEW),
-    "a lost write": (moved("lost-write", "ww T1 T2", "5 5"),),
-    "a stale read": (moved("stale-read", "rw T1 T2", "5 6"),),
-    "what the level must prevent": (TRIED, isolated("serializable")),
-    "outside of transactions": (TRIED, isolated(""), anomaly("read-skew", "")),
-}
-
-
-def test_anomalies_are_said_with_their_witnesses_and_what_prevents_them() -> None:
-    found = {
-        name: [phrase(one) for one in advise(report(run(2, 4000, HELD, sightings=seen)))]
-        for name, seen in HISTORIES.items()
-    }
-    assert_golden_texts("anomalies.txt", found)
-
-
-def test_a_history_that_nobody_recorded_is_shown_as_far_as_it_can_be_read() -> None:
-    odd = {"rows": "9" * 5000, "accesses": "-1", "step 1": "xy T1", "step 2": "rw T1 T2"}
-    found = report(run(2, 4000, HELD, sightings=(replace(TRIED, traits=odd), replace(LOST, traits=odd))))
-    for name, form in FORMATS.items():
-        assert form(found), name
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:

@@ -247,7 +247,7 @@ def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Pag
 def test_on_a_phone_the_matrix_shows_its_answers_and_keeps_its_names_in_sight(
     page: Page, tmp_path: Path
 ) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-crash-matrix.json")), 390)
+    page.open(saved(tmp_path, read(KEPT / "linux-crash-kills.json")), 390)
     seen = (
         "[...document.querySelectorAll('thead th')].filter(one => one.getBoundingClientRect().right"
         " <= document.querySelector('.table').getBoundingClientRect().right).map(one => one.innerText)"

@@ -233,7 +233,7 @@ def test_tables_of_more_rows_than_can_be_taken_in_are_folded() -> None:
     assert page.count("<details>") == 13 and page.count("</details>") == 13
     assert folded(page)[0] == "Sample insertion with peewee, 1 process"
     assert "<table>" not in re.sub(r"<details>.*?</details>", "", page, flags=re.S)
-    open_ones = report_html(read(FOLDER_OF_REPORTS / "linux-crash-matrix.json"))
+    open_ones = report_html(read(FOLDER_OF_REPORTS / "linux-20-files.json"))
     assert "<details>" not in open_ones and "<table>" in open_ones
 
 

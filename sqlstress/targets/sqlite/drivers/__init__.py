@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sqlstress.errors import NotInstalled, SqlstressError, UsageError, message_of, plainly
+from sqlstress.errors import NotInstalled, SqlstressError, message_of, plainly
 from sqlstress.target import DEFAULT
 from sqlstress.target import DRIVERS as KNOWN
 from sqlstress.targets.sqlite.drivers import codes
@@ -116,16 +116,6 @@ def load_driver(name: str) -> Driver:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
         raise NotInstalled(name, "" if name == DEFAULT else name, error) from error
-
-
-def load_vfs() -> Any:
-    """Import the stand-ins for a disk, below SQLite: only apsw can have them. Raises UsageError."""
-    try:
-        return import_module("sqlstress.targets.sqlite.disk_vfs")
-    except ImportError as error:
-        raise UsageError(
-            f"power cuts need apsw, which is not installed ({error}). Install it: python -m pip install apsw"
-        ) from error
 
 
 def explain(name: str, error: Exception) -> str:

@@ -1,1 +1,0 @@
-"""The search for settings that do more, without changing what is promised."""

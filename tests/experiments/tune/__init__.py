@@ -1,1 +1,0 @@
-"""The search for better settings."""
