@@ -193,6 +193,16 @@ PHRASES: dict[str, Phrase] = {
         f"transaction. {_BOTH}. Another process can change the source in between. Read it after BEGIN "
         "IMMEDIATE.",
     ),
+    "guarded-by-stale-read": Phrase(
+        f"{_LEAD} of a check that no longer holds: {{transaction}} checks what it has read of {{table}} "
+        f"outside of the transaction that writes it. {_BOTH}. Another process can write in between. Repeat "
+        "the condition in the WHERE of the write and look at its row count, or read after BEGIN IMMEDIATE.",
+    ),
+    "maybe-guarded-by-stale-read": Phrase(
+        f"{{transaction}} reads {{table}} outside of the transaction that writes it. {_BOTH}. SQLite computes "
+        "the new value, so no update is lost. But if the code checks first what it has read, such as a "
+        "limit, repeat the condition in the WHERE of the write.",
+    ),
     "connection-mixed": Phrase(
         f"{_LEAD} of half transactions: threads or tasks of {{transaction}} share a connection, and one "
         f"writes in the transaction of another. {_BOTH}. Use a lock for each transaction, or a connection "

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from sqlstress.user_work.guards import Call
 from sqlstress.user_work.threads import BEGINS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
@@ -31,6 +32,8 @@ class Spot(NamedTuple):
     """Whether it takes the result of a library's call, which raises an error by the row count instead."""
     unseen: bool = False
     """Whether no function that has called it looks at the row count, a library's or the user's."""
+    calls: tuple[Call, ...] = ()
+    """The user's functions that are under way, the outermost first."""
 
 
 def who() -> int:
@@ -75,7 +78,17 @@ class Frames:
         is_used = bool(passed) and _uses_result(frame)
         counted = is_used or _looks_at_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, passed))
-        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists, not _is_seen())
+        number = hash((frame.f_code, frame.f_lasti))
+        return Spot(at, number, counted, insists, not _is_seen(), self._calls(frame))
+
+    def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
+        """Return the user's functions that have led to a frame; of a suspended coroutine that one alone."""
+        calls = []
+        while frame:
+            if self._is_users(file := frame.f_code.co_filename):
+                calls.append(Call(id(frame), file, frame.f_lineno or 0, frame.f_lasti))
+            frame = frame.f_back
+        return tuple(reversed(calls))
 
     def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
         """Return the innermost frame of the user's, and the frames of libraries within it."""

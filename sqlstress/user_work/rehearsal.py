@@ -26,8 +26,7 @@ from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.user_work import SUSPICION, UNREHEARSED
 from sqlstress.user_work.suspicions import (
-    STALE,
-    STALE_COPY,
+    LOST,
     Suspicion,
     constant,
     copies,
@@ -113,7 +112,7 @@ def _rehearsed_before(
 
 
 def _lost(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-    return tuple(one for one in found if one.what in (STALE, STALE_COPY))
+    return tuple(one for one in found if one.what in LOST)
 
 
 def _apart(

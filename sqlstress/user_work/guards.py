@@ -1,0 +1,338 @@
+"""Whether the user's code checks what a query returned before it runs a write: read from its source.
+
+Two statements of a call meet in the innermost function that runs both. A branch there whose condition follows
+from the query's result, and that encloses the write or can leave before it, is a check. Functions between the
+meeting point and either statement are followed, too. A test for a missing row is no check: an UPDATE of a
+missing row changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+_ROW, _VALUE, _CHECKED = 1, 2, 3
+"""What an expression holds: a row, or its absence; a value of a row; the result of a check."""
+_FETCHING = {
+    *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
+    *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
+}
+"""Functions whose result is a row, rows, or the number of rows."""
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Call(NamedTuple):
+    """A function of the user's that is under way, and the place that it has reached."""
+
+    frame: int
+    """The number of its frame: another call of the function may have the same later."""
+    file: str
+    line: int
+    instruction: int
+
+
+class Guard(NamedTuple):
+    """A check of a query's result, as far as the source shows it."""
+
+    exists: bool
+    """Whether the code checks a column that the write changes."""
+    of_others: bool = False
+    """Whether the code checks other columns of the row."""
+
+
+def guard_between(
+    query: Sequence[Call],
+    write: Sequence[Call],
+    columns: Collection[str],
+    read: Collection[str],
+    by_rows: bool,
+) -> Guard | None:
+    """Return the check that the code makes between a query and a write; None if no source shows it.
+
+    `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
+    that the query's WHERE contains the condition, so that a row's absence is its answer.
+    """
+    depth = _meeting(query, write)
+    if depth is None:
+        return None
+    scopes = [_scope(call.file, call.line) for call in (*query[depth:], *write[depth:])]
+    if None in scopes:
+        return None
+    names = {*columns}, {*read} - {*columns}
+    kind, other = _ROW, False
+    for call in reversed(query[depth + 1 :]):
+        flow = _Flow(call, kind, names, by_rows)
+        if flow.leaves_by_error():
+            return Guard(True)
+        kind, other = flow.return_kind() or _ROW, other or flow.other
+    flow = _Flow(query[depth], kind, names, by_rows)
+    before = query[depth].line
+    for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
+        if flow.has_guard(before, call.line):
+            return Guard(True)
+        other = other or flow.other
+        if not then:
+            break
+        given = flow.parameters(call.line, then)
+        flow, before = _Flow(then, 0, names, by_rows, given), 0
+    return Guard(False, other)
+
+
+def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
+    """Return the depth of the innermost call that runs both statements."""
+    found = None
+    for depth, (one, other) in enumerate(zip(query, write, strict=False)):
+        if (one.frame, one.file) != (other.frame, other.file):
+            break
+        found = depth
+        if one.instruction != other.instruction:
+            break
+    return found
+
+
+@cache
+def _module(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+@cache
+def _scope(file: str, line: int) -> _Function | ast.Module | None:
+    """Return the innermost function that has a line; the module, if there is none."""
+    module = _module(file)
+    if module is None or not module.body:
+        return None
+    around = [node for node in ast.walk(module) if isinstance(node, _Function) and _has(node, line)]
+    return max(around, key=lambda node: node.lineno, default=module)
+
+
+def _has(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
+
+
+def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function in their order, without those of functions within it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
+            yield node
+            yield from _nodes(node)
+
+
+def _path(node: ast.AST) -> str:
+    """Return the dotted name of an expression; empty if it is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (base := _path(node.value)):
+        return f"{base}.{node.attr}"
+    return ""
+
+
+def _shows_absence(node: ast.expr) -> bool:
+    """Return whether a comparison with an expression tests whether there is a row."""
+    if isinstance(node, ast.Call):
+        return _path(node.func) == "len"
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+class _Flow:
+    """What names of one function hold that follows from a query."""
+
+    def __init__(
+        self,
+        call: Call,
+        kind: int,
+        names: tuple[set[str], set[str]],
+        by_rows: bool,
+        given: dict[str, int] | None = None,
+    ) -> None:
+        """`kind` is what the expression at the call's line returns; 0 if it does not follow from the query."""
+        self._scope = _scope(call.file, call.line)
+        assert self._scope
+        self._line, self._kind, self._by_rows = call.line, kind, by_rows
+        self._columns, self._read = names
+        self._held: dict[str, int] = dict(given or {})
+        self.other = False
+        """Whether it checks other columns that the query reads."""
+        # Twice: a loop uses what a later line has set.
+        for _ in range(2):
+            for node in _nodes(self._scope):
+                self._assign(node)
+
+    def has_guard(self, after: int, line: int) -> bool:
+        """Return whether a check that ends after a line decides whether another line runs."""
+        return any(self._decides(node, line) and self._is_check(test) for node, test in self._tests(after, line))
+
+    def leaves_by_error(self) -> bool:
+        """Return whether a check after the query raises an error."""
+        return any(
+            (isinstance(node, ast.Assert) or any(isinstance(one, ast.Raise) for one in _nodes(node)))
+            and self._is_check(test)
+            for node, test in self._tests(self._line, None)
+        )
+
+    def return_kind(self) -> int:
+        """Return what the function returns: the most that any of its lines does."""
+        assert self._scope
+        kinds = [0]
+        for node in _nodes(self._scope):
+            if isinstance(node, ast.Return | ast.Yield) and node.value:
+                kinds.append(_CHECKED if self._is_check(node.value, False) else self._kind_of(node.value))
+        leaves = any(
+            any(isinstance(one, ast.Return) for one in _nodes(node)) and self._is_check(test)
+            for node, test in self._tests(self._line, None)
+        )
+        return _CHECKED if leaves else max(kinds)
+
+    def parameters(self, line: int, then: Call) -> dict[str, int]:
+        """Return what the parameters of the function hold that a line calls."""
+        assert self._scope
+        scope = _scope(then.file, then.line)
+        if not isinstance(scope, _Function):
+            return {}
+        named = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
+        is_method = bool(named) and named[0] in ("self", "cls")
+        found: dict[str, int] = {}
+        for node in _nodes(self._scope):
+            if isinstance(node, ast.Call) and _has(node, line):
+                called = _path(node.func).rpartition(".")
+                if called[2] != scope.name:
+                    continue
+                if is_method:
+                    base = f"{called[0]}."
+                    found.update(
+                        {
+                            f"{named[0]}.{name.removeprefix(base)}": kind
+                            for name, kind in self._held.items()
+                            if name.startswith(base)
+                        }
+                    )
+                    if kind := self._held.get(called[0], 0):
+                        found[named[0]] = kind
+                pairs = [*zip(named[is_method:], node.args, strict=False)]
+                pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
+                found.update({name: kind for name, value in pairs if (kind := self._kind_of(value))})
+        return found
+
+    def _assign(self, node: ast.AST) -> None:
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            targets, value = [node.target], node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            targets, value = [node.target], node.iter
+        elif isinstance(node, ast.withitem) and node.optional_vars:
+            targets, value = [node.optional_vars], node.context_expr
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
+            # cursor.execute(...): the cursor has the rows.
+            call = node.value.value if isinstance(node.value, ast.Await) else node.value
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                targets, value = [call.func.value], node.value
+        kind = self._kind_of(value) if value else 0
+        for target in targets if kind else []:
+            unpacks = isinstance(target, ast.Tuple | ast.List)
+            for part in ast.walk(target):
+                if name := _path(part):
+                    known = self._held.get(name, 0)
+                    self._held[name] = max(known, _VALUE if unpacks and kind == _ROW else kind)
+                    if isinstance(part, ast.Attribute):
+                        break
+
+    def _kind_of(self, node: ast.expr) -> int:
+        """Return what an expression holds."""
+        if name := _path(node):
+            parts = name.split(".")
+            for end in range(len(parts), 0, -1):
+                if kind := self._held.get(".".join(parts[:end]), 0):
+                    return kind if end == len(parts) else max(kind, _VALUE)
+            return 0
+        if isinstance(node, ast.Await | ast.Starred | ast.FormattedValue):
+            return self._kind_of(node.value)
+        if isinstance(node, ast.Call):
+            return self._kind_of_call(node)
+        parts_of = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        kind = max(map(self._kind_of, parts_of), default=0)
+        if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
+            return _VALUE
+        if isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp) and kind and self._is_check(node, False):
+            return _CHECKED
+        return kind
+
+    def _kind_of_call(self, node: ast.Call) -> int:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else _path(node.func)
+        base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
+        arguments = [*node.args, *(word.value for word in node.keywords)]
+        kind = max([base, *map(self._kind_of, arguments)])
+        # The innermost call that has the query's line runs the query.
+        within = any(isinstance(one, ast.Call) and _has(one, self._line) for one in _nodes(node))
+        if self._kind and _has(node, self._line) and not within:
+            return max(kind, _VALUE if "scalar" in name else self._kind)
+        if kind == _ROW and name not in _FETCHING:
+            return _VALUE
+        return kind
+
+    def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
+        """Yield the conditions that end after a line, and begin before another line, with what they decide."""
+        assert self._scope
+        for node in _nodes(self._scope):
+            test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+            if (
+                isinstance(test, ast.expr)
+                and (test.end_lineno or 0) >= after
+                and (line is None or test.lineno <= line)
+            ):
+                yield node, test
+            if isinstance(node, ast.BoolOp) and line is not None and _has(node, line):
+                yield node, node.values[0]
+
+    def _decides(self, node: ast.AST, line: int) -> bool:
+        if isinstance(node, ast.Assert) or _has(node, line):
+            return True
+        for one in _nodes(node):
+            targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+            # An object's attribute is written later, when its session is flushed.
+            if any(isinstance(target, ast.Attribute) and target.attr.lower() in self._columns for target in targets):
+                return True
+            if isinstance(one, _LEAVING):
+                return True
+        return isinstance(node, ast.While)
+
+    def _is_check(self, test: ast.expr, truth: bool = True) -> bool:
+        """Return whether a condition follows from a value that the query returned.
+
+        `truth` says whether a value alone is a condition, as after `if`.
+        """
+        if isinstance(test, ast.BoolOp):
+            return any([self._is_check(value, truth) for value in test.values])
+        if isinstance(test, ast.UnaryOp):
+            return self._is_check(test.operand, truth)
+        if isinstance(test, ast.NamedExpr | ast.Await):
+            return self._is_check(test.value, truth)
+        compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        kind = max(map(self._kind_of, compared))
+        is_compared = isinstance(test, ast.Compare) and not any(map(_shows_absence, compared))
+        if not isinstance(test, ast.Compare) and not truth and kind != _CHECKED:
+            return False
+        if not kind or not (self._by_rows or is_compared or (kind > _ROW and not isinstance(test, ast.Compare))):
+            return False
+        if self._is_of_others(test):
+            self.other = True
+            return False
+        return True
+
+    def _is_of_others(self, test: ast.expr) -> bool:
+        """Return whether a condition names columns, and none that the write changes."""
+        named = {
+            str(one.attr if isinstance(one, ast.Attribute) else one.slice.value).lower()  # type: ignore[attr-defined]
+            for one in ast.walk(test)
+            if isinstance(one, ast.Attribute)
+            or (isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant))
+        }
+        return bool(named & self._read) and not named & self._columns
