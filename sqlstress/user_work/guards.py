@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
 """What an expression holds: a row, or its absence; a value of a row; the result of a check."""
+_OF_OTHERS, _OF_COLUMNS = 1, 2
+"""What a condition checks: other columns of the row; columns that the write changes."""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
@@ -152,8 +154,9 @@ class _Flow:
         given: dict[str, int] | None = None,
     ) -> None:
         """`kind` is what the expression at the call's line returns; 0 if it does not follow from the query."""
-        self._scope = _scope(call.file, call.line)
-        assert self._scope
+        scope = _scope(call.file, call.line)
+        assert scope
+        self._scope = scope
         self._line, self._kind, self._by_rows = call.line, kind, by_rows
         self._columns, self._read = names
         self._held: dict[str, int] = dict(given or {})
@@ -166,32 +169,36 @@ class _Flow:
 
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a check that ends after a line decides whether another line runs."""
-        return any(self._decides(node, line) and self._is_check(test) for node, test in self._tests(after, line))
+        return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
         """Return whether a check after the query raises an error."""
-        return any(
-            (isinstance(node, ast.Assert) or any(isinstance(one, ast.Raise) for one in _nodes(node)))
-            and self._is_check(test)
+        return self._checks(
+            test
             for node, test in self._tests(self._line, None)
+            if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in _nodes(node))
         )
+
+    def _checks(self, tests: Iterable[ast.expr]) -> bool:
+        kinds = {self._check_kind(test) for test in tests}
+        self.other = self.other or _OF_OTHERS in kinds
+        return _OF_COLUMNS in kinds
 
     def return_kind(self) -> int:
         """Return what the function returns: the most that any of its lines does."""
-        assert self._scope
         kinds = [0]
         for node in _nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
-                kinds.append(_CHECKED if self._is_check(node.value, False) else self._kind_of(node.value))
-        leaves = any(
-            any(isinstance(one, ast.Return) for one in _nodes(node)) and self._is_check(test)
+                kinds.append(self._kind_of(node.value))
+        leaves = self._checks(
+            test
             for node, test in self._tests(self._line, None)
+            if any(isinstance(part, ast.Return) for part in _nodes(node))
         )
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, then: Call) -> dict[str, int]:
         """Return what the parameters of the function hold that a line calls."""
-        assert self._scope
         scope = _scope(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
@@ -261,7 +268,8 @@ class _Flow:
         kind = max(map(self._kind_of, parts_of), default=0)
         if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
             return _VALUE
-        if isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp) and kind and self._is_check(node, False):
+        is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
+        if is_condition and kind and self._check_kind(node, False) == _OF_COLUMNS:
             return _CHECKED
         return kind
 
@@ -280,7 +288,6 @@ class _Flow:
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
         """Yield the conditions that end after a line, and begin before another line, with what they decide."""
-        assert self._scope
         for node in _nodes(self._scope):
             test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
             if (
@@ -304,35 +311,34 @@ class _Flow:
                 return True
         return isinstance(node, ast.While)
 
-    def _is_check(self, test: ast.expr, truth: bool = True) -> bool:
-        """Return whether a condition follows from a value that the query returned.
+    def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
+        """Return which columns a condition checks that follows from the query; 0 if it checks none.
 
         `truth` says whether a value alone is a condition, as after `if`.
         """
         if isinstance(test, ast.BoolOp):
-            return any([self._is_check(value, truth) for value in test.values])
+            return max(self._check_kind(value, truth) for value in test.values)
         if isinstance(test, ast.UnaryOp):
-            return self._is_check(test.operand, truth)
+            return self._check_kind(test.operand, truth)
         if isinstance(test, ast.NamedExpr | ast.Await):
-            return self._is_check(test.value, truth)
+            return self._check_kind(test.value, truth)
+        is_comparison = isinstance(test, ast.Compare)
         compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
         kind = max(map(self._kind_of, compared))
-        is_compared = isinstance(test, ast.Compare) and not any(map(_shows_absence, compared))
-        if not isinstance(test, ast.Compare) and not truth and kind != _CHECKED:
-            return False
-        if not kind or not (self._by_rows or is_compared or (kind > _ROW and not isinstance(test, ast.Compare))):
-            return False
-        if self._is_of_others(test):
-            self.other = True
-            return False
-        return True
+        if is_comparison:
+            is_check = kind > 0 and not any(map(_shows_absence, compared))
+        else:
+            is_check = kind == _CHECKED or (truth and kind == _VALUE)
+        if not is_check and not (self._by_rows and kind and (truth or is_comparison)):
+            return 0
+        return _OF_OTHERS if self._names_others(test) else _OF_COLUMNS
 
-    def _is_of_others(self, test: ast.expr) -> bool:
+    def _names_others(self, test: ast.expr) -> bool:
         """Return whether a condition names columns, and none that the write changes."""
-        named = {
-            str(one.attr if isinstance(one, ast.Attribute) else one.slice.value).lower()  # type: ignore[attr-defined]
-            for one in ast.walk(test)
-            if isinstance(one, ast.Attribute)
-            or (isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Constant))
-        }
-        return bool(named & self._read) and not named & self._columns
+        names = set()
+        for node in ast.walk(test):
+            if isinstance(node, ast.Attribute):
+                names.add(node.attr.lower())
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                names.add(str(node.slice.value).lower())
+        return bool(names & self._read) and not names & self._columns

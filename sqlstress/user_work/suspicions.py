@@ -214,16 +214,16 @@ def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
         if not write or write.kind not in (UPDATE, OVERWRITE) or write.sets & write.wheres:
             continue
         columns = (write.sets & write.computed) - write.refused
-        queries = [
-            query
+        read = [
+            (number, query)
             for number, query in reversed([*enumerate(call[:index])])
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
             and (query.who == statement.who or not (query.beside or statement.beside))
-            and not _renews_token(call, number, index)
         ]
-        is_read_inside = any(query.shares_snapshot(statement) for query in queries)
+        is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
+        queries = [query for number, query in read if not _renews_token(call, number, index)]
         if not queries or is_read_inside or _is_own(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]

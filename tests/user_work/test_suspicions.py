@@ -37,7 +37,7 @@ import json
 from functools import partial
 from pathlib import Path
 from sqlstress.user_work import rehearsal
-from sqlstress.user_work.suspicions import STALE, STALE_COPY
+from sqlstress.user_work.suspicions import LOST, WEAK
 from sqlstress.user_work.tracing import Tracer
 rehearsal.ROUNDS = 2
 tracer = Tracer()
@@ -47,7 +47,7 @@ from tests.user_work.racy_programs import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}
 for one in rehearsal.sightings(rehearsal.traced(calls, tracer)):
-    if one.what in (STALE, STALE_COPY):
+    if one.what in (*LOST, *WEAK):
         found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """
