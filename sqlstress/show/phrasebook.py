@@ -212,7 +212,9 @@ PHRASES: dict[str, Phrase] = {
         f"{_LEAD} of corruption: {{transaction}} uses a connection in a process that was forked after it "
         "was opened[: {first}][ ({first_at})]. Open a connection in each process.",
     ),
-    "not-rehearsed": Phrase("The statements were not examined for suspicions: {why}."),
+    "not-rehearsed": Phrase(
+        "The statements[ of {transactions}] were not examined for suspicions: {why}."
+    ),
     "suspicions-more": Phrase("The JSON report has {count:plural more suspicion}."),
     "deferred-upgrade": Phrase(
         f"Transactions begin DEFERRED, read, and then write.[ {_BOTH}.] If another process wrote meanwhile, "

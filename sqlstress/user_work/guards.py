@@ -153,7 +153,7 @@ class _Flow:
         by_rows: bool,
         given: dict[str, int] | None = None,
     ) -> None:
-        """`kind` is what the expression at the call's line returns; 0 if it does not follow from the query."""
+        """`kind` is what the call's line returns of the query's result; 0 means nothing."""
         scope = _scope(call.file, call.line)
         assert scope
         self._scope = scope
@@ -287,7 +287,7 @@ class _Flow:
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield the conditions that end after a line, and begin before another line, with what they decide."""
+        """Yield the conditions between two lines, with the statements that they decide."""
         for node in _nodes(self._scope):
             test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
             if (
@@ -305,7 +305,10 @@ class _Flow:
         for one in _nodes(node):
             targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
             # An object's attribute is written later, when its session is flushed.
-            if any(isinstance(target, ast.Attribute) and target.attr.lower() in self._columns for target in targets):
+            if any(
+                isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
+                for target in targets
+            ):
                 return True
             if isinstance(one, _LEAVING):
                 return True

@@ -482,8 +482,11 @@ MOST_SUSPICIONS = 3
 
 def suspected(group: Group) -> Iterator[Finding]:
     """Yield the suspicions of a group, each once; or why none were looked for."""
-    if without := next(sightings(group, UNREHEARSED), None):
-        yield Finding("not-rehearsed", why=without.what)
+    unexamined: dict[str, dict[str, None]] = {}
+    for one in sightings(group, UNREHEARSED):
+        unexamined.setdefault(one.what, {})[one.traits.get("transaction", "")] = None
+    for why, transactions in unexamined.items():
+        yield Finding("not-rehearsed", why=why, transactions=[*filter(None, transactions)])
     found = [one for one in sighted(group).values() if one.what in CODES]
     found.sort(key=lambda one: one.what in WEAK)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]

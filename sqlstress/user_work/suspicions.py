@@ -229,9 +229,7 @@ def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
         kinds = [_guard_kind(query, statement, columns) for query in queries]
         if found := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
             query = queries[kinds.index(found)]
-            yield Suspicion(
-                found, write.table[1], query, statement, _guards(call, call.index(query), index)
-            )
+            yield Suspicion(found, write.table[1], query, statement, _guards(call, call.index(query), index))
 
 
 def _may_read(query: Statement, write: Write) -> bool:

@@ -93,7 +93,9 @@ class Target:
     def checked(self) -> frozenset[str]:
         """Return the columns, and other words, that a CHECK or a trigger that refuses a change names."""
         named = f"lower(tbl_name) = lower({literal(self._name)})"
-        texts = self._query(f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {named}")
+        texts = self._query(
+            f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {named}"
+        )
         return frozenset(word for kind, text in texts for word in _refusing(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:

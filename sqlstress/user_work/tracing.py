@@ -30,7 +30,16 @@ from typing import Any, Protocol
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
 from sqlstress.user_work.listening import Listener, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Row, Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
+from sqlstress.user_work.touched import (
+    Row,
+    Target,
+    is_now,
+    literal,
+    may_ignore,
+    seeks_one_of,
+    selects,
+    spellings,
+)
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200

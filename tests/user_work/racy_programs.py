@@ -1278,12 +1278,16 @@ def counted_up_to_a_limit_in_the_statement(file: str) -> None:
             )
 
 
+def _shown(text: str) -> None:
+    sys.stderr.write(text)
+
+
 def shown_and_counted(file: str) -> None:
     with opened(file) as connection:
         row = connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
         if row is None:
             return
-        print(f"{row[0]} hits", end="", file=sys.stderr)
+        _shown(f"{row[0]} hits")
         connection.execute("UPDATE page SET hits = hits + 1 WHERE id = 1")
 
 
