@@ -199,9 +199,9 @@ PHRASES: dict[str, Phrase] = {
         "the condition in the WHERE of the write and look at its row count, or read after BEGIN IMMEDIATE.",
     ),
     "maybe-guarded-by-stale-read": Phrase(
-        f"{{transaction}} reads {{table}} outside of the transaction that writes it. {_BOTH}. SQLite computes "
-        "the new value, so no update is lost. But if the code checks first what it has read, such as a "
-        "limit, repeat the condition in the WHERE of the write.",
+        f"{{transaction}} reads {{table}} outside of the transaction that writes it. {_BOTH}. SQLite "
+        "computes the new value, so no update is lost. But if the code checks first what it has read, such "
+        "as a limit, repeat the condition in the WHERE of the write.",
     ),
     "connection-mixed": Phrase(
         f"{_LEAD} of half transactions: threads or tasks of {{transaction}} share a connection, and one "
@@ -212,9 +212,7 @@ PHRASES: dict[str, Phrase] = {
         f"{_LEAD} of corruption: {{transaction}} uses a connection in a process that was forked after it "
         "was opened[: {first}][ ({first_at})]. Open a connection in each process.",
     ),
-    "not-rehearsed": Phrase(
-        "The statements[ of {transactions}] were not examined for suspicions: {why}."
-    ),
+    "not-rehearsed": Phrase("The statements[ of {transactions}] were not examined for suspicions: {why}."),
     "suspicions-more": Phrase("The JSON report has {count:plural more suspicion}."),
     "deferred-upgrade": Phrase(
         f"Transactions begin DEFERRED, read, and then write.[ {_BOTH}.] If another process wrote meanwhile, "

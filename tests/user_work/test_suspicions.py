@@ -221,18 +221,20 @@ def count(database):
 """
 
 
-class Phases(Observer):
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def phase(self, name: str) -> None:
-        self.names.append(name)
-
-
 def test_a_call_that_hangs_leaves_other_transactions_examined(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS_BESIDE_A_RACE, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    phases: dict[str, None] = {}
+    report = sqlstress.measure(
+        "app",
+        file=str(file),
+        concurrency=1,
+        ops=10,
+        repeat=1,
+        directory=tmp_path,
+        progress=lambda progress: phases.update({progress.note: None}),
+    )
+    assert "rehearsing" in phases
     assert [(one.what, one.traits["transaction"]) for one in told(report)] == [(STALE, "count")]
     (found,) = [one for one in report.findings if one.code == "not-rehearsed"]
     assert (found.facts["transactions"], found.facts["why"]) == (["hang"], "a call took longer than 2 s")
