@@ -15,9 +15,9 @@ from functools import cache
 from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
-"""What an expression holds: a row, or its absence; a value of a row; the result of a check."""
+"""Kinds of expressions: a row, or its absence; a value of a row; the result of a check."""
 _OF_OTHERS, _OF_COLUMNS = 1, 2
-"""What a condition checks: other columns of the row; columns that the write changes."""
+"""Kinds of conditions: on other columns of the row; on columns that the write changes."""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
@@ -28,7 +28,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Call(NamedTuple):
-    """A function of the user's that is under way, and the place that it has reached."""
+    """A user's function that is under way, and the place that it has reached."""
 
     frame: int
     """The number of its frame: another call of the function may have the same later."""
@@ -87,11 +87,11 @@ def guard_between(
 def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
     """Return the depth of the innermost call that runs both statements."""
     found = None
-    for depth, (one, other) in enumerate(zip(query, write, strict=False)):
-        if (one.frame, one.file) != (other.frame, other.file):
+    for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
+        if (reader.frame, reader.file) != (writer.frame, writer.file):
             break
         found = depth
-        if one.instruction != other.instruction:
+        if reader.instruction != writer.instruction:
             break
     return found
 
@@ -143,7 +143,7 @@ def _shows_absence(node: ast.expr) -> bool:
 
 
 class _Flow:
-    """What names of one function hold that follows from a query."""
+    """The flow of a query's result through the names of a function."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class _Flow:
         by_rows: bool,
         given: dict[str, int] | None = None,
     ) -> None:
-        """`kind` is what the call's line returns of the query's result; 0 means nothing."""
+        """`kind` is the kind of the expression in the call's line; 0 if the line has no query."""
         scope = _scope(call.file, call.line)
         assert scope
         self._scope = scope
@@ -185,7 +185,7 @@ class _Flow:
         return _OF_COLUMNS in kinds
 
     def return_kind(self) -> int:
-        """Return what the function returns: the most that any of its lines does."""
+        """Return the highest kind of expression that the function returns."""
         kinds = [0]
         for node in _nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -198,11 +198,11 @@ class _Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, then: Call) -> dict[str, int]:
-        """Return what the parameters of the function hold that a line calls."""
+        """Return the kinds of the arguments of a call in a line, by parameter."""
         scope = _scope(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
-        named = [one.arg for one in (*scope.args.posonlyargs, *scope.args.args)]
+        named = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
         is_method = bool(named) and named[0] in ("self", "cls")
         found: dict[str, int] = {}
         for node in _nodes(self._scope):
@@ -253,7 +253,7 @@ class _Flow:
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return what an expression holds."""
+        """Return the kind of an expression; 0 if it does not follow from the query."""
         if name := _path(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -279,7 +279,7 @@ class _Flow:
         arguments = [*node.args, *(word.value for word in node.keywords)]
         kind = max([base, *map(self._kind_of, arguments)])
         # The innermost call that has the query's line runs the query.
-        within = any(isinstance(one, ast.Call) and _has(one, self._line) for one in _nodes(node))
+        within = any(isinstance(part, ast.Call) and _has(part, self._line) for part in _nodes(node))
         if self._kind and _has(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
         if kind == _ROW and name not in _FETCHING:
@@ -302,20 +302,20 @@ class _Flow:
     def _decides(self, node: ast.AST, line: int) -> bool:
         if isinstance(node, ast.Assert) or _has(node, line):
             return True
-        for one in _nodes(node):
-            targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+        for part in _nodes(node):
+            targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
             # An object's attribute is written later, when its session is flushed.
             if any(
                 isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
                 for target in targets
             ):
                 return True
-            if isinstance(one, _LEAVING):
+            if isinstance(part, _LEAVING):
                 return True
         return isinstance(node, ast.While)
 
     def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
-        """Return which columns a condition checks that follows from the query; 0 if it checks none.
+        """Return the kind of a condition; 0 means that it checks nothing of the query.
 
         `truth` says whether a value alone is a condition, as after `if`.
         """

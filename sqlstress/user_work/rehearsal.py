@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 ROUNDS = 30
 CALLS_S = 1.0
-"""How long the calls of quick transactions take: no round begins later, except for the fewest."""
+"""Seconds of the calls of quick transactions: no round begins later, except for the fewest."""
 FEWEST = 10
 """Rounds in which a table that is empty at first is filled."""
 ALL_S = 5.0
 """Seconds that all rehearsals of a case may take, except for the first start."""
 AFTER_S = 3.0
-"""Of these, seconds on the data after the load."""
+"""The seconds among them that are for the data after the load."""
 START_S = 10.0
 """Seconds that the first start may take: a copy of the files, an import, a connection."""
 CALL_S = 2.0
@@ -102,18 +102,23 @@ def rehearsed(
         begun = time.monotonic()
         after.run(pulse, begun + (AFTER_S if before else ALL_S))
         found, examined = sightings(after.calls), set[str]()
-        if before and after.calls and not _lost(found) and (kept := _written(before, Path(folder, "kept"))):
+        if (
+            before
+            and after.calls
+            and not _lost_data(found)
+            and (kept := _folder_with(before, Path(folder, "kept")))
+        ):
             again = Rehearsal(case, kept, Path(folder, "before"), opening, after.durations_s)
             again.run(pulse, begun + ALL_S)
             # Calls that fail on this data have been made before.
-            found += _lost(sightings(again.calls))
+            found += _lost_data(sightings(again.calls))
             examined = {name for name, calls in again.calls.items() if calls}
         if after.is_shared and not found:
             return (Sighting(UNREHEARSED, _SHARED, 1),)
         return (*found, *after.unexamined(examined))
 
 
-def _written(files: Files, folder: Path) -> Path | None:
+def _folder_with(files: Files, folder: Path) -> Path | None:
     """Return a folder with files; None if they could not be written."""
     try:
         for name, text in files.items():
@@ -124,8 +129,8 @@ def _written(files: Files, folder: Path) -> Path | None:
     return folder
 
 
-def _lost(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-    return tuple(one for one in found if one.what in LOST)
+def _lost_data(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
+    return tuple(sighting for sighting in found if sighting.what in LOST)
 
 
 class Rehearsal:
@@ -155,7 +160,7 @@ class Rehearsal:
         """Copy the files, import the user's code and connect, within `limit_s`."""
         process = Apart()
         copy = self._copy / str(next(self._starts))
-        pulse = _limited(pulse, limit_s, "the copy of the files, the import and the connection")
+        pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
             names = process.call(pulse, start, self._case, self._where, copy, self._opening)
         except Interrupted:
@@ -195,7 +200,7 @@ class Rehearsal:
                 return True
             limit_s = until - now if self._is_slow(name) else min(until - now, CALL_S)
             try:
-                answer = process.call(_limited(pulse, limit_s, "a call"), call_once, name)
+                answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
             except Interrupted:
                 raise
             except Exception as error:  # it took too long, or ended its process
@@ -225,7 +230,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield why transactions were not examined, except for `others`."""
+        """Yield the reasons for transactions without an examined call, except for `others`."""
         if not self.calls:
             yield Sighting(UNREHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -234,7 +239,7 @@ class Rehearsal:
                 yield Sighting(UNREHEARSED, why, 1, "", {"transaction": name})
 
 
-def _limited(pulse: Pulse, seconds: float, what: str) -> Pulse:
+def _with_limit(pulse: Pulse, seconds: float, what: str) -> Pulse:
     return limited(pulse, seconds, UsageError(f"{what} took longer than {seconds:.2g} s"))
 
 
@@ -246,7 +251,7 @@ def _text(error: Exception) -> str:
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""Of this process, if it rehearses."""
+"""The calls and the tracer of this process, if it rehearses."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: str) -> list[str]:

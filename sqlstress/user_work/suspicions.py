@@ -207,7 +207,7 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
 def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
     """Yield writes that SQLite computes, where the call has read the column outside of their transaction.
 
-    Such a write loses no update. But a check of what was read, such as of a balance, may no longer hold.
+    Such a write loses no update. But a check of the value, such as of a balance, may no longer hold.
     """
     for index, statement in enumerate(call):
         write = statement.write

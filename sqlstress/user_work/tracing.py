@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
-from sqlstress.user_work.listening import Listener, next_moment
+from sqlstress.user_work.listening import Listener, Uses, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import (
     Row,
@@ -135,10 +135,12 @@ class Tracer:
         self.forks = Forks()
         self.files = FileLocks()
         self.draws = Draws()
+        self._uses = Uses()
 
     def start(self) -> None:
         """Follow connections, and see what is drawn at random."""
         self.draws.start()
+        self._uses.start()
         sys.addaudithook(self._hook)
         if find_spec("apsw"):
             with suppress(ImportError):
@@ -167,7 +169,7 @@ class Tracer:
         followed = Followed(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.heard)
         # The authorizer waits for Python's lock in the same way.
-        Listener(connection, followed.begins, lambda: self._leave(connection))
+        Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
         self.is_shared = True

@@ -100,7 +100,7 @@ def _to_files(group: Group) -> Iterator[str]:
         seen.setdefault(settings, []).append(traits)
     lines = [(_settings(_begin(seen[settings]), *settings), count) for settings, count in counts.items()]
     yield from _lines("Settings of your connections (as read from SQLite): ", lines)
-    if unread := sum(one.count for one in sightings(group, UNREAD)):
+    if unread := sum(sighting.count for sighting in sightings(group, UNREAD)):
         yield f"The settings of {plural(unread, 'connection')} could not be read."
     if unseen := sum(one.count for one in sightings(group, UNSEEN)):
         yield (
@@ -125,7 +125,7 @@ def _settings(
 
 
 def _begin(seen: Sequence[Traits]) -> str:
-    """Return how the transactions begin that write, as far as connections of a kind show it."""
+    """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
     begins = _ways(seen, "writes_begin")
     named = [way for way in begins if way != ALONE]
     parts = [f"writes begin {listing(named)}"] if named else []
@@ -135,7 +135,7 @@ def _begin(seen: Sequence[Traits]) -> str:
 
 
 def _without_writes(seen: Sequence[Traits]) -> str:
-    """Return what is known of transactions where no write was seen."""
+    """Return the reason why no write was seen, as far as it is known."""
     watched = {traits.get("watched", WHOLE) for traits in seen}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"

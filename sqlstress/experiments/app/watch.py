@@ -221,7 +221,7 @@ class FileWatch:
     def sightings(self) -> list[Plain]:
         """Return what was seen, each kind once with how often it was."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
-        unread = sum(one.works and not one.answers for one in self._seen)
+        unread = sum(seen.works and not seen.answers for seen in self._seen)
         found: list[Plain] = [
             (CONNECTION, "sqlite3", count, "", dict(traits))
             for traits, count in kinds.most_common(MOST_KINDS)
@@ -230,7 +230,7 @@ class FileWatch:
             (UNSEEN, "sqlite3", self._others, "", {}),
             (UNREAD, "sqlite3", unread, "", {}),
         ]
-        return found + [one for one in missing if one[2]]
+        return found + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the file; where they differ, all answers."""
