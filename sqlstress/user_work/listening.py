@@ -148,10 +148,15 @@ class Listener:
 
     def _trace(self, sql: str) -> None:
         # Here, within its own call, SQLite has the mutex already.
-        if self._is_over or self._is_in_danger():
-            self._leave()
-        elif self._begins(sql) is False:
-            self._stop()
+        thread = threading.get_ident()
+        self._within[thread] += 1
+        try:
+            if self._is_over or self._is_in_danger():
+                self._leave()
+            elif self._begins(sql) is False:
+                self._stop()
+        finally:
+            self._within[thread] -= 1
 
     def _is_in_danger(self) -> bool:
         if not self._uses:
@@ -255,7 +260,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
     while frame:
         if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "WITH_EXCEPT_START":
             return True
-        frame = frame.f_back if frame.f_code is Listener._trace.__code__ else None
+        frame = frame.f_back
     return False
 
 
