@@ -172,6 +172,11 @@ class Work(Protocol):
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Say whether the data is what the workers were told it is."""
 
+    @property
+    def completing(self) -> str:
+        """The name of the phase in which `complete` takes time; empty if it takes none."""
+        return ""
+
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add to a trial what is measured when its workers have ended, such as the space it takes."""
         return trial

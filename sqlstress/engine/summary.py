@@ -158,10 +158,14 @@ def _arrived(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings read back; where workers differ, all answers."""
+    """Return the settings read back; where workers differ, all answers.
+
+    A worker that could not read a setting has no answer.
+    """
     answers = [one.effective for one in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
-    return {name: " / ".join(dict.fromkeys(answer.get(name, "") for answer in answers)) for name in names}
+    read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
+    return {name: " / ".join(values) for name, values in read.items()}
 
 
 def recorded_series(ended: Sequence[Ended]) -> tuple[Series, ...]:

@@ -377,7 +377,11 @@ class TrialRunner:
                 if verdict := unread(disturbance):
                     return replace(trial, verdict=verdict)
             trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
-            return trial if disturbance else work.complete(trial, self._wait)
+            if disturbance:
+                return trial
+            if phase := work.completing:
+                self.observer.phase(phase)
+            return work.complete(trial, self._wait)
         except Interrupted:
             raise
         except Exception as problem:

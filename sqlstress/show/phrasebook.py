@@ -194,6 +194,16 @@ PHRASES: dict[str, Phrase] = {
         f"transaction. {_BOTH}. Another process can change the source in between. Read it after BEGIN "
         "IMMEDIATE.",
     ),
+    "guarded-by-stale-read": Phrase(
+        f"{_LEAD} of a check that no longer holds: {{transaction}} checks what it has read of {{table}} "
+        f"outside of the transaction that writes it. {_BOTH}. Another process can write in between. Repeat "
+        "the condition in the WHERE of the write and look at its row count, or read after BEGIN IMMEDIATE.",
+    ),
+    "maybe-guarded-by-stale-read": Phrase(
+        f"{{transaction}} reads {{table}} outside of the transaction that writes it. {_BOTH}. SQLite "
+        "computes the new value, so no update is lost. But if the code checks first what it has read, such "
+        "as a limit, repeat the condition in the WHERE of the write.",
+    ),
     "connection-mixed": Phrase(
         f"{_LEAD} of half transactions: threads or tasks of {{transaction}} share a connection, and one "
         f"writes in the transaction of another. {_BOTH}. Use a lock for each transaction, or a connection "
@@ -203,7 +213,7 @@ PHRASES: dict[str, Phrase] = {
         f"{_LEAD} of corruption: {{transaction}} uses a connection in a process that was forked after it "
         "was opened[: {first}][ ({first_at})]. Open a connection in each process.",
     ),
-    "not-rehearsed": Phrase("The statements were not examined for suspicions: {why}."),
+    "not-rehearsed": Phrase("The statements[ of {transactions}] were not examined for suspicions: {why}."),
     "suspicions-more": Phrase("The JSON report has {count:plural more suspicion}."),
     "deferred-upgrade": Phrase(
         f"Transactions begin DEFERRED, read, and then write.[ {_BOTH}.] If another process wrote meanwhile, "

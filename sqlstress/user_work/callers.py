@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from sqlstress.user_work.guards import Call
 from sqlstress.user_work.threads import BEGINS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
@@ -31,6 +32,8 @@ class Spot(NamedTuple):
     """Whether it takes the result of a library's call, which raises an error by the row count instead."""
     unseen: bool = False
     """Whether no function that has called it looks at the row count, a library's or the user's."""
+    calls: tuple[Call, ...] = ()
+    """The user's functions that are under way, the outermost first."""
 
 
 def who() -> int:
@@ -67,15 +70,29 @@ class Frames:
     def where(self) -> Spot:
         """Return where the user's code runs now: its innermost call."""
         frame, passed = self._users(sys._getframe(1))
-        if not frame and threading.current_thread() is not threading.main_thread():
-            frame = self._waiting()  # for a library's thread
+        calls = self._calls(frame)
+        if threading.current_thread() is not threading.main_thread():
+            waiting = self._waiting_coroutine()
+            calls = waiting + calls if waiting or frame else ()
+            # for a library's thread
+            frame = frame or self._waiting()
         if not frame:
             return Spot("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
         is_used = bool(passed) and _uses_result(frame)
         counted = is_used or _looks_at_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, passed))
-        return Spot(at, hash((frame.f_code, frame.f_lasti)), counted, insists, not _is_seen())
+        number = hash((frame.f_code, frame.f_lasti))
+        return Spot(at, number, counted, insists, not _is_seen(), calls)
+
+    def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
+        """Return the user's functions that have led to a frame, the outermost first."""
+        calls = []
+        while frame:
+            if self._is_users(frame.f_code.co_filename):
+                calls.append(_call(frame))
+            frame = frame.f_back
+        return tuple(reversed(calls))
 
     def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
         """Return the innermost frame of the user's, and the frames of libraries within it."""
@@ -88,28 +105,46 @@ class Frames:
 
     def _waiting(self) -> FrameType | None:
         """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
+        coroutines = self._waiting_coroutines()
+        if len(coroutines) == 1:
+            return coroutines[0][-1]
+        return self._users(sys._current_frames().get(threading.main_thread().ident or 0))[0]
+
+    def _waiting_coroutine(self) -> tuple[Call, ...]:
+        """Return the user's functions that wait for this thread in an event loop; empty if several may."""
+        coroutines = self._waiting_coroutines()
+        if len(coroutines) != 1:
+            return ()
+        main = sys._current_frames().get(threading.main_thread().ident or 0)
+        return (*self._calls(main), *map(_call, coroutines[0]))
+
+    def _waiting_coroutines(self) -> list[list[FrameType]]:
+        """Return the user's frames of each coroutine that waits in the main thread's event loop."""
         import asyncio
 
-        main = frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
         while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
             frame = frame.f_back
-        if frame:
-            tasks = asyncio.all_tasks(frame.f_locals["self"])
-            waiting = [found for task in tasks if (found := self._suspended(task.get_coro()))]
-            if len(waiting) == 1:
-                return waiting[0]
-        return self._users(main)[0]
+        if not frame:
+            return []
+        tasks = asyncio.all_tasks(frame.f_locals["self"])
+        return [frames for task in tasks if (frames := self._suspended(task.get_coro()))]
 
-    def _suspended(self, coroutine: Any) -> FrameType | None:
-        """Return where a coroutine of the user's waits."""
-        found: FrameType | None = None
+    def _suspended(self, coroutine: Any) -> list[FrameType]:
+        """Return the frames of the user's in which a coroutine waits, the outermost first."""
+        found: list[FrameType] = []
         while frame := getattr(coroutine, "cr_frame", None):
-            found = frame if self._is_users(frame.f_code.co_filename) else found
+            if self._is_users(frame.f_code.co_filename):
+                found.append(frame)
             coroutine = coroutine.cr_await
         return found
 
     def _is_users(self, file: str) -> bool:
         return file.startswith(self._folder) and not file.startswith(self._libraries)
+
+
+def _call(frame: FrameType) -> Call:
+    return Call(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
 
 
 def _is_seen() -> bool:

@@ -15,6 +15,7 @@ from sqlstress.engine.study import as_failure
 from sqlstress.errors import Interrupted, SqlstressError
 from sqlstress.report import Check
 from sqlstress.report.results import Holder, Holds, WriteLock
+from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.processes import Apart
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Checker, Unchecked
@@ -144,20 +145,30 @@ class UserWork(ProvenWork):
         """Return the case with what of it is rehearsed."""
         return self.case
 
-    def _suspicions(self, pulse: Pulse) -> tuple[Sighting, ...]:
+    @property
+    def _rehearsal_key(self) -> tuple[str, object]:
+        return "rehearsed", self.case.spec
+
+    @property
+    def completing(self) -> str:
+        is_due = self._is_rehearsed and self._rehearsal_key not in self._carry
+        return "rehearsing" if is_due else ""
+
+    def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
         """Return what is suspicious in the user's statements: rehearsed once, and told of each trial."""
         if not self._is_rehearsed:
             return ()
-        key = "rehearsed", self.case.spec
+        key = self._rehearsal_key
         if key not in self._carry:
             before = self._carry.pop(("before", self.case.spec), {})
             case, where = self.as_rehearsed(), self.place.where
-            self._carry[key] = rehearsed(case, where, before, self.opening, pulse)
+            medians_s = {name: (latency.p50_ns or 0) / NS_PER_S for name, latency in trial.latency.items()}
+            self._carry[key] = rehearsed(case, where, before, self.opening, medians_s, pulse)
         found: tuple[Sighting, ...] = self._carry[key]
         return found
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(pulse)))
+        trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(trial, pulse)))
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._looks_on:

@@ -12,22 +12,24 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import plain
-from sqlstress.errors import Interrupted, SqlstressError, plainly
+from sqlstress.errors import Interrupted, SqlstressError, UsageError, plainly
 from sqlstress.report.results import Sighting
-from sqlstress.system.processes import call_apart
+from sqlstress.system.processes import Apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.user_work import SUSPICION, UNREHEARSED
+from sqlstress.user_work.loading import limited
 from sqlstress.user_work.suspicions import (
-    STALE,
-    STALE_COPY,
+    LOST,
+    Statement,
     Suspicion,
     constant,
     copies,
@@ -45,18 +47,26 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 ROUNDS = 30
 CALLS_S = 1.0
-"""How long the calls may take: no further round begins after it, and after the fewest."""
+"""Seconds of the calls of quick transactions: no round begins later, except for the fewest."""
 FEWEST = 10
 """Rounds in which a table that is empty at first is filled."""
-PATIENCE_S = 15.0
-"""How long all of it may take: an import, a connection, a call that waits for something."""
+ALL_S = 5.0
+"""Seconds that all rehearsals of a case may take, except for the first start."""
+AFTER_S = 3.0
+"""The seconds among them that are for the data after the load."""
+START_S = 10.0
+"""Seconds that the first start may take: a copy of the files, an import, a connection."""
+CALL_S = 2.0
+"""Seconds that a call may take: a call that takes from an empty queue may wait for ever."""
+SLOW_S = 0.1
+"""Seconds: transactions whose median in the load is longer are called after the others."""
 LARGEST = 1 << 30
 """Bytes of files that are copied at most."""
 LARGEST_BEFORE = 1 << 24
 """Bytes of files that are kept as they were before the load."""
-PATIENCE_BEFORE_S = 5.0
-"""How long calls on these may take: who takes from an empty queue may wait for ever."""
 _LONGEST = 200
+_SHARED = "several threads use one connection at once"
+_NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opening = Callable[["Case", "Place", Tracer], Calls]
@@ -76,91 +86,201 @@ def content(where: Path) -> Files:
     return {}
 
 
-def rehearsed(case: Case, where: Path, before: Files, opening: str, pulse: Pulse) -> tuple[Sighting, ...]:
+def rehearsed(
+    case: Case, where: Path, before: Files, opening: str, medians_s: Mapping[str, float], pulse: Pulse
+) -> tuple[Sighting, ...]:
     """Return the suspicions that a rehearsal of a case raises; or why it could not be rehearsed.
 
     `where` has its data, to which no process is connected; `before` is what it was before the load. `opening`
-    is the import string of an Opening.
+    is the import string of an Opening, and `medians_s` are the durations of transactions in the load.
     """
     if target_name(case.driver) != "sqlite":
         return ()
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
+        after = Rehearsal(case, where, Path(folder, "after"), opening, medians_s)
+        after.start(pulse, START_S)
+        begun = time.monotonic()
+        after.run(pulse, begun + (AFTER_S if before else ALL_S))
+        found, examined = sightings(after.calls), set[str]()
+        if (
+            before
+            and after.calls
+            and not _lost_data(found)
+            and (kept := _folder_with(before, Path(folder, "kept")))
+        ):
+            again = Rehearsal(case, kept, Path(folder, "before"), opening, after.durations_s)
+            again.run(pulse, begun + ALL_S)
+            # Calls that fail on this data have been made before.
+            found += _lost_data(sightings(again.calls))
+            examined = {name for name, calls in again.calls.items() if calls}
+        if after.is_shared and not found:
+            return (Sighting(UNREHEARSED, _SHARED, 1),)
+        return (*found, *after.unexamined(examined))
+
+
+def _folder_with(files: Files, folder: Path) -> Path | None:
+    """Return a folder with files; None if they could not be written."""
+    try:
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(text)
+    except OSError:
+        return None
+    return folder
+
+
+def _lost_data(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
+    return tuple(sighting for sighting in found if sighting.what in LOST)
+
+
+class Rehearsal:
+    """Calls of a case's transactions on a copy of its files, in a process of its own.
+
+    If a call ends the process, or takes too long, another process calls the other transactions.
+    """
+
+    def __init__(
+        self, case: Case, where: Path, copy: Path, opening: str, medians_s: Mapping[str, float]
+    ) -> None:
+        self._case, self._where, self._copy, self._opening = plain(case), where, copy, opening
+        self.durations_s = dict(medians_s)
+        """The longest call of each transaction by now; before the first call, its median in the load."""
+        self._process: Apart | None = None
+        self._starts = count()
+        self._problem = ""
+        """Why not all transactions were called; empty if all were."""
+        self._stopped: dict[str, str] = {}
+        """By transaction, why it is not called again."""
+        self.is_shared = False
+        """Whether a connection was let go of, since threads used it at once."""
+        self.calls: dict[str, list[tuple[Statement, ...]]] = {}
+        """By transaction, the statements of each of its calls."""
+
+    def start(self, pulse: Pulse, limit_s: float) -> None:
+        """Copy the files, import the user's code and connect, within `limit_s`."""
+        process = Apart()
+        copy = self._copy / str(next(self._starts))
+        pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
-            found = _apart(case, where, Path(folder, "after"), opening, pulse, PATIENCE_S)
+            names = process.call(pulse, start, self._case, self._where, copy, self._opening)
         except Interrupted:
             raise
         except Exception as error:  # whatever the user's code raises as it is imported, or connects
-            return (Sighting(UNREHEARSED, plainly(error)[:_LONGEST], 1),)
-        if before and not _lost(found):
-            found += _rehearsed_before(case, before, Path(folder), opening, pulse)
-        return found
+            self._problem = _text(error)
+            return
+        self._process = process
+        for name in names:
+            self.calls.setdefault(name, [])
+
+    def run(self, pulse: Pulse, until: float) -> None:
+        """Call the transactions until a moment of time.monotonic(); the process ends after it."""
+        try:
+            while time.monotonic() < until:
+                if not self._process:
+                    self.start(pulse, until - time.monotonic())
+                if not self._process or self._call_all(self._process, pulse, until):
+                    return
+                self._end()
+            self._problem = self._problem or _NO_TIME
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self._process:
+            self._process.end()
+        self._process = None
+
+    def _call_all(self, process: Apart, pulse: Pulse, until: float) -> bool:
+        """Call each transaction several times; return False if a call has stopped the process."""
+        begun = time.monotonic()
+        while name := self._next(time.monotonic() - begun):
+            now = time.monotonic()
+            if now >= until:
+                self._problem = _NO_TIME
+                return True
+            limit_s = until - now if self._is_slow(name) else min(until - now, CALL_S)
+            try:
+                answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
+            except Interrupted:
+                raise
+            except Exception as error:  # it took too long, or ended its process
+                self._stopped[name] = _text(error)
+                return False
+            statements, self.is_shared = answer
+            self.calls[name].append(statements)
+            self.durations_s[name] = max(self.durations_s.get(name, 0.0), time.monotonic() - now)
+        return True
+
+    def _next(self, took_s: float) -> str | None:
+        """Return the transaction to call, quick transactions in turn first; None at the end."""
+        names = [name for name in self.calls if name not in self._stopped]
+        quick = [name for name in names if not self._is_slow(name)]
+        most = ROUNDS if took_s <= CALLS_S else FEWEST
+        for group, rounds in ((quick, most), (names, ROUNDS)):
+            due = [
+                name
+                for name in group
+                if len(self.calls[name]) < rounds and (group is quick or name not in quick)
+            ]
+            if due:
+                return min(due, key=lambda name: (len(self.calls[name]), self.durations_s.get(name, 0.0)))
+        return None
+
+    def _is_slow(self, name: str) -> bool:
+        return self.durations_s.get(name, 0.0) > SLOW_S
+
+    def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
+        """Yield the reasons for transactions without an examined call, except for `others`."""
+        if not self.calls:
+            yield Sighting(UNREHEARSED, self._problem, 1)
+        for name, calls in self.calls.items():
+            if not calls and name not in others:
+                why = self._stopped.get(name, self._problem)
+                yield Sighting(UNREHEARSED, why, 1, "", {"transaction": name})
 
 
-def _rehearsed_before(
-    case: Case, before: Files, folder: Path, opening: str, pulse: Pulse
-) -> tuple[Sighting, ...]:
-    """Return what can be lost from the data as it was before the load; nothing, where calls fail on it."""
-    kept = folder / "kept"
-    try:
-        for name, text in before.items():
-            (kept / name).parent.mkdir(parents=True, exist_ok=True)
-            (kept / name).write_bytes(text)
-        return _lost(_apart(case, kept, folder / "before", opening, pulse, PATIENCE_BEFORE_S))
-    except Interrupted:
-        raise
-    except Exception:  # whatever the user's code raises there: it was called once already
-        return ()
+def _with_limit(pulse: Pulse, seconds: float, what: str) -> Pulse:
+    return limited(pulse, seconds, UsageError(f"{what} took longer than {seconds:.2g} s"))
 
 
-def _lost(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-    return tuple(one for one in found if one.what in (STALE, STALE_COPY))
+def _text(error: Exception) -> str:
+    return plainly(error)[:_LONGEST]
 
 
-def _apart(
-    case: Case, where: Path, copy: Path, opening: str, pulse: Pulse, patience_s: float
-) -> tuple[Sighting, ...]:
-    until = time.monotonic() + patience_s
-
-    def limited() -> None:
-        pulse()
-        if time.monotonic() > until:
-            raise SqlstressError(f"the calls took longer than {patience_s:g} s")
-
-    return call_apart(limited, rehearse, plain(case), where, copy, opening)
+# What the process does.
 
 
-def rehearse(case: Case, where: Path, copy: Path, opening: str) -> tuple[Sighting, ...]:
-    """Do so in this process, whose connections are followed for good."""
+_started: list[tuple[Calls, Tracer]] = []
+"""The calls and the tracer of this process, if it rehearses."""
+
+
+def start(case: Case, where: Path, copy: Path, opening: str) -> list[str]:
+    """Copy files, and connect; return the names of the transactions. Connections are followed for good."""
     if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
         raise SqlstressError("the trial's files have more than 1 GiB")
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()
     tracer.start()
-    try:
-        calls = resolve_name(opening)(case, open_place(case, copy), tracer)
-        found = sightings(traced(calls, tracer))
-        if tracer.is_shared and not found:
-            return (Sighting(UNREHEARSED, "several threads may use one connection at once", 1),)
-        return found
-    finally:
-        tracer.stop()
+    calls = resolve_name(opening)(case, open_place(case, copy), tracer)
+    _started[:] = [(calls, tracer)]
+    return [*calls]
 
 
-def traced(calls: Calls, tracer: Tracer) -> dict[str, list[tuple[Any, ...]]]:
-    """Call each in turn, several times; return the statements of the calls of each."""
-    found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in calls}
-    until, own = time.monotonic() + CALLS_S, os.getpid()
-    for number in range(ROUNDS):
-        for name, call in calls.items():
-            tracer.begins_call()
-            with suppress(Exception, SystemExit):
-                call()
-            if os.getpid() != own:
-                os._exit(0)  # a fork of the user's has come back
-            found[name].append((*tracer.call, *tracer.forks.heard()))
-        if number >= FEWEST and time.monotonic() > until:
-            break
-    return found
+def call_once(name: str) -> tuple[tuple[Statement, ...], bool]:
+    """Call a transaction; return its statements, and whether a connection was let go of by now."""
+    ((calls, tracer),) = _started
+    return traced(calls[name], tracer), tracer.is_shared
+
+
+def traced(call: Callable[[], object], tracer: Tracer) -> tuple[Statement, ...]:
+    """Return the statements of a call."""
+    process = os.getpid()
+    tracer.begins_call()
+    with suppress(Exception, SystemExit):
+        call()
+    if os.getpid() != process:
+        os._exit(0)  # a fork of the user's has come back
+    return (*tracer.call, *tracer.forks.heard())
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:

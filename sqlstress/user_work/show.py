@@ -43,7 +43,7 @@ from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.target import product
 from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, MIXED, STALE, STALE_COPY
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, STALE, STALE_COPY, WEAK
 
 K = TypeVar("K")
 
@@ -317,7 +317,11 @@ class UserShown(LoadShown):
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
     def is_doubtful(self, run: Run) -> bool:
-        suspicious = (one.topic == SUSPICION for trial in run.trials for one in trial.sightings)
+        suspicious = (
+            one.topic == SUSPICION and one.what not in WEAK
+            for trial in run.trials
+            for one in trial.sightings
+        )
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
@@ -469,7 +473,7 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
 # What is said of suspicions: as the cause beside wrong data, as what was found where no check was given.
 
 
-CODES = (STALE, STALE_COPY, MIXED, FORKED, DEFERRED)
+CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *WEAK)
 _TOLD = ("transaction", "table", "first", "first_at", "then", "then_at")
 _LONGEST_WORD = 120
 MOST_SUSPICIONS = 3
@@ -478,9 +482,13 @@ MOST_SUSPICIONS = 3
 
 def suspected(group: Group) -> Iterator[Finding]:
     """Yield the suspicions of a group, each once; or why none were looked for."""
-    if without := next(sightings(group, UNREHEARSED), None):
-        yield Finding("not-rehearsed", why=without.what)
+    unexamined: dict[str, dict[str, None]] = {}
+    for one in sightings(group, UNREHEARSED):
+        unexamined.setdefault(one.what, {})[one.traits.get("transaction", "")] = None
+    for why, transactions in unexamined.items():
+        yield Finding("not-rehearsed", why=why, transactions=[*filter(None, transactions)])
     found = [one for one in sighted(group).values() if one.what in CODES]
+    found.sort(key=lambda one: one.what in WEAK)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)
     for one in found[:MOST_SUSPICIONS]:

@@ -14,10 +14,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sqlstress.user_work.guards import Call, guard_between
 from sqlstress.user_work.touched import Name, Row, conditions
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
+GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
+"""The code checks what it has read, and a write that SQLite computes does not compare it. Of the second
+kind the code does not show the check."""
+LOST = (STALE, STALE_COPY, GUARDED)
+"""Suspicions of lost data."""
+WEAK = (MAYBE_GUARDED,)
+"""Notes rather than suspicions."""
 
 UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
 """What a statement does to the one table that it names; OVERWRITE is an INSERT that replaces rows."""
@@ -64,6 +72,8 @@ class Write(NamedTuple):
     """Of an INSERT, the rows that are there already, and that an OVERWRITE replaces."""
     numbered: bool = False
     """Whether SQLite gave the new row its number, so that no key could have refused it."""
+    refused: frozenset[str] = frozenset()
+    """Columns that it sets, and that a CHECK or a trigger can refuse."""
 
 
 class Statement(NamedTuple):
@@ -95,6 +105,10 @@ class Statement(NamedTuple):
     """Whether its connection was opened in another process, and came here by a fork."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
     """The files that the process has locked meanwhile: device, file, and which of its locks it is."""
+    rows: frozenset[Row] | None = None
+    """The rows that a query reads; None if they are not known."""
+    calls: tuple[Call, ...] = ()
+    """The user's functions that are under way, the outermost first; empty if they are not known."""
 
     def shares_snapshot(self, other: Statement) -> bool:
         """Return whether no other process can write between them, or their transaction fails."""
@@ -123,6 +137,7 @@ def suspicions(call: Sequence[Statement]) -> Iterator[Suspicion]:
     makes = [index for index, one in enumerate(call) if _MAKES.match(one.sql)]
     call = call[makes[-1] + 1 :] if makes else call
     yield from _stale(call)
+    yield from _guarded(call)
     yield from _deferred(call)
     yield from _mixed(call)
     yield from _forked(call)
@@ -187,6 +202,53 @@ def _stale(call: Sequence[Statement]) -> Iterator[Suspicion]:
             first = next(same, queries[0])
             guards = _guards(call, call.index(first), index)
             yield Suspicion(STALE, write.table[1], first, one, guards)
+
+
+def _guarded(call: Sequence[Statement]) -> Iterator[Suspicion]:
+    """Yield writes that SQLite computes, where the call has read the column outside of their transaction.
+
+    Such a write loses no update. But a check of the value, such as of a balance, may no longer hold.
+    """
+    for index, statement in enumerate(call):
+        write = statement.write
+        if not write or write.kind not in (UPDATE, OVERWRITE) or write.sets & write.wheres:
+            continue
+        columns = (write.sets & write.computed) - write.refused
+        read = [
+            (number, query)
+            for number, query in reversed([*enumerate(call[:index])])
+            if query.write is None
+            and columns & query.reads.get(write.table, frozenset())
+            and _may_read(query, write)
+            and (query.who == statement.who or not (query.beside or statement.beside))
+        ]
+        is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
+        queries = [query for number, query in read if not _renews_token(call, number, index)]
+        if not queries or is_read_inside or _is_own(call[:index], write):
+            continue
+        kinds = [_guard_kind(query, statement, columns) for query in queries]
+        if found := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
+            query = queries[kinds.index(found)]
+            yield Suspicion(found, write.table[1], query, statement, _guards(call, call.index(query), index))
+
+
+def _may_read(query: Statement, write: Write) -> bool:
+    """Return whether a query may have read a row that a write changes."""
+    if query.rows is None or write.rows is None:
+        return True
+    names = {name for row in query.rows for name in row}
+    return any(name in names for row in (*write.rows, *write.there) for name in row)
+
+
+def _guard_kind(query: Statement, statement: Statement, columns: frozenset[str]) -> str | None:
+    """Return the kind of suspicion that the code between a query and a write makes; None if there is none."""
+    assert statement.write
+    read = query.reads[statement.write.table]
+    by_rows = bool(columns & conditions(query.sql))
+    guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
+    if guard and not guard.of_others:
+        return GUARDED if guard.exists else None
+    return GUARDED if guard and guard.exists else MAYBE_GUARDED
 
 
 def _settles(between: Statement, query: Statement, later: Write) -> bool:

@@ -7,7 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import CodeType, FrameType
@@ -24,9 +24,21 @@ BEGINS = {"start", "submit"}
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
-def works_beside() -> bool:
-    """Return whether another thread is at work now: it neither sleeps nor waits for others."""
-    return any(not (_waits(frame) or _sleeps(frame)) for frame in _others())
+def works_beside(threads: Container[int] | None = None) -> bool:
+    """Return whether another thread is at work now: it neither sleeps nor waits for others.
+
+    If `threads` are given, only these count.
+    """
+    return any(
+        not (_waits(frame) or _sleeps(frame))
+        for thread, frame in _others()
+        if threads is None or thread in threads
+    )
+
+
+def other_threads() -> set[int]:
+    """Return the other threads, except for ours."""
+    return {thread for thread, _ in _others()}
 
 
 def has_others() -> bool:
@@ -34,11 +46,11 @@ def has_others() -> bool:
     return any(True for _ in _others())
 
 
-def _others() -> Iterator[FrameType]:
-    """Yield where other threads are, but for ours."""
+def _others() -> Iterator[tuple[int, FrameType]]:
+    """Yield other threads and where they are, but for ours."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
-    return (frame for frame in frames.values() if not _is_ours(frame))
+    return ((thread, frame) for thread, frame in frames.items() if not _is_ours(frame))
 
 
 def _sleeps(frame: FrameType) -> bool:
@@ -56,9 +68,10 @@ def _lines_that_sleep(code: CodeType) -> set[int | None]:
 def _is_ours(frame: FrameType) -> bool:
     """Return whether what a thread was begun with is a function of ours."""
     begun = frame
-    while frame.f_back:
+    # Once, since the other thread goes on meanwhile.
+    while caller := frame.f_back:
         begun = begun if frame.f_code.co_filename == threading.__file__ else frame
-        frame = frame.f_back
+        frame = caller
     return begun.f_code.co_filename.startswith(_OURS)
 
 

@@ -85,6 +85,19 @@ class Target:
         there = frozenset(row for row in rows if any(map(self._exists, row)))
         return rows - there, there
 
+    def queried(self, sql: str) -> frozenset[Row] | None:
+        """Return the rows that a query of this table alone reads; None: not known."""
+        source = _queried(sql)
+        return self._found("", source, "") if source else None
+
+    def checked(self) -> frozenset[str]:
+        """Return the columns, and other words, that a CHECK or a trigger that refuses a change names."""
+        named = f"lower(tbl_name) = lower({literal(self._name)})"
+        texts = self._query(
+            f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {named}"
+        )
+        return frozenset(word for kind, text in texts for word in _refusing(kind, text or ""))
+
     def with_rowid(self, number: int) -> frozenset[Row] | None:
         """Return the row that has a number."""
         return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
@@ -193,6 +206,33 @@ class _Changed(NamedTuple):
     condition: str
     sets: str
     """What stands after SET."""
+
+
+def _queried(sql: str) -> str:
+    """Return the text after FROM in a query; empty if the query does not return each row of one table."""
+    words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
+    plain = [_plain(token) for token in words]
+    source = _first(_outer(sql), "from")
+    is_simple = plain[:1] == ["select"] and plain.count("select") == 1
+    if not source or not is_simple or {"group", "having", "limit"} & {*plain}:
+        return ""
+    return sql[source.start + len(source.text) :].rstrip().rstrip(";")
+
+
+def _refusing(kind: str, text: str) -> Iterator[str]:
+    """Yield the words of the CHECKs of a table, or of a trigger that may raise an error."""
+    tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
+    words = [_plain(token) for token in tokens]
+    if kind == "trigger":
+        yield from words if "raise" in words else ()
+        return
+    for number, word in enumerate(words):
+        depth = 0
+        for inner in words[number + 1 :] if word == "check" else ():
+            depth += (inner == "(") - (inner == ")")
+            yield inner
+            if depth <= 0:
+                break
 
 
 def _changed(sql: str) -> _Changed | None:

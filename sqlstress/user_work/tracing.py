@@ -18,6 +18,7 @@ import re
 import sqlite3
 import sys
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -27,9 +28,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
-from sqlstress.user_work.listening import Listener, next_moment
+from sqlstress.user_work.listening import Listener, Uses, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
-from sqlstress.user_work.touched import Target, is_now, literal, may_ignore, seeks_one_of, selects, spellings
+from sqlstress.user_work.touched import (
+    Row,
+    Target,
+    is_now,
+    literal,
+    may_ignore,
+    seeks_one_of,
+    selects,
+    spellings,
+)
 
 _LONGEST_TOLD = 300
 MOST_STATEMENTS = 200
@@ -125,10 +135,12 @@ class Tracer:
         self.forks = Forks()
         self.files = FileLocks()
         self.draws = Draws()
+        self._uses = Uses()
 
     def start(self) -> None:
         """Follow connections, and see what is drawn at random."""
         self.draws.start()
+        self._uses.start()
         sys.addaudithook(self._hook)
         if find_spec("apsw"):
             with suppress(ImportError):
@@ -157,7 +169,7 @@ class Tracer:
         followed = Followed(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.heard)
         # The authorizer waits for Python's lock in the same way.
-        Listener(connection, followed.begins, lambda: self._leave(connection))
+        Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
         self.is_shared = True
@@ -325,6 +337,7 @@ class Followed:
             who=who(),
             beside=is_beside(),
             locks=self._tracer.files.held(),
+            calls=spot.calls,
         )
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, database, _ in events:
@@ -344,7 +357,17 @@ class Followed:
             found=self._finds(sql),
             seeks_drawn=seeks_one_of(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._is_one_of_many(sql),
+            rows=self._rows_read(sql, reads),
         )
+
+    def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
+        """Return the rows that a query reads; None if they are not known."""
+        if len(reads) != 1:
+            return None
+        ((_, name),) = reads
+        with suppress(Exception):  # of either library: the query was not understood
+            return self._target(name).queried(sql)
+        return None
 
     def _reads_still(self) -> bool:
         """Return whether a query is still open, whose snapshot lasts: then SQLite makes no checkpoint."""
@@ -438,7 +461,7 @@ class Followed:
             wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
-        for known in (self._with_rows, self._with_values):
+        for known in (self._with_rows, self._with_values, self._with_checks):
             with suppress(Exception):  # of either library: the statement was not understood
                 write = known(write, sql)
         return write
@@ -465,6 +488,11 @@ class Followed:
         kept = {column for column, (is_same, _) in given.items() if is_same and not target.has_triggers()}
         times = {column for column, (_, value) in given.items() if write.computed and is_now(value)}
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
+
+    def _with_checks(self, write: Write, sql: str) -> Write:
+        if write.kind not in (UPDATE, OVERWRITE) or not write.computed:
+            return write
+        return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
     def _table(self, name: str) -> Table:
         if self._file is None:

@@ -120,6 +120,11 @@ def test_what_all_workers_say_is_taken_together() -> None:
     assert (trial.workers[0].harness_share, trial.workers[0].proof_share) == (0.1, 0.025)
 
 
+def test_a_worker_without_an_answer_adds_none() -> None:
+    trial = trial_of(done(1, effective={}), done(2, effective={"journal_mode": "wal"}))
+    assert trial.effective == {"journal_mode": "wal"}
+
+
 def test_the_halves_of_a_window_are_compared_over_all_workers_by_whole_bins() -> None:
     trial = trial_of(done(1, bins=[5] * 10 + [20] * 10), done(2, bins=[5] * 20))
     assert trial.half_ratio == 2.5

@@ -46,6 +46,7 @@ CREATE TABLE trait (item INTEGER, key TEXT, value INTEGER, UNIQUE (item, key) ON
 CREATE TABLE tally (n INTEGER PRIMARY KEY);
 CREATE TABLE filled (id INTEGER PRIMARY KEY, n INTEGER NOT NULL ON CONFLICT REPLACE DEFAULT 0);
 CREATE TABLE held (name TEXT PRIMARY KEY, owner TEXT);
+CREATE TABLE shelf (id INTEGER PRIMARY KEY, left INTEGER CHECK (left >= 0));
 CREATE TABLE person (id INTEGER PRIMARY KEY, name TEXT, seen INTEGER);
 INSERT INTO item VALUES ('hits', '0');
 INSERT INTO job SELECT value, 'new', NULL FROM json_each('[1, 2, 3, 4, 5, 6, 7, 8, 9]');
@@ -59,6 +60,7 @@ INSERT INTO page VALUES (1, 0, 0);
 INSERT INTO held VALUES ('free', NULL);
 INSERT INTO trait VALUES (1, 'plays', 0);
 INSERT INTO tally VALUES (0);
+INSERT INTO shelf VALUES (1, 1000);
 INSERT INTO filled VALUES (1, NULL);
 """
 
@@ -1111,6 +1113,203 @@ def filled_by_default(file: str) -> None:
     with opened(file) as connection:
         ((n,),) = connection.execute("SELECT n FROM filled WHERE id = 1")
         connection.execute("INSERT INTO filled VALUES (2, ?)", (n,))
+
+
+# A value that is checked, and then changed by SQLite: the check may be out of date.
+
+STOCK = "SELECT stock FROM product WHERE id = 1"
+SELL = "UPDATE product SET stock = stock - 3 WHERE id = 1"
+
+
+def _stock(connection: sqlite3.Connection) -> int:
+    cursor = connection.cursor()
+    cursor.execute(STOCK)
+    return int(cursor.fetchone()[0])
+
+
+def sold_if_enough_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((stock,),) = connection.execute(STOCK)
+        if stock >= 3:
+            connection.execute(SELL)
+
+
+def sold_if_enough_in_python_transaction_wrong(file: str) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        if _stock(connection) < 3:
+            return
+        connection.execute(SELL)
+
+
+def sold_if_enough_with_apsw_wrong(file: str) -> None:
+    with closing(apsw.Connection(file)) as connection:
+        row = connection.execute(STOCK).fetchone()
+        if row is None or row[0] < 3:
+            raise ValueError("sold out")
+        with connection:
+            connection.execute(SELL)
+
+
+def _sell(connection: sqlite3.Connection, stock: int, wanted: int = 3) -> None:
+    if wanted > stock:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(SELL)
+    connection.execute("COMMIT")
+
+
+def sold_by_a_function_that_checks_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _sell(connection, wanted=3, stock=_stock(connection))
+
+
+def _see_that_there_is_enough(connection: sqlite3.Connection) -> None:
+    if not _stock(connection) >= 3:
+        raise ValueError("sold out")
+
+
+def sold_after_a_function_has_raised_no_error_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _see_that_there_is_enough(connection)
+        connection.execute(SELL)
+
+
+def _is_enough(connection: sqlite3.Connection) -> bool:
+    return _stock(connection) >= 3
+
+
+def sold_if_a_function_says_enough_wrong(file: str) -> None:
+    with opened(file) as connection:
+        if _is_enough(connection):
+            connection.execute(SELL)
+
+
+def sold_if_a_query_says_enough_wrong(file: str) -> None:
+    with opened(file) as connection:
+        if connection.execute(f"{STOCK} AND stock >= 3").fetchone():
+            connection.execute(SELL)
+
+
+def sold_after_an_earlier_transaction_wrong(file: str) -> None:
+    with immediate(file) as connection:
+        stock = _stock(connection)
+    if not stock:
+        return
+    with immediate(file) as connection:
+        connection.execute(SELL)
+
+
+class Shop:
+    """A shop that keeps what it has read."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.stock = 0
+
+    def load(self) -> None:
+        self.stock = _stock(self.connection)
+
+    def sell(self) -> None:
+        self.load()
+        assert self.stock >= 3
+        self.connection.execute(SELL)
+
+
+def sold_by_an_object_wrong(file: str) -> None:
+    with opened(file) as connection:
+        Shop(connection).sell()
+
+
+def sold_by_a_task_wrong(file: str) -> None:
+    async def call(connection: sqlite3.Connection) -> None:
+        stock = await asyncio.to_thread(_stock, connection)
+        if stock >= 3:
+            connection.execute(SELL)
+
+    with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as connection:
+        asyncio.run(call(connection))
+
+
+def counted_up_to_a_limit_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+        if n < 1000:
+            connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+
+
+def mapped_and_sold_if_enough_wrong(file: str) -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with Session(engine) as session:
+        product: Any = session.get_one(Product, 1)
+        if product.stock >= 3:
+            product.stock = Product.stock - 3
+        session.commit()
+    engine.dispose()
+
+
+def peewee_counted_up_to_a_limit_wrong(file: str) -> None:
+    with tags(file):
+        red: Any = Tag.get_by_id("red")
+        if red.n < 1000:
+            Tag.update(n=Tag.n + 1).where(Tag.name == "red").execute()
+
+
+def sold_if_the_statement_says_enough(file: str) -> None:
+    with opened(file) as connection:
+        if _stock(connection) >= 3:
+            connection.execute(f"{SELL} AND stock >= 3")
+
+
+def sold_if_still_enough_in_transaction(file: str) -> None:
+    with opened(file) as connection:
+        if _stock(connection) >= 3:
+            connection.execute("BEGIN IMMEDIATE")
+            if _stock(connection) >= 3:
+                connection.execute(SELL)
+            connection.execute("COMMIT")
+
+
+def counted_up_to_a_limit_in_the_statement(file: str) -> None:
+    with opened(file) as connection:
+        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+        if n < 1000:
+            connection.execute(
+                "INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1 WHERE n < 1000"
+            )
+
+
+def _shown(text: str) -> None:
+    sys.stderr.write(text)
+
+
+def shown_and_counted(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
+        if row is None:
+            return
+        _shown(f"{row[0]} hits")
+        connection.execute("UPDATE page SET hits = hits + 1 WHERE id = 1")
+
+
+def made_or_counted(file: str) -> None:
+    with opened(file) as connection:
+        if not connection.execute("SELECT * FROM tag WHERE name = 'red'").fetchone():
+            connection.execute("INSERT OR IGNORE INTO tag VALUES ('red', 0)")
+        connection.execute("UPDATE tag SET n = n + 1 WHERE name = 'red'")
+
+
+def sold_from_a_stock_that_sqlite_checks(file: str) -> None:
+    with opened(file) as connection:
+        ((left,),) = connection.execute("SELECT left FROM shelf WHERE id = 1")
+        if left >= 3:
+            connection.execute("UPDATE shelf SET left = left - 3 WHERE id = 1")
+
+
+def another_row_checked(file: str) -> None:
+    with opened(file) as connection:
+        ((n,),) = connection.execute("SELECT n FROM watched WHERE id = 1")
+        if n < 1000:
+            connection.execute("UPDATE watched SET n = n + 1 WHERE id = 2")
 
 
 PROGRAMS: dict[str, Callable[[str], None]] = {

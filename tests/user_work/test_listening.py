@@ -161,3 +161,71 @@ def call():
     work(own)
 """
     assert heard(code, tmp_path) == [False, WHOLE]
+
+
+OWN = {
+    "threads of an executor": """
+executor = ThreadPoolExecutor(3)
+
+def call():
+    list(executor.map(lambda _: work(own()), range(6)))
+""",
+    "threads of each call": """
+def call():
+    threads = [threading.Thread(target=lambda: work(own())) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+""",
+    "threads of an event loop": """
+async def both():
+    await asyncio.gather(*(asyncio.to_thread(lambda: work(own())) for _ in range(6)))
+
+def call():
+    asyncio.run(both())
+""",
+}
+LOCAL = """
+sys.setswitchinterval(1e-4)
+local = threading.local()
+
+def own():
+    if not hasattr(local, "connection"):
+        local.connection = connect(is_for_all=True)
+    return local.connection
+"""
+
+
+@pytest.mark.parametrize("code", OWN.values(), ids=OWN)
+def test_a_connection_of_one_thread_is_heard_although_others_might_use_it(code: str, tmp_path: Path) -> None:
+    let_go, statements = heard(LOCAL + code, tmp_path)
+    assert not let_go
+    assert min(statements) > 5 * 20  # a lock can keep a statement from being explained
+
+
+MADE_BY_THE_FIRST = """
+sys.setswitchinterval(1e-5)
+executor = ThreadPoolExecutor(4)
+made = []
+
+def use():
+    if not made:
+        made.append(connect(is_for_all=True))
+    work(made[0])
+    with suppress(sqlite3.Error, ValueError), made[0]:
+        made[0].execute("INSERT INTO t VALUES (?)", (1,))
+        raise ValueError
+
+def call():
+    made.clear()
+    for future in [executor.submit(use) for _ in range(8)]:
+        with suppress(sqlite3.Error):
+            future.result()
+"""
+
+
+def test_threads_that_share_what_one_of_them_opened_never_stand_still(tmp_path: Path) -> None:
+    let_go, statements = heard(MADE_BY_THE_FIRST, tmp_path)
+    assert let_go
+    assert len(statements) == CALLS

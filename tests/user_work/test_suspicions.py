@@ -29,7 +29,6 @@ from sqlstress.user_work.suspicions import (
     suspicions,
 )
 from tests.pages import ROOT
-from tests.rows import thorough
 from tests.user_work.racy_programs import PROGRAMS, SCHEMA
 
 TRACED = """
@@ -37,17 +36,17 @@ import json
 from functools import partial
 from pathlib import Path
 from sqlstress.user_work import rehearsal
-from sqlstress.user_work.suspicions import STALE, STALE_COPY
+from sqlstress.user_work.suspicions import LOST, WEAK
 from sqlstress.user_work.tracing import Tracer
-rehearsal.ROUNDS = 2
 tracer = Tracer()
 tracer.start()
 tracer.tells_lines_of(Path("ROOT/tests/user_work"))
 from tests.user_work.racy_programs import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}
-for one in rehearsal.sightings(rehearsal.traced(calls, tracer)):
-    if one.what in (STALE, STALE_COPY):
+twice = {name: [rehearsal.traced(call, tracer) for _ in range(2)] for name, call in calls.items()}
+for one in rehearsal.sightings(twice):
+    if one.what in (*LOST, *WEAK):
         found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """
@@ -182,20 +181,63 @@ def test_both_statements_and_their_lines_are_told_and_the_files_kept_as_they_wer
     [
         ("os._exit(3)", "a process of sqlstress ended with exit code 3"),
         ("raise SystemExit", None),
-        thorough("time.sleep(60)", "the calls took longer than 1 s"),
+        ("time.sleep(60)", "a call took longer than 2 s"),
     ],
 )
 def test_a_rehearsal_that_fails_takes_nothing_from_the_measurement_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, why: str | None
+    tmp_path: Path, what: str, why: str | None
 ) -> None:
-    if "sleep" in what:
-        monkeypatch.setattr("sqlstress.user_work.rehearsal.PATIENCE_S", 1.0)
     file = tmp_path / "app.py"
     file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
     assert report.ok and not told(report)
     said = [str(one.facts["why"]) for one in report.findings if one.code == "not-rehearsed"]
     assert [one.startswith(str(why)) for one in said] == [True] * bool(why)
+
+
+HANGS_BESIDE_A_RACE = """
+import sqlite3, time
+from sqlstress import setup, transaction
+
+@setup
+def make(database):
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE t (n)")
+    connection.execute("INSERT INTO t VALUES (1)")
+    connection.commit()
+    connection.close()
+
+@transaction
+def hang(database):
+    if "rehearsal-" in database:
+        time.sleep(600)
+
+@transaction
+def count(database):
+    connection = sqlite3.connect(database, isolation_level=None, timeout=60)
+    ((n,),) = connection.execute("SELECT n FROM t")
+    connection.execute("UPDATE t SET n = ?", (n + 1,))
+    connection.close()
+"""
+
+
+def test_a_call_that_hangs_leaves_other_transactions_examined(tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(HANGS_BESIDE_A_RACE, encoding="utf-8")
+    phases: dict[str, None] = {}
+    report = sqlstress.measure(
+        "app",
+        file=str(file),
+        concurrency=1,
+        ops=10,
+        repeat=1,
+        directory=tmp_path,
+        progress=lambda progress: phases.update({progress.note: None}),
+    )
+    assert "rehearsing" in phases
+    assert [(one.what, one.traits["transaction"]) for one in told(report)] == [(STALE, "count")]
+    (found,) = [one for one in report.findings if one.code == "not-rehearsed"]
+    assert (found.facts["transactions"], found.facts["why"]) == (["hang"], "a call took longer than 2 s")
 
 
 LIMITED = """

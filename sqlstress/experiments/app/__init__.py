@@ -3,9 +3,13 @@
 Its workers tell of what they met in sightings, whose topics these are.
 """
 
+WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
+"""The statements of a connection that were seen."""
 ALONE = "each statement alone"
 """How a transaction begins that is one statement."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
+UNREAD = "connections that could not be read"
+"""Connections at work whose settings could not be read: a lock was taken, or threads used them at once."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"

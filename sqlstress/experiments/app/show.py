@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
@@ -13,6 +14,7 @@ from sqlstress.analysis.scaling import starvation, throughput, waits
 from sqlstress.analysis.wording import listing, plural, whole
 from sqlstress.experiments.app import (
     ALONE,
+    BEGINNING,
     BEGINS,
     CONNECTION,
     DECLARED,
@@ -23,7 +25,10 @@ from sqlstress.experiments.app import (
     SESSION,
     THREAD,
     THREAD_RAISED,
+    THREADED,
+    UNREAD,
     UNSEEN,
+    WHOLE,
     belongs,
 )
 from sqlstress.report import Run
@@ -86,24 +91,26 @@ def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str,
 
 
 def _to_files(group: Group) -> Iterator[str]:
-    # Two that differ in what was seen of their transactions only are told as one.
-    counts: dict[tuple[str, ...], int] = {}
-    begins: dict[tuple[str, ...], dict[str, None]] = {}
+    # Connections that differ only in what was seen of their transactions share a line.
+    counts: Counter[tuple[str, ...]] = Counter()
+    seen: dict[tuple[str, ...], list[Traits]] = {}
     for traits, count in _committers(_kinds(group, CONNECTION)):
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
-        counts[settings] = counts.get(settings, 0) + count
-        begins.setdefault(settings, {}).update(dict.fromkeys(filter(None, [traits.get("writes_begin")])))
-    lines = [(_settings(list(begins[settings]), *settings), count) for settings, count in counts.items()]
+        counts[settings] += count
+        seen.setdefault(settings, []).append(traits)
+    lines = [(_settings(_begin(seen[settings]), *settings), count) for settings, count in counts.items()]
     yield from _lines("Settings of your connections (as read from SQLite): ", lines)
+    if unread := sum(sighting.count for sighting in sightings(group, UNREAD)):
+        yield f"The settings of {plural(unread, 'connection')} could not be read."
     if unseen := sum(one.count for one in sightings(group, UNSEEN)):
         yield (
             f"{whole(unseen)} more {'connection was' if unseen == 1 else 'connections were'} not examined: "
-            "each process examines the first 50 that do anything."
+            "each process examines the first 50 that it opens."
         )
 
 
 def _settings(
-    begins: list[str], database: str, mode: str, synchronous: str, timeout: str, keys: str, python: str
+    begin: str, database: str, mode: str, synchronous: str, timeout: str, keys: str, python: str
 ) -> str:
     parts = [
         f"journal_mode={mode}",
@@ -111,19 +118,37 @@ def _settings(
         f"busy timeout {_time(timeout)}",
         f"foreign keys {keys.partition(',')[0]}",
         python,
-        _begin(begins),
+        begin,
         f"database {database.removeprefix(INSIDE)}" if database != HERE else "",
     ]
     return shortened(", ".join(filter(None, parts)), _LONGEST)
 
 
-def _begin(begins: Sequence[str]) -> str:
-    """Return how transactions that write begin."""
-    named = [how for how in begins if how != ALONE]
+def _begin(seen: Sequence[Traits]) -> str:
+    """Return the ways in which writing transactions begin, as far as connections of a kind show them."""
+    begins = _ways(seen, "writes_begin")
+    named = [way for way in begins if way != ALONE]
     parts = [f"writes begin {listing(named)}"] if named else []
     if ALONE in begins:
         parts.append("statements that write are transactions of their own")
-    return " or ".join(parts) or "no writes seen"
+    return " or ".join(parts) or _without_writes(seen)
+
+
+def _without_writes(seen: Sequence[Traits]) -> str:
+    """Return the reason why no write was seen, as far as it is known."""
+    watched = {traits.get("watched", WHOLE) for traits in seen}
+    if THREADED in watched:
+        return "writes not examined (check_same_thread=False, several threads at work)"
+    if locks := _ways(seen, "locks"):
+        return f"transactions begin {listing(locks)}, no writes seen"
+    if BEGINNING in watched:
+        return "no writes in the first statements of a connection"
+    return "no writes seen"
+
+
+def _ways(seen: Sequence[Traits], name: str) -> list[str]:
+    """Return the ways that a trait lists, of all connections, each once."""
+    return list(dict.fromkeys(way for traits in seen for way in traits.get(name, "").split(", ") if way))
 
 
 def _milliseconds(text: str) -> int | None:

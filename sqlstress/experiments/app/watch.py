@@ -30,13 +30,17 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app import (
     ALONE,
+    BEGINNING,
     BEGINS,
     CONNECTION,
     DECLARED,
     HERE,
     INSIDE,
     SESSION,
+    THREADED,
+    UNREAD,
     UNSEEN,
+    WHOLE,
     belongs,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
@@ -74,6 +78,8 @@ class Begins:
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
         """How they begin, in the order in which it was first seen."""
+        self.locks: dict[str, None] = {}
+        """The ways to begin that take the write lock, in the order in which they were first seen."""
         self.upgrades = 0
         """Those that began DEFERRED, read, and then wrote."""
         self.committed = False
@@ -90,6 +96,8 @@ class Begins:
             self.is_known = False
         elif word == "BEGIN" or (word == "SAVEPOINT" and not self._how):
             self._how = second if second in _HOW else DEFERRED
+            if self._how != DEFERRED:
+                self.locks[self._how] = None
             self._has_read = self._has_written = False
         elif word in ("COMMIT", "END") or (word == "ROLLBACK" and second != "TO"):
             commits = word != "ROLLBACK" and self._how != "" and self._has_written
@@ -120,6 +128,10 @@ class Seen:
         """By PRAGMA, of READ; empty: nothing was done with it but PRAGMAs."""
         self.shared: sqlite3.Connection | None = None
         """The connection, where threads use it at once, so that it is asked at the end."""
+        self.works = False
+        """Whether it has run a statement that is no setting."""
+        self.watched = WHOLE
+        """Which of its statements were seen."""
         self.begins = Begins()
 
     def look(self, connection: sqlite3.Connection) -> None:
@@ -155,6 +167,8 @@ class Seen:
             "writes_begin": ", ".join(self.begins.ways),
             "upgrades": "yes" if self.begins.upgrades else "no",
             "committed": "yes" if self.begins.committed else "no",
+            "watched": self.watched,
+            "locks": ", ".join(self.begins.locks),
         }
 
 
@@ -197,6 +211,7 @@ class FileWatch:
         def ends() -> None:
             if seen:
                 seen.shared = connection
+                seen.works, seen.watched = True, THREADED
             if followed:
                 followed.is_shared()
 
@@ -206,12 +221,16 @@ class FileWatch:
     def sightings(self) -> list[Plain]:
         """Return what was seen, each kind once with how often it was."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
-        unseen = self._others + sum(not one.answers for one in self._seen)
+        unread = sum(seen.works and not seen.answers for seen in self._seen)
         found: list[Plain] = [
             (CONNECTION, "sqlite3", count, "", dict(traits))
             for traits, count in kinds.most_common(MOST_KINDS)
         ]
-        return found + [(UNSEEN, "sqlite3", unseen, "", {})] * bool(unseen)
+        missing: list[Plain] = [
+            (UNSEEN, "sqlite3", self._others, "", {}),
+            (UNREAD, "sqlite3", unread, "", {}),
+        ]
+        return found + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the file; where they differ, all answers."""
@@ -237,8 +256,10 @@ def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], boo
     begins, numbers = seen.begins, count(1)
 
     def look(sql: str) -> bool:
-        if (number := next(numbers)) > MOST_STATEMENTS:
+        if next(numbers) > MOST_STATEMENTS:
+            seen.watched = BEGINNING
             return False
+        seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
         # Before something is committed a setting may still come: some libraries query first.
@@ -246,7 +267,7 @@ def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], boo
             begins.is_known = commits
             with suppress(sqlite3.Error):
                 seen.look(connection)
-        return number < MOST_STATEMENTS
+        return True
 
     return look
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from sqlstress.analysis.advice import advise
+from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.markdown import report_markdown
@@ -102,3 +105,34 @@ def test_where_no_check_was_given_nothing_is_called_ok() -> None:
     assert " no check " in text
     assert "verified: no check = no check was given, so only SQLite's own consistency was verified" in text
     assert " ok = " not in text
+
+
+def settings(*traits: dict[str, str]) -> str:
+    """Return the lines on connections with these traits, in one line."""
+    report = with_sightings(*(Sighting(CONNECTION, "sqlite3", 1, "", one) for one in traits))
+    return " ".join(report_text(report).split())
+
+
+def test_ways_to_begin_are_listed_once() -> None:
+    ways = ("DEFERRED", "IMMEDIATE, DEFERRED", "DEFERRED, IMMEDIATE")
+    text = settings(*({**TRAITS, "writes_begin": way} for way in ways))
+    assert "writes begin DEFERRED and IMMEDIATE (3 connections)" in text
+
+
+@pytest.mark.parametrize(
+    ("traits", "words"),
+    [
+        ({}, ", no writes seen"),
+        ({"locks": "IMMEDIATE"}, "transactions begin IMMEDIATE, no writes seen"),
+        ({"watched": BEGINNING}, "no writes in the first statements of a connection"),
+        ({"watched": THREADED}, "writes not examined (check_same_thread=False, several threads at work)"),
+    ],
+)
+def test_a_connection_without_a_write_says_why(traits: dict[str, str], words: str) -> None:
+    assert words in settings({**TRAITS, "writes_begin": "", **traits})
+
+
+def test_connections_that_could_not_be_read_are_counted() -> None:
+    text = " ".join(report_text(with_sightings(Sighting(UNREAD, "sqlite3", 2))).split())
+    assert "The settings of 2 connections could not be read." in text
+    assert "not examined" not in text

@@ -69,6 +69,8 @@ app()
         "writes_begin": "DEFERRED",
         "upgrades": "no",
         "committed": "yes",
+        "watched": "all statements",
+        "locks": "",
     }
 
 
@@ -127,8 +129,40 @@ idle = sqlite3.connect("app.db")
     assert set(told) == {"this", ":memory:", str(tmp_path.parent / "other.db"), "inside: beside.db"}
     assert told["this"]["foreign_keys"] == "on"
     assert told[str(tmp_path.parent / "other.db")]["writes_begin"] == "IMMEDIATE"
-    assert [one[:3] for one in found if one[0] != "connection"] == [
-        ["connections not looked at", "sqlite3", 1]
+    assert [one[0] for one in found if one[0] != "connection"] == []  # an idle connection has no settings
+
+
+def test_a_connection_without_a_write_shows_its_locks_and_its_limit(tmp_path: Path) -> None:
+    code = """
+locks = sqlite3.connect("app.db", isolation_level=None)
+locks.execute("BEGIN IMMEDIATE")
+locks.execute("SELECT * FROM t").fetchall()
+locks.execute("COMMIT")
+locks.close()
+long = sqlite3.connect("app.db", isolation_level=None)
+for _ in range(300):
+    long.execute("SELECT * FROM t").fetchall()
+"""
+    traits = [one[4] for one in seen(code, tmp_path)]
+    assert [(one["locks"], one["watched"]) for one in traits] == [
+        ("IMMEDIATE", "all statements"),
+        ("", "the first statements"),
+    ]
+
+
+def test_a_connection_that_was_let_go_of_and_closed_counts_as_unread(tmp_path: Path) -> None:
+    code = """
+def spin():
+    while True:
+        sum(range(1000))
+
+threading.Thread(target=spin, daemon=True).start()
+shared = sqlite3.connect("app.db", check_same_thread=False)
+shared.execute("SELECT * FROM t").fetchall()
+shared.close()
+"""
+    assert [tuple(one[:3]) for one in seen(code, tmp_path)] == [
+        ("connections that could not be read", "sqlite3", 1)
     ]
 
 

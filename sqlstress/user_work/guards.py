@@ -1,0 +1,347 @@
+"""Whether the user's code checks what a query returned before it runs a write: read from its source.
+
+Two statements of a call meet in the innermost function that runs both. A branch there whose condition follows
+from the query's result, and that encloses the write or can leave before it, is a check. Functions between the
+meeting point and either statement are followed, too. A test for a missing row is no check: an UPDATE of a
+missing row changes nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+_ROW, _VALUE, _CHECKED = 1, 2, 3
+"""Kinds of expressions: a row, or its absence; a value of a row; the result of a check."""
+_OF_OTHERS, _OF_COLUMNS = 1, 2
+"""Kinds of conditions: on other columns of the row; on columns that the write changes."""
+_FETCHING = {
+    *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
+    *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
+}
+"""Functions whose result is a row, rows, or the number of rows."""
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Call(NamedTuple):
+    """A user's function that is under way, and the place that it has reached."""
+
+    frame: int
+    """The number of its frame: another call of the function may have the same later."""
+    file: str
+    line: int
+    instruction: int
+
+
+class Guard(NamedTuple):
+    """A check of a query's result, as far as the source shows it."""
+
+    exists: bool
+    """Whether the code checks a column that the write changes."""
+    of_others: bool = False
+    """Whether the code checks other columns of the row."""
+
+
+def guard_between(
+    query: Sequence[Call],
+    write: Sequence[Call],
+    columns: Collection[str],
+    read: Collection[str],
+    by_rows: bool,
+) -> Guard | None:
+    """Return the check that the code makes between a query and a write; None if no source shows it.
+
+    `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
+    that the query's WHERE contains the condition, so that a row's absence is its answer.
+    """
+    depth = _meeting(query, write)
+    if depth is None:
+        return None
+    scopes = [_scope(call.file, call.line) for call in (*query[depth:], *write[depth:])]
+    if None in scopes:
+        return None
+    names = {*columns}, {*read} - {*columns}
+    kind, other = _ROW, False
+    for call in reversed(query[depth + 1 :]):
+        flow = _Flow(call, kind, names, by_rows)
+        if flow.leaves_by_error():
+            return Guard(True)
+        kind, other = flow.return_kind() or _ROW, other or flow.other
+    flow = _Flow(query[depth], kind, names, by_rows)
+    before = query[depth].line
+    for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
+        if flow.has_guard(before, call.line):
+            return Guard(True)
+        other = other or flow.other
+        if not then:
+            break
+        given = flow.parameters(call.line, then)
+        flow, before = _Flow(then, 0, names, by_rows, given), 0
+    return Guard(False, other)
+
+
+def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
+    """Return the depth of the innermost call that runs both statements."""
+    found = None
+    for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
+        if (reader.frame, reader.file) != (writer.frame, writer.file):
+            break
+        found = depth
+        if reader.instruction != writer.instruction:
+            break
+    return found
+
+
+@cache
+def _module(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+@cache
+def _scope(file: str, line: int) -> _Function | ast.Module | None:
+    """Return the innermost function that has a line; the module, if there is none."""
+    module = _module(file)
+    if module is None or not module.body:
+        return None
+    around = [node for node in ast.walk(module) if isinstance(node, _Function) and _has(node, line)]
+    return max(around, key=lambda node: node.lineno, default=module)
+
+
+def _has(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
+
+
+def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function in their order, without those of functions within it."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
+            yield node
+            yield from _nodes(node)
+
+
+def _path(node: ast.AST) -> str:
+    """Return the dotted name of an expression; empty if it is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (base := _path(node.value)):
+        return f"{base}.{node.attr}"
+    return ""
+
+
+def _shows_absence(node: ast.expr) -> bool:
+    """Return whether a comparison with an expression tests whether there is a row."""
+    if isinstance(node, ast.Call):
+        return _path(node.func) == "len"
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+class _Flow:
+    """The flow of a query's result through the names of a function."""
+
+    def __init__(
+        self,
+        call: Call,
+        kind: int,
+        names: tuple[set[str], set[str]],
+        by_rows: bool,
+        given: dict[str, int] | None = None,
+    ) -> None:
+        """`kind` is the kind of the expression in the call's line; 0 if the line has no query."""
+        scope = _scope(call.file, call.line)
+        assert scope
+        self._scope = scope
+        self._line, self._kind, self._by_rows = call.line, kind, by_rows
+        self._columns, self._read = names
+        self._held: dict[str, int] = dict(given or {})
+        self.other = False
+        """Whether it checks other columns that the query reads."""
+        # Twice: a loop uses what a later line has set.
+        for _ in range(2):
+            for node in _nodes(self._scope):
+                self._assign(node)
+
+    def has_guard(self, after: int, line: int) -> bool:
+        """Return whether a check that ends after a line decides whether another line runs."""
+        return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
+
+    def leaves_by_error(self) -> bool:
+        """Return whether a check after the query raises an error."""
+        return self._checks(
+            test
+            for node, test in self._tests(self._line, None)
+            if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in _nodes(node))
+        )
+
+    def _checks(self, tests: Iterable[ast.expr]) -> bool:
+        kinds = {self._check_kind(test) for test in tests}
+        self.other = self.other or _OF_OTHERS in kinds
+        return _OF_COLUMNS in kinds
+
+    def return_kind(self) -> int:
+        """Return the highest kind of expression that the function returns."""
+        kinds = [0]
+        for node in _nodes(self._scope):
+            if isinstance(node, ast.Return | ast.Yield) and node.value:
+                kinds.append(self._kind_of(node.value))
+        leaves = self._checks(
+            test
+            for node, test in self._tests(self._line, None)
+            if any(isinstance(part, ast.Return) for part in _nodes(node))
+        )
+        return _CHECKED if leaves else max(kinds)
+
+    def parameters(self, line: int, then: Call) -> dict[str, int]:
+        """Return the kinds of the arguments of a call in a line, by parameter."""
+        scope = _scope(then.file, then.line)
+        if not isinstance(scope, _Function):
+            return {}
+        named = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
+        is_method = bool(named) and named[0] in ("self", "cls")
+        found: dict[str, int] = {}
+        for node in _nodes(self._scope):
+            if isinstance(node, ast.Call) and _has(node, line):
+                called = _path(node.func).rpartition(".")
+                if called[2] != scope.name:
+                    continue
+                if is_method:
+                    base = f"{called[0]}."
+                    found.update(
+                        {
+                            f"{named[0]}.{name.removeprefix(base)}": kind
+                            for name, kind in self._held.items()
+                            if name.startswith(base)
+                        }
+                    )
+                    if kind := self._held.get(called[0], 0):
+                        found[named[0]] = kind
+                pairs = [*zip(named[is_method:], node.args, strict=False)]
+                pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
+                found.update({name: kind for name, value in pairs if (kind := self._kind_of(value))})
+        return found
+
+    def _assign(self, node: ast.AST) -> None:
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            targets, value = [node.target], node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            targets, value = [node.target], node.iter
+        elif isinstance(node, ast.withitem) and node.optional_vars:
+            targets, value = [node.optional_vars], node.context_expr
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
+            # cursor.execute(...): the cursor has the rows.
+            call = node.value.value if isinstance(node.value, ast.Await) else node.value
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                targets, value = [call.func.value], node.value
+        kind = self._kind_of(value) if value else 0
+        for target in targets if kind else []:
+            unpacks = isinstance(target, ast.Tuple | ast.List)
+            for part in ast.walk(target):
+                if name := _path(part):
+                    known = self._held.get(name, 0)
+                    self._held[name] = max(known, _VALUE if unpacks and kind == _ROW else kind)
+                    if isinstance(part, ast.Attribute):
+                        break
+
+    def _kind_of(self, node: ast.expr) -> int:
+        """Return the kind of an expression; 0 if it does not follow from the query."""
+        if name := _path(node):
+            parts = name.split(".")
+            for end in range(len(parts), 0, -1):
+                if kind := self._held.get(".".join(parts[:end]), 0):
+                    return kind if end == len(parts) else max(kind, _VALUE)
+            return 0
+        if isinstance(node, ast.Await | ast.Starred | ast.FormattedValue):
+            return self._kind_of(node.value)
+        if isinstance(node, ast.Call):
+            return self._kind_of_call(node)
+        parts_of = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        kind = max(map(self._kind_of, parts_of), default=0)
+        if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
+            return _VALUE
+        is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
+        if is_condition and kind and self._check_kind(node, False) == _OF_COLUMNS:
+            return _CHECKED
+        return kind
+
+    def _kind_of_call(self, node: ast.Call) -> int:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else _path(node.func)
+        base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
+        arguments = [*node.args, *(word.value for word in node.keywords)]
+        kind = max([base, *map(self._kind_of, arguments)])
+        # The innermost call that has the query's line runs the query.
+        within = any(isinstance(part, ast.Call) and _has(part, self._line) for part in _nodes(node))
+        if self._kind and _has(node, self._line) and not within:
+            return max(kind, _VALUE if "scalar" in name else self._kind)
+        if kind == _ROW and name not in _FETCHING:
+            return _VALUE
+        return kind
+
+    def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
+        """Yield the conditions between two lines, with the statements that they decide."""
+        for node in _nodes(self._scope):
+            test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+            if (
+                isinstance(test, ast.expr)
+                and (test.end_lineno or 0) >= after
+                and (line is None or test.lineno <= line)
+            ):
+                yield node, test
+            if isinstance(node, ast.BoolOp) and line is not None and _has(node, line):
+                yield node, node.values[0]
+
+    def _decides(self, node: ast.AST, line: int) -> bool:
+        if isinstance(node, ast.Assert) or _has(node, line):
+            return True
+        for part in _nodes(node):
+            targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
+            # An object's attribute is written later, when its session is flushed.
+            if any(
+                isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
+                for target in targets
+            ):
+                return True
+            if isinstance(part, _LEAVING):
+                return True
+        return isinstance(node, ast.While)
+
+    def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
+        """Return the kind of a condition; 0 means that it checks nothing of the query.
+
+        `truth` says whether a value alone is a condition, as after `if`.
+        """
+        if isinstance(test, ast.BoolOp):
+            return max(self._check_kind(value, truth) for value in test.values)
+        if isinstance(test, ast.UnaryOp):
+            return self._check_kind(test.operand, truth)
+        if isinstance(test, ast.NamedExpr | ast.Await):
+            return self._check_kind(test.value, truth)
+        is_comparison = isinstance(test, ast.Compare)
+        compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        kind = max(map(self._kind_of, compared))
+        if is_comparison:
+            is_check = kind > 0 and not any(map(_shows_absence, compared))
+        else:
+            is_check = kind == _CHECKED or (truth and kind == _VALUE)
+        if not is_check and not (self._by_rows and kind and (truth or is_comparison)):
+            return 0
+        return _OF_OTHERS if self._names_others(test) else _OF_COLUMNS
+
+    def _names_others(self, test: ast.expr) -> bool:
+        """Return whether a condition names columns, and none that the write changes."""
+        names = set()
+        for node in ast.walk(test):
+            if isinstance(node, ast.Attribute):
+                names.add(node.attr.lower())
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                names.add(str(node.slice.value).lower())
+        return bool(names & self._read) and not names & self._columns
