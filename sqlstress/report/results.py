@@ -63,6 +63,18 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
 
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Failed operations of one kind with one error."""
+
+    kind: str
+    """Name of the transaction; empty for operations of all kinds together."""
+    error: str
+    """Name of the error: SQLITE_BUSY; empty if unknown."""
+    latency: Latency
+    """Times from the begin of the operation to its failure."""
+
+
 def merged(found: Sequence[Latency]) -> Latency | None:
     """Return latencies as those of one lot; the first of them where a histogram is missing, None of none."""
     if len(found) < 2 or not all(own.buckets for own in found):
@@ -443,6 +455,8 @@ class Trial:
     """Operations given up after the busy timeout; None where they were not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """By kind of operation, all workers merged."""
+    failures: tuple[Failures, ...] = ()
+    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """One for each process, dead ones included."""
     effective: dict[str, str] = field(default_factory=dict)
