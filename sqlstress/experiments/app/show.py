@@ -7,6 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput, waits
@@ -26,7 +27,7 @@ from sqlstress.experiments.app import (
     UNSEEN,
     belongs,
 )
-from sqlstress.report import Run
+from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
@@ -35,8 +36,10 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import (
     UserShown,
     counted,
+    cure,
     lock_blocks,
     lock_findings,
+    shorter_transactions,
     sighted,
     sightings,
     suspected,
@@ -227,7 +230,9 @@ def unwise_sessions(group: Group) -> Iterator[Finding]:
 _MEANINGS = {
     "SQLITE_BUSY": "raised-busy",
     "SQLITE_BUSY_SNAPSHOT": "raised-busy-snapshot",
+    "SQLITE_BUSY_RECOVERY": "raised-busy-recovery",
     "SQLITE_LOCKED": "raised-locked",
+    "SQLITE_LOCKED_SHAREDCACHE": "raised-shared-cache",
     "SQLSTATE 40001": "raised-serialization",
     "SQLSTATE 40P01": "raised-deadlock",
     "SQLSTATE 55P03": "raised-lock-timeout",
@@ -243,10 +248,21 @@ def raised(group: Group) -> Iterator[Finding]:
     """Yield each kind of exception, the most frequent first, with what the first one said."""
     kinds = counted(group, EXCEPTION, _exception)
     examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
+    timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
+    advised: set[Finding | None] = set()
     for kind, count in list(kinds.items())[:MOST_LINES]:
         what, raised, transaction = kind
+        failures = [
+            each for each in failures_of(group.runs) if (each.kind, each.error) == (transaction, what)
+        ]
+        latency = latency_of(failures)
+        wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
+        advice = _cure(what, wait, reads_first)
         yield Finding(
             "raised",
+            how=_how(wait, latency),
+            share=_share(group, transaction, latency),
+            cure=None if advice in advised else advice,
             transaction=transaction,
             what=what,
             kind=None if raised == what else raised,
@@ -254,8 +270,65 @@ def raised(group: Group) -> Iterator[Finding]:
             example=examples[kind].removesuffix("."),
             meaning=Finding(_MEANINGS[what]) if what in _MEANINGS else None,
         )
+        advised.add(advice)
     if len(kinds) > MOST_LINES:
         yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+
+
+_BUSY = "SQLITE_BUSY"
+
+
+def _how(wait: Wait | None, latency: Latency | None) -> Finding | None:
+    """Return how long operations took to fail; None if unknown."""
+    if wait:
+        return wait.finding()
+    return Wait(latency, None).finding() if latency else None
+
+
+def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
+    """Return the share of a transaction's calls that failed with an error; None if unknown."""
+    if latency is None:
+        return None
+    failed = sum(each.latency.count for each in failures_of(group.runs) if each.kind == transaction)
+    done = sum(
+        worker.operations.get(transaction, 0)
+        for run in group.runs
+        for trial in run.valid
+        for worker in trial.workers
+    )
+    return latency.count / (failed + done)
+
+
+def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> Finding | None:
+    """Return what helps against an error, as far as its cause was measured."""
+    if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
+        return (
+            Finding("cure-immediate")
+            if reads_first
+            else Finding("cure-open-select", seen=reads_first is False)
+        )
+    if wait is None or not (wait.is_at_once or wait.whole or wait.timeout_ms == 0):
+        return None
+    if wait.is_at_once and not reads_first:
+        return Finding("cure-open-select", seen=reads_first is False)
+    return cure(wait, reads_first=bool(reads_first))
+
+
+def _timeout_of(group: Group) -> int | None:
+    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
+    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
+    return timeouts.pop() if len(timeouts) == 1 else None
+
+
+def _reads_first(group: Group) -> bool | None:
+    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
+    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    if any(traits.get("upgrades") == "yes" for traits in kinds):
+        return True
+    if any(one.what == DEFERRED for one in sighted(group).values()):
+        return True
+    return False if kinds else None
 
 
 def unraised(group: Group) -> Iterator[Finding]:
@@ -276,7 +349,7 @@ def _unraised_kind(one: Sighting) -> tuple[str, str]:
 
 def starved(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
-    return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
+    return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
 def unending(group: Group) -> Iterator[Finding]:
