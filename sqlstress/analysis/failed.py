@@ -59,6 +59,8 @@ class Wait:
             return Finding("failed-after-timeout", **facts)
         if self.is_at_once:
             return Finding("failed-at-once", **facts)
+        if not self.whole:
+            return Finding("failed-before-timeout", **facts)
         return Finding("failed-mixed", whole=self.whole, count=self.latency.count, **facts)
 
 

@@ -250,6 +250,9 @@ PHRASES: dict[str, Phrase] = {
     "failed-without-timeout": Phrase(
         "at once, without a busy timeout (median {median_ns:duration}, longest {longest_ns:duration})"
     ),
+    "failed-before-timeout": Phrase(
+        "before the timeout of {timeout} ended (median {median_ns:duration}, longest {longest_ns:duration})"
+    ),
     "failed-mixed": Phrase(
         "{whole} of {count} after the whole timeout of {timeout}, the others earlier (median "
         "{median_ns:duration}, longest {longest_ns:duration})"

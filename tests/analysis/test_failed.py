@@ -23,8 +23,10 @@ def latency(*times_ms: float) -> Latency:
 
 
 def with_failed(row: Run, failed: int) -> Run:
-    """Return a run in whose trials a number of operations failed."""
-    return replace(row, trials=tuple(replace(each, failed=failed) for each in row.trials))
+    """Return a run in whose trials a number of operations failed at once."""
+    times = Failures("", "", Latency.from_buckets({bucket_of(MS): failed}, MS))
+    trials = tuple(replace(each, failed=failed, failures=(times,)) for each in row.trials)
+    return replace(row, trials=trials)
 
 
 def test_too_many_failed_row_is_never_best_nor_base() -> None:
@@ -59,6 +61,7 @@ def test_wait_tells_at_once_from_the_whole_timeout() -> None:
         for name, times, timeout_ms in (
             ("at once", (0.01, 0.01, 3.0), 5000),
             ("waited", (4995.0, 5003.0, 5020.0), 5000),
+            ("earlier", (2000.0, 3000.0), 5000),
             ("both", (0.01, 0.01, 5000.0), 5000),
             ("none set", (0.01,), 0),
             ("unknown", (0.01,), None),
@@ -67,6 +70,7 @@ def test_wait_tells_at_once_from_the_whole_timeout() -> None:
     assert codes == {
         "at once": "failed-at-once",
         "waited": "failed-after-timeout",
+        "earlier": "failed-before-timeout",
         "both": "failed-mixed",
         "none set": "failed-without-timeout",
         "unknown": "failed-after",

@@ -27,7 +27,8 @@ PHRASES = {
     "other-database": Phrase("The app also opened databases that no check reads: {names}.", rank=GRAVE),
     "raised": Phrase(
         "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}["
-        " ({share:percent} of its calls)][: {example}][ ({meaning})].[ It failed {how}.][ {cure}]"
+        " ({share:percent} of its calls)][: {example}][ ({meaning})].[ It failed {how}.][ {cure}]",
+        rank=GRAVE,
     ),
     "raised-more": Phrase("The JSON report has {kinds} more kinds of exceptions."),
     "thread-raised": Phrase(

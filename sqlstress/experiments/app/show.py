@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
@@ -386,7 +387,16 @@ class AppShown(UserShown):
     meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: percentage of transactions that raised"}
 
     def why_failed(self, run: Run) -> str:
-        return "they raised exceptions (see the report)"
+        kinds = Counter[tuple[str, str]]()
+        for trial in run.ended:
+            for one in trial.sightings:
+                if one.topic == EXCEPTION:
+                    kinds[one.traits.get("transaction", ""), one.what] += one.count
+        if not kinds:
+            return "they raised exceptions"
+        (transaction, what), _ = kinds.most_common(1)[0]
+        more = f", and {plural(len(kinds) - 1, 'more kind')}" if len(kinds) > 1 else ""
+        return f"{transaction} raised {what}{more}"
 
     def work(self, case: Case) -> str:
         transactions = case.spec.transactions

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
@@ -218,7 +219,11 @@ def _longer(run: Run) -> int:
     """Return how many operations of a run waited longer: to their end, in vain, or still at the last."""
     least, number = bucket_of(USUAL_S * NS_PER_S), 0
     for trial in run.valid:
-        number += trial.failed or 0
+        if trial.failures:
+            times = chain.from_iterable(each.latency.buckets for each in trial.failures)
+            number += sum(count for bucket, count in times if bucket > least)
+        else:  # an older report
+            number += trial.failed or 0
         for kind, latency in trial.latency.items():
             if kind != "get" or run.case.settings.journal_mode != "wal":  # readers of a WAL wait for no lock
                 number += sum(count for bucket, count in latency.buckets if bucket > least)
