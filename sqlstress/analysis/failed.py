@@ -28,7 +28,7 @@ class Wait:
     """Busy timeout in force, in ms; None if it is unknown, or differs between connections."""
 
     @property
-    def whole(self) -> int:
+    def waited_count(self) -> int:
         """The number of operations that failed after the whole timeout; 0 if none did."""
         if not self.timeout_ms:
             return 0
@@ -41,10 +41,10 @@ class Wait:
     def is_at_once(self) -> bool:
         """Whether no operation waited for the timeout, and the median failed at once."""
         median_ns = self.latency.p50_ns or 0.0
-        return bool(self.timeout_ms) and not self.whole and median_ns <= self._at_once_ns
+        return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
 
     @property
-    def _at_once_ns(self) -> float:
+    def _short_ns(self) -> float:
         return AT_ONCE * (self.timeout_ms or 0) * NS_PER_MS
 
     def finding(self) -> Finding:
@@ -55,13 +55,13 @@ class Wait:
         if not self.timeout_ms:
             return Finding("failed-without-timeout", **facts)
         facts["timeout"] = format_duration(self.timeout_ms / 1000)
-        if self.whole >= WHOLE * self.latency.count:
+        if self.waited_count >= WHOLE * self.latency.count:
             return Finding("failed-after-timeout", **facts)
         if self.is_at_once:
             return Finding("failed-at-once", **facts)
-        if not self.whole:
+        if not self.waited_count:
             return Finding("failed-before-timeout", **facts)
-        return Finding("failed-mixed", whole=self.whole, count=self.latency.count, **facts)
+        return Finding("failed-mixed", whole=self.waited_count, count=self.latency.count, **facts)
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:

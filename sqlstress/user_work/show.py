@@ -282,7 +282,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> Finding | None:
     """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait."""
     runs = [run for run in group.runs if run.case in cases]
-    longest_s = max((one.held.longest_s for run in runs for one in holders_of(run)), default=0.0)
+    longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
     if longest_s < max(LONG_S, waited_s / 2):
         return None
@@ -314,12 +314,12 @@ def given_up(group: Group) -> Iterator[Finding]:
             if len(group.case.spec.scripts) > 1
             else (),
             cure=wait
-            and cure(wait, reads_first=any(one.what == DEFERRED for one in sighted(group).values())),
+            and cure(wait, reads_first=any(each.what == DEFERRED for each in sighted(group).values())),
         )
 
 
 def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
-    """Return what helps against failures with BUSY; None if the cause was not measured.
+    """Return the cure for failures with BUSY; None if the cause was not measured.
 
     `reads_first`: whether a deferred transaction was seen to read before it writes.
     """
@@ -327,7 +327,7 @@ def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
         return None
     if not wait.timeout_ms:
         return Finding("cure-set-timeout")
-    if wait.whole:
+    if wait.waited_count:
         return Finding("cure-timeout")
     return Finding("cure-immediate" if reads_first else "cure-no-timeout") if wait.is_at_once else None
 

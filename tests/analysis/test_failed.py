@@ -79,7 +79,7 @@ def test_wait_tells_at_once_from_the_whole_timeout() -> None:
 
 def test_wait_without_histogram_uses_the_longest() -> None:
     bare = Latency(3, 1.0, 1.0, 1.0, None, 5_000 * MS)
-    assert Wait(bare, 5000).whole == 3
+    assert Wait(bare, 5000).waited_count == 3
     assert Wait(replace(bare, max_ns=MS), 5000).is_at_once
 
 

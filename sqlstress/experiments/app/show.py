@@ -261,7 +261,7 @@ def raised(group: Group) -> Iterator[Finding]:
         advice = _cure(what, wait, reads_first)
         yield Finding(
             "raised",
-            how=_how(wait, latency),
+            how=_failure_time(wait, latency),
             share=_share(group, transaction, latency),
             cure=None if advice in advised else advice,
             transaction=transaction,
@@ -279,7 +279,7 @@ def raised(group: Group) -> Iterator[Finding]:
 _BUSY = "SQLITE_BUSY"
 
 
-def _how(wait: Wait | None, latency: Latency | None) -> Finding | None:
+def _failure_time(wait: Wait | None, latency: Latency | None) -> Finding | None:
     """Return how long operations took to fail; None if unknown."""
     if wait:
         return wait.finding()
@@ -301,14 +301,14 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
 
 
 def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> Finding | None:
-    """Return what helps against an error, as far as its cause was measured."""
+    """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
         return (
             Finding("cure-immediate")
             if reads_first
             else Finding("cure-open-select", seen=reads_first is False)
         )
-    if wait is None or not (wait.is_at_once or wait.whole or wait.timeout_ms == 0):
+    if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
         return None
     if wait.is_at_once and not reads_first:
         return Finding("cure-open-select", seen=reads_first is False)
@@ -327,7 +327,7 @@ def _reads_first(group: Group) -> bool | None:
     kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
     if any(traits.get("upgrades") == "yes" for traits in kinds):
         return True
-    if any(one.what == DEFERRED for one in sighted(group).values()):
+    if any(each.what == DEFERRED for each in sighted(group).values()):
         return True
     return False if kinds else None
 
@@ -389,9 +389,9 @@ class AppShown(UserShown):
     def why_failed(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()
         for trial in run.ended:
-            for one in trial.sightings:
-                if one.topic == EXCEPTION:
-                    kinds[one.traits.get("transaction", ""), one.what] += one.count
+            for each in trial.sightings:
+                if each.topic == EXCEPTION:
+                    kinds[each.traits.get("transaction", ""), each.what] += each.count
         if not kinds:
             return "they raised exceptions"
         (transaction, what), _ = kinds.most_common(1)[0]

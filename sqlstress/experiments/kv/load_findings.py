@@ -54,7 +54,7 @@ def given_up(group: Group) -> Iterator[Finding]:
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
     # A failure at once has nothing to do with the length of the timeout, or with who comes next.
-    ways = (Finding("way-timeout"), *_ways(group, cases)) if wait and wait.whole else ()
+    ways = (Finding("way-timeout"), *_ways(group, cases)) if wait and wait.waited_count else ()
     yield Finding(
         "given-up",
         count=number,
@@ -90,7 +90,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
-    """Return what helps against starvation, if the report shows that the write lock caused it.
+    """Return the remedy for starvation, if the report shows that the write lock caused it.
 
     Uneven shares show it. Of a long wait alone only an account of the time does.
     """

@@ -542,7 +542,7 @@ OWN_CHECK = FAILS.format(body="""assert N % 2, "the stock is negative" """)
 def raised_sentence(folder: Path, text: str, ops: int) -> str:
     """Return the sentence of the report about what the transactions raised."""
     report = measured(folder, text, concurrency=1, ops=ops)
-    (told,) = [one for one in report.findings if one.code == "raised"]
+    (told,) = [each for each in report.findings if each.code == "raised"]
     return told.text
 
 
