@@ -13,6 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from sqlstress.analysis.answers import answer, who_leads
+from sqlstress.analysis.failed import too_many
 from sqlstress.analysis.finding import Finding, interruption, parts
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.analysis.wording import finite, listing, places
@@ -89,7 +90,9 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
     own = face_of(group.case).show().findings
     return tuple(
-        chain.from_iterable(topic(group) for topic in (wrong_data, failures, who_leads, answer, own))
+        chain.from_iterable(
+            topic(group) for topic in (wrong_data, failures, too_many, who_leads, answer, own)
+        )
     )
 
 

@@ -99,8 +99,12 @@ class Group:
         return face_of(self.case).behaviour.writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
-        """Return whether a run has figures, and its data was not found wrong."""
-        return run.verdict.status != "failed" and bool(finite(run.median_tps()))
+        """Return whether a run has figures that can be compared.
+
+        Its data is not wrong, and no more of its operations failed than --max-failed allows.
+        """
+        is_sound = run.verdict.status != "failed" and not run.failed_too_many
+        return is_sound and bool(finite(run.median_tps()))
 
     def tested(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
@@ -113,11 +117,11 @@ class Group:
         return found if found.passes >= FEWEST else None
 
     def points(self) -> tuple[Point, ...]:
-        """Return the figures of the runs that were measured and whose data was not found wrong."""
+        """Return the figures of the runs that can be compared."""
         return tuple(
             Point(run.case.buckets, run.case.concurrency, tps)
             for run in self.runs
-            if run.verdict.status != "failed" and (tps := finite(run.median_tps())) and tps > 0
+            if self.is_believed(run) and (tps := finite(run.median_tps())) and tps > 0
         )
 
     def measured(self) -> Iterator[tuple[Run, Trial]]:
@@ -259,9 +263,12 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return how much a second all processes did together; None if it was not done, or its data is wrong."""
+    """Return the rate of all processes together; None if it cannot be compared.
+
+    The work was not done, its data is wrong, or more of it failed than --max-failed allows.
+    """
     trial = run.shown()
-    if trial is None or trial.outcome != "done" or run.verdict.status == "failed":
+    if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
     rate = finite(face_of(run.case).show().rate(run))
     return rate if rate is not None and rate > 0 else None

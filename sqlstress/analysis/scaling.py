@@ -246,7 +246,8 @@ def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
         found |= {"longer": after > before, "wait_before_ns": before, "wait_ns": after}
     was, now = base.shown(), other.shown()
     fair, fair_now = (was and finite(was.fairness)) or 0.0, (now and finite(now.fairness)) or 0.0
-    apart = _are_apart(_fairness(base), _fairness(other), error / 2)
+    is_compared = is_fairness_known(base.case) and is_fairness_known(other.case)
+    apart = is_compared and _are_apart(_fairness(base), _fairness(other), error / 2)
     if apart and abs(fair_now - fair) >= FAIRER:
         found |= {"fairer": fair_now > fair, "fairness_before": fair, "fairness": fair_now}
     return found and {**found, "both": "longer" in found and "fairer" in found}
@@ -281,8 +282,17 @@ UNUSUAL = 10
 """if it is so many times the median of operations: else they take that long."""
 
 
-def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterator[Finding]:
-    """Yield where the shares were uneven, or a wait long; `remedy` says what helps there.
+def is_fairness_known(case: Case) -> bool:
+    """Return whether the shares of processes show fairness: of a fixed number all do the same."""
+    return case.ops is None
+
+
+def starvation(
+    group: Group, remedy: Callable[[list[Case]], Finding | None] = lambda _: None
+) -> Iterator[Finding]:
+    """Yield where the shares were uneven, or a wait long.
+
+    `remedy` returns what helps there; None if the cause was not measured.
 
     Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
     """
@@ -294,7 +304,7 @@ def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterato
         if run.case.concurrency == 1:
             continue
         # Those of every pass: those of one alone may be an accident.
-        shares = [finite(passed.fairness) for passed in run.valid]
+        shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
         if shares and all(jain is not None and jain < UNFAIR_UNDER for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
         # Beside the median of the slowest kind of operation.
@@ -313,11 +323,6 @@ def starvation(group: Group, remedy: Callable[[list[Case]], Finding]) -> Iterato
         both=bool(uneven and waited),
         remedy=remedy(cases),
     )
-
-
-def fewer_processes(_cases: list[Case]) -> Finding:
-    """Return what helps at a server."""
-    return Finding("overloaded-server")
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:

@@ -63,6 +63,10 @@ class Totals(SimpleNamespace):
     busy: int
     busy_snapshot: int
     failed: int
+    failed_buckets: dict[int, int]
+    """Latency histogram of failed operations."""
+    largest_failed_ns: int
+    """Longest of the failed operations; 0 if none failed."""
     harness_ns: int
     proof_ns: int
     peak_memory_bytes: int | None
@@ -71,7 +75,8 @@ class Totals(SimpleNamespace):
 
     def __init__(self, **known: Any) -> None:
         zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
-        super().__init__(**dict.fromkeys((*zeros, "harness_ns", "proof_ns"), 0))
+        super().__init__(**dict.fromkeys((*zeros, "largest_failed_ns", "harness_ns", "proof_ns"), 0))
+        self.failed_buckets = {}
         self.operations, self.buckets, self.largest_ns, self.bins = {}, {}, {}, []
         self.peak_memory_bytes = self.arrived = None
         vars(self).update(known)
@@ -88,6 +93,7 @@ class Tally:
         self._select = [bytes(value == kind for value in range(256)) for kind in range(len(kinds))]
         self._weights = row_weights
         self._recorders = [Recorder() for _ in kinds]
+        self._failures = Recorder()
 
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk.
@@ -132,8 +138,7 @@ class Tally:
         failed = kinds.count(FAILED)
         if failed:
             self.totals.failed += failed
-            longest = max(ns for kind, ns in zip(kinds, durations, strict=True) if kind == FAILED)
-            self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, longest)
+            self._failures.record([ns for kind, ns in zip(kinds, durations, strict=True) if kind == FAILED])
 
     def _fill_bins(self, ends: Sequence[int], low: int, high: int) -> None:
         opens, width, bins = self.window.opens_ns, self.window.bin_ns, self.totals.bins
@@ -155,6 +160,9 @@ class Tally:
                 largest = self._recorders[kind].largest()
                 self.totals.largest_ns[name] = largest
                 self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, largest)
+        self.totals.failed_buckets = self._failures.buckets()
+        self.totals.largest_failed_ns = self._failures.largest()
+        self.totals.longest_wait_ns = max(self.totals.longest_wait_ns, self.totals.largest_failed_ns)
         return self.totals
 
 

@@ -106,6 +106,8 @@ class Findings(SimpleNamespace):
     """What went on, as name, unit and values of a Series."""
     latency: dict[str, tuple[dict[int, int], int]]
     """What it timed itself within its operations, in the window: name → (histogram, longest in ns)."""
+    failures: list[tuple[str, str, dict[int, int], int]]
+    """Failed operations in the window: kind, error name, latency histogram and maximum in ns."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
     """What it met, as topic, kind, count, example and traits of a Sighting."""
     reconnected: bool
@@ -116,7 +118,7 @@ class Findings(SimpleNamespace):
     def __init__(self, **known: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
-        self.effective, self.latency, self.reconnected = {}, {}, False
+        self.effective, self.latency, self.failures, self.reconnected = {}, {}, [], False
         self.broken_seal = None
         vars(self).update(known)
 

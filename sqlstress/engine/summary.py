@@ -12,7 +12,7 @@ from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES, Findings, Outcome
 from sqlstress.engine.worker import Done
 from sqlstress.experiment import face_of
-from sqlstress.report import Arrived, Latency, Trial, Verdict, WorkerResult
+from sqlstress.report import Arrived, Failures, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.report.results import MOST as MOST_SIGHTINGS
 from sqlstress.report.results import Sighting
@@ -54,6 +54,7 @@ def summarise(
         busy_snapshot=busy_snapshot,
         failed=failed,
         latency=_latency(done),
+        failures=_failures(done),
         workers=workers,
         effective=settings,
         durability=target_of(case.driver).durability(case, settings),
@@ -129,6 +130,20 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
         for kind, timed in one.findings.latency.items():
             of_kind.setdefault(kind, []).append(timed)
     return {kind: _merged(parts) for kind, parts in of_kind.items()}
+
+
+def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
+    """Return the failed operations of all workers by kind and error; in total if kinds are unknown."""
+    of_kind: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
+    for each in done:
+        by_kind = each.findings.failures
+        totals = each.totals
+        if not by_kind and totals.failed_buckets:
+            by_kind = [("", "", totals.failed_buckets, totals.largest_failed_ns)]
+        for kind, error, buckets, largest_ns in by_kind:
+            of_kind.setdefault((kind, error), []).append((buckets, largest_ns))
+    merged = [Failures(*key, _merged(parts)) for key, parts in of_kind.items()]
+    return tuple(sorted(merged, key=lambda each: -each.latency.count))
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:

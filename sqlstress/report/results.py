@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from sqlstress.report.case import Case
@@ -17,6 +17,10 @@ from sqlstress.statistics.series import Series
 # Latencies of many operations: percentiles, and the histogram that they come from.
 
 
+NO_P90_UNDER = 10
+"""Minimum number of samples for the 90th percentile to be shown."""
+NO_P99_UNDER = 100
+"""Minimum number of samples for the 99th percentile to be shown."""
 NO_P999_UNDER = 10_000
 """Fewer samples than this say nothing about the 99.9th percentile."""
 
@@ -61,6 +65,26 @@ class Latency:
         p50, p90, p99 = (percentile(share) for share in (0.5, 0.9, 0.99))
         p999 = percentile(0.999) if count >= NO_P999_UNDER else None
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
+
+    def without_single_events(self) -> Latency:
+        """Return the latencies without percentiles above which there is less than one operation."""
+        return replace(
+            self,
+            p90_ns=None if self.count < NO_P90_UNDER else self.p90_ns,
+            p99_ns=None if self.count < NO_P99_UNDER else self.p99_ns,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Failed operations of one kind with one error."""
+
+    kind: str
+    """Name of the transaction; empty for operations of all kinds together."""
+    error: str
+    """Name of the error: SQLITE_BUSY; empty if unknown."""
+    latency: Latency
+    """Times from the begin of the operation to its failure."""
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
@@ -443,6 +467,8 @@ class Trial:
     """Operations given up after the busy timeout; None where they were not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """By kind of operation, all workers merged."""
+    failures: tuple[Failures, ...] = ()
+    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """One for each process, dead ones included."""
     effective: dict[str, str] = field(default_factory=dict)

@@ -22,6 +22,7 @@ from sqlstress.analysis.answers import (
 from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
+from sqlstress.analysis.scaling import is_fairness_known
 from sqlstress.analysis.wording import duration, finite, listing, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
@@ -89,7 +90,9 @@ def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
 
     def cell(row: Row) -> str | None:
         latency = row.run.latency(kind) if row.trial else None
-        return None if latency is None or not latency.count else ms_cell(figure(latency))
+        return (
+            None if latency is None or not latency.count else ms_cell(figure(latency.without_single_events()))
+        )
 
     return cell
 
@@ -144,7 +147,8 @@ FAILED_SHARE: Figure[Row] = Figure(
     Column("failed %"), lambda row: percent_cell(share) if (share := row.run.failed_share()) else None
 )
 FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness")), of_trial(lambda trial: share_cell(trial.fairness))
+    Column("fairness", ("fair-", "ness")),
+    lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
 )
 LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
 
@@ -263,7 +267,7 @@ def p99(kind: str) -> ComparedCell:
 
     def cell(trial: Trial) -> str | None:
         latency = trial.latency.get(kind)
-        return ms_cell(latency.p99_ns) if latency and latency.count else None
+        return ms_cell(latency.without_single_events().p99_ns) if latency and latency.count else None
 
     return compared_trial(cell)
 

@@ -78,7 +78,7 @@ PHRASES: dict[str, Phrase] = {
     ),
     "starvation": Phrase(
         "Starvation at {where}: [shares were uneven (fairness down to {fairness:two}; 1 is equal)]{both? "
-        "and |}[the longest wait was {longest_ns:duration}]. {remedy}"
+        "and |}[the longest wait was {longest_ns:duration}].[ {remedy}]"
     ),
     # What can't be told, and what would.
     "too-few-trials": Phrase(
@@ -177,11 +177,8 @@ PHRASES: dict[str, Phrase] = {
     "way-files": Phrase("more buckets (--buckets {files:plain})"),
     "way-processes": Phrase("fewer processes"),
     "way-timeout": Phrase("a longer --busy-timeout"),
-    "overloaded": Phrase("Nothing here waits for the write lock: the processor or the disk is overloaded."),
-    "overloaded-server": Phrase("Try fewer processes: operations wait for rows, the processor or the disk."),
     "shorter-transactions": Phrase(
-        "Try shorter transactions or fewer processes.{can_be_fair? Use --busy fair to see the effect of "
-        "fair waits.|}"
+        "One transaction kept the write lock for {longest_ns:duration}: try shorter transactions."
     ),
     # What is suspicious in the statements of the user's own transactions.
     "read-outside": Phrase(
@@ -239,8 +236,7 @@ PHRASES: dict[str, Phrase] = {
     "held-below": Phrase("{ns:duration}"),
     "long-write": Phrase(
         "^{process} {lasts?has kept|kept} the write lock for {longest_ns:duration} in one transaction. "
-        'Writers with a shorter busy timeout get "database is locked". Commit after fewer rows, and keep '
-        "network calls and long computations out of the transaction."
+        'Writers with a shorter busy timeout get "database is locked".'
     ),
     "lock-holder": Phrase("at {where}, {program}"),
     "lock-not-seen": Phrase(
@@ -249,10 +245,42 @@ PHRASES: dict[str, Phrase] = {
     ),
     "lock-watch-ended": Phrase("The write lock was not watched to the end at {where}: {reason}."),
     "transactions-given-up": Phrase(
-        "At {where}, {count:plural transaction} gave up. That is {most?up to |}{share:percent} of all[ "
-        "(at {most})]. SQLite returned BUSY, at once or after the timeout of {timeout}; an application sees "
-        '"database is locked". The figures leave them out.'
+        '{count:plural transaction} failed with "database is locked" at {where}[, {how}]. That is {most?up '
+        "to |}{share:percent} of all[ (at {most})][; by transaction: {shares}]. The figures leave them out."
+        "[ {cure}]",
+        rank=GRAVE,
     ),
+    # The time until operations failed, as a part of a sentence.
+    "failed-at-once": Phrase(
+        "at once (median {median_ns:duration}, longest {longest_ns:duration}; the timeout of {timeout} was "
+        "not waited for)"
+    ),
+    "failed-after-timeout": Phrase(
+        "after the whole timeout of {timeout} (median {median_ns:duration}, longest {longest_ns:duration})"
+    ),
+    "failed-without-timeout": Phrase(
+        "at once, without a busy timeout (median {median_ns:duration}, longest {longest_ns:duration})"
+    ),
+    "failed-before-timeout": Phrase(
+        "before the timeout of {timeout} ended (median {median_ns:duration}, longest {longest_ns:duration})"
+    ),
+    "failed-mixed": Phrase(
+        "{whole} of {count} after the whole timeout of {timeout}, the others earlier (median "
+        "{median_ns:duration}, longest {longest_ns:duration})"
+    ),
+    "failed-after": Phrase("after {median_ns:duration} (median; longest {longest_ns:duration})"),
+    "kind-share": Phrase("{kind} {share:percent}"),
+    "too-many-failed": Phrase(
+        "At {where}, {several?up to |}{share:percent} of the operations failed, and at most {most} may "
+        "(--max-failed). {several?These rows are|This row is} not compared with others.",
+        rank=GRAVE,
+    ),
+    "cure-timeout": Phrase("Try a longer timeout, or find what holds the lock for so long."),
+    "cure-set-timeout": Phrase("Set a busy timeout on every connection."),
+    "cure-immediate": Phrase(
+        "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
+    ),
+    "cure-no-timeout": Phrase("A longer timeout does not help."),
     "transactions-snapshot": Phrase(
         "BUSY_SNAPSHOT at {where}: {count}. A transaction that has read cannot wait for its turn to "
         "write: use BEGIN IMMEDIATE, or retry the whole transaction."

@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.differences import differing
+from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.wording import listing
@@ -27,6 +28,7 @@ from sqlstress.show.case_table import (
     common_blocks,
     compared_trial,
 )
+from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
@@ -40,7 +42,8 @@ TIME = Measure(
 )
 
 
-LOCKED = "the database was locked for longer than --busy-timeout"
+LOCKED = "the database was locked"
+LONGER = f"{LOCKED} for longer than --busy-timeout"
 OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
 """What is said of all parts of a group together."""
@@ -72,9 +75,13 @@ class Shown:
     def why_failed(self, run: Run) -> str:
         """Return why operations of a run failed, in words."""
         trials = [trial for trial in run.ended if trial.failed]
+        latency = latency_of(failures_of([run]))
+        wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
+        # Older reports do not have the time.
+        locked = f"{LOCKED}, {phrase(wait.finding())}" if wait and not run.case.server else LONGER
         if not any(trial.busy_snapshot for trial in trials):
-            return LOCKED
-        return f"{LOCKED}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
+            return locked
+        return f"{locked}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
 
     def is_doubtful(self, run: Run) -> bool:
         """Return whether something about a run is to be seen in the exit code, though nothing is wrong."""

@@ -9,10 +9,11 @@ from statistics import median
 from typing import Any, ClassVar, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.scaling import fewer_processes, starvation, tally, throughput, waits
+from sqlstress.analysis.scaling import starvation, tally, throughput, waits
 from sqlstress.analysis.wording import listing, percent, place, places, plural
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
@@ -125,7 +126,7 @@ def _only(percentile: str) -> case_table.Cell:
     def cell(row: case_table.Row) -> str | None:
         kinds = _operations_of(row.run)
         latency = row.run.latency(kinds[0]) if len(kinds) == 1 and row.trial else None
-        return ms_cell(getattr(latency, percentile)) if latency else None
+        return ms_cell(getattr(latency.without_single_events(), percentile)) if latency else None
 
     return cell
 
@@ -208,15 +209,21 @@ def _per_s(row: KindRow) -> str | None:
     return count_cell(median(rates)) if rates else None
 
 
+def _failed_of(row: KindRow) -> str | None:
+    """Return the share of failed operations of a kind."""
+    share = shares_by_kind([row.run]).get(row.kind)
+    return percent_cell(share) if share else None
+
+
 def _service(row: KindRow) -> str | None:
     latency = row.run.latency(row.kind) if row.run.case.rate else None
-    return ms_cell(latency.p99_ns) if latency else None
+    return ms_cell(latency.without_single_events().p99_ns) if latency else None
 
 
 def _of_kind(name: str, field: str) -> Figure[KindRow]:
     return Figure(
         Column(f"{name} ms", (name, "ms")),
-        lambda row: ms_cell(getattr(row.latency, field)) if row.latency else None,
+        lambda row: ms_cell(getattr(row.latency.without_single_events(), field)) if row.latency else None,
     )
 
 
@@ -230,6 +237,7 @@ _OF_KINDS: tuple[Figure[KindRow], ...] = (
     _of_kind("p99", "p99_ns"),
     _of_kind("p99.9", "p999_ns"),
     _of_kind("max", "max_ns"),
+    Figure(Column("failed %", ("failed", "%")), _failed_of),
     Figure(Column("service p99 ms", ("service", "p99 ms")), _service),
 )
 
@@ -259,21 +267,30 @@ def waiting(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
     if group.case.server:
         yield from too_weak(group)
-    yield from _given_up(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     if group.case.server:
         locked, also = tally(group, lambda trial: trial.busy)
         if refused or locked:
             yield Finding("refused", where=places([*where, *also]), refused=refused, locked=locked)
-        yield from starvation(group, fewer_processes)
+        yield from starvation(group)
     else:
         if refused:
             yield Finding("transactions-snapshot", count=refused, where=places(where))
-        can_be_fair = group.case.settings.busy != "fair"
-        yield from starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=can_be_fair))
+        yield from starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
-def _given_up(group: Group) -> Iterator[Finding]:
+def shorter_transactions(group: Group, cases: Sequence[Case]) -> Finding | None:
+    """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait."""
+    runs = [run for run in group.runs if run.case in cases]
+    longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
+    waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
+    if longest_s < max(LONG_S, waited_s / 2):
+        return None
+    return Finding("shorter-transactions", longest_ns=longest_s * NS_PER_S)
+
+
+def given_up(group: Group) -> Iterator[Finding]:
+    """Yield how many transactions failed because the database was locked, after which time, and the cure."""
     number, cases = tally(group, lambda trial: trial.failed)
     if not number:
         return
@@ -287,8 +304,32 @@ def _given_up(group: Group) -> Iterator[Finding]:
     if group.case.server:
         yield Finding("transactions-refused", **facts)
     else:
-        timeout = format_duration(group.case.settings.busy_timeout_ms / 1000)
-        yield Finding("transactions-given-up", **facts, timeout=timeout)
+        wait = wait_of(group, group.case.settings.busy_timeout_ms)
+        shares = shares_by_kind(group.runs)
+        yield Finding(
+            "transactions-given-up",
+            **facts,
+            how=wait.finding() if wait else None,
+            shares=tuple(Finding("kind-share", kind=kind, share=each) for kind, each in shares.items())
+            if len(group.case.spec.scripts) > 1
+            else (),
+            cure=wait
+            and cure(wait, reads_first=any(each.what == DEFERRED for each in sighted(group).values())),
+        )
+
+
+def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
+    """Return the cure for failures with BUSY; None if the cause was not measured.
+
+    `reads_first`: whether a deferred transaction was seen to read before it writes.
+    """
+    if wait.timeout_ms is None:
+        return None
+    if not wait.timeout_ms:
+        return Finding("cure-set-timeout")
+    if wait.waited_count:
+        return Finding("cure-timeout")
+    return Finding("cure-immediate" if reads_first else "cure-no-timeout") if wait.is_at_once else None
 
 
 # What the workers of programs tell of.
@@ -311,7 +352,15 @@ def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, 
 class UserShown(LoadShown):
     """An experiment inherits from it, and says what its processes do."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (throughput, at_a_rate, waits, waiting, partial_proofs, trust)
+    topics: ClassVar[tuple[Topic, ...]] = (
+        given_up,
+        throughput,
+        at_a_rate,
+        waits,
+        waiting,
+        partial_proofs,
+        trust,
+    )
     proves = HELD
     together = 3
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)

@@ -9,8 +9,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
+from sqlstress.statistics.histogram import Recorder
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.report.case import Case
 
 
@@ -41,6 +43,35 @@ class Kinds(Generic[K]):
         return ((kind, count, self.examples[kind]) for kind, count in self.counts.items())
 
 
+class FailureTimes:
+    """The times of failed operations by kind and error, as far as they ended in the window."""
+
+    def __init__(self) -> None:
+        self.window: Window | None = None
+        self._recorders: dict[tuple[str, str], Recorder] = {}
+        self._pending: list[tuple[int, str, str]] = []
+
+    def add(self, index: int, kind: str, error: str) -> None:
+        """Keep a failed operation of the current chunk until its times are known."""
+        self._pending.append((index, kind, error))
+
+    def fold(self, stamps: Stamps) -> None:
+        """Record the times of the failed operations of a chunk."""
+        window = self.window
+        for index, kind, error in self._pending:
+            begin, end = stamps.begins[index], stamps.ends[index]
+            if window and window.opens_ns <= end < window.closes_ns:
+                key = (kind, error)
+                if key not in self._recorders and len(self._recorders) >= MOST_KINDS:
+                    key = (kind, "")
+                self._recorders.setdefault(key, Recorder()).record([end - begin])
+        self._pending.clear()
+
+    def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
+        """Return the failures as the findings of a worker have them."""
+        return [(*key, each.buckets(), each.largest()) for key, each in self._recorders.items()]
+
+
 class UserSource:
     """Draws operations. An experiment inherits from it, sets `calls`, and adds the methods that raise here.
 
@@ -59,6 +90,7 @@ class UserSource:
         self.calls: Sequence[Callable[[Any], Any]] = ()
         """What each kind of operation calls, with what `prepared` made of it."""
         self.seen = Findings()
+        self.failures = FailureTimes()
         self._which, self._sums = range(len(weights)), list(accumulate(weights.values()))
 
     def prepared(self, picks: Sequence[int]) -> Sequence[Any]:
@@ -87,11 +119,22 @@ class UserSource:
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         if not self.was_busy(error):
             raise error
+        self.failures.add(index, self.kinds[chunk.kinds[index]], self.error_name(error))
         chunk.kinds[index] = FAILED
 
+    def error_name(self, error: Exception) -> str:
+        """Return the database's name for an error; empty if unknown."""
+        return ""
+
+    def hear(self, window: Window) -> None:
+        """Take the window in which operations count."""
+        self.failures.window = window
+
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Nothing is to be acknowledged that the operation has not acknowledged itself."""
+        """Record the times of failed operations; operations acknowledge themselves."""
+        self.failures.fold(stamps)
 
     def findings(self) -> Findings:
         self.seen.effective = self.effective()
+        self.seen.failures = self.failures.recorded()
         return self.seen

@@ -15,7 +15,6 @@ from sqlstress.analysis.scaling import (
     RATE_UNKNOWN,
     SATURATED,
     achieved,
-    fewer_processes,
     saturation,
     starvation,
     waits,
@@ -30,7 +29,7 @@ from tests.rate_report import rate_trial
 def test_an_operation_that_takes_long_anyway_did_not_starve(usual_ns: int, starved: bool) -> None:
     usual = Latency.from_buckets({bucket_of(usual_ns): 100}, usual_ns)
     waited = run(1, 2, trial(longest_wait_ns=1_500_000_000, latency={"get": usual}))
-    assert bool(list(starvation(group(waited), fewer_processes))) is starved
+    assert bool(list(starvation(group(waited)))) is starved
 
 
 def trials(*shares: float, due: int = 1000) -> Sequence[Trial]:

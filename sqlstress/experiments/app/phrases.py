@@ -26,8 +26,9 @@ PHRASES = {
     "settings-differ": Phrase("The connections differ: {kinds} combinations of settings were seen."),
     "other-database": Phrase("The app also opened databases that no check reads: {names}.", rank=GRAVE),
     "raised": Phrase(
-        "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}[: {example}]"
-        "[ ({meaning})]."
+        "{transaction?|Raised: }[{transaction} raised ]{what}[ (as {kind})], {count:plural time}["
+        " ({share:percent} of its calls)][: {example}][ ({meaning})].[ It failed {how}.][ {cure}]",
+        rank=GRAVE,
     ),
     "raised-more": Phrase("The JSON report has {kinds:plural more kind} of exceptions."),
     "thread-raised": Phrase(
@@ -35,9 +36,16 @@ PHRASES = {
         "because of it."
     ),
     "logged-error": Phrase("Logged at ERROR by {of}, {count:plural time}[: {example}]."),
-    "raised-busy": Phrase("a lock was not available, at once or after the timeout"),
-    "raised-busy-snapshot": Phrase(
-        "its snapshot was out of date when it wrote; no timeout helps: use BEGIN IMMEDIATE"
+    "raised-busy": Phrase("a lock was not available"),
+    "raised-busy-snapshot": Phrase("its snapshot was out of date when it wrote; no timeout helps"),
+    "raised-busy-recovery": Phrase("another process recovers the WAL; a timeout helps"),
+    "raised-shared-cache": Phrase(
+        "another connection with cache=shared in the same process uses the table; no timeout helps: leave "
+        "out cache=shared"
+    ),
+    "cure-open-select": Phrase(
+        "{seen?No transaction was seen to read before it writes. |}Check for a SELECT of the same connection "
+        "that was not read to its end: fetch all rows, or close the cursor. A longer timeout does not help."
     ),
     "raised-locked": Phrase("another connection of the same process holds a lock"),
     "raised-serialization": Phrase("others changed what it had read; retry the whole transaction"),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput, waits
@@ -31,7 +32,7 @@ from sqlstress.experiments.app import (
     WHOLE,
     belongs,
 )
-from sqlstress.report import Run
+from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
@@ -40,8 +41,10 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.user_work.show import (
     UserShown,
     counted,
+    cure,
     lock_blocks,
     lock_findings,
+    shorter_transactions,
     sighted,
     sightings,
     suspected,
@@ -252,7 +255,9 @@ def unwise_sessions(group: Group) -> Iterator[Finding]:
 _MEANINGS = {
     "SQLITE_BUSY": "raised-busy",
     "SQLITE_BUSY_SNAPSHOT": "raised-busy-snapshot",
+    "SQLITE_BUSY_RECOVERY": "raised-busy-recovery",
     "SQLITE_LOCKED": "raised-locked",
+    "SQLITE_LOCKED_SHAREDCACHE": "raised-shared-cache",
     "SQLSTATE 40001": "raised-serialization",
     "SQLSTATE 40P01": "raised-deadlock",
     "SQLSTATE 55P03": "raised-lock-timeout",
@@ -268,10 +273,21 @@ def raised(group: Group) -> Iterator[Finding]:
     """Yield each kind of exception, the most frequent first, with what the first one said."""
     kinds = counted(group, EXCEPTION, _exception)
     examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
+    timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
+    advised: set[Finding | None] = set()
     for kind, count in list(kinds.items())[:MOST_LINES]:
         what, raised, transaction = kind
+        failures = [
+            each for each in failures_of(group.runs) if (each.kind, each.error) == (transaction, what)
+        ]
+        latency = latency_of(failures)
+        wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
+        advice = _cure(what, wait, reads_first)
         yield Finding(
             "raised",
+            how=_failure_time(wait, latency),
+            share=_share(group, transaction, latency),
+            cure=None if advice in advised else advice,
             transaction=transaction,
             what=what,
             kind=None if raised == what else raised,
@@ -279,8 +295,65 @@ def raised(group: Group) -> Iterator[Finding]:
             example=examples[kind].removesuffix("."),
             meaning=Finding(_MEANINGS[what]) if what in _MEANINGS else None,
         )
+        advised.add(advice)
     if len(kinds) > MOST_LINES:
         yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+
+
+_BUSY = "SQLITE_BUSY"
+
+
+def _failure_time(wait: Wait | None, latency: Latency | None) -> Finding | None:
+    """Return how long operations took to fail; None if unknown."""
+    if wait:
+        return wait.finding()
+    return Wait(latency, None).finding() if latency else None
+
+
+def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
+    """Return the share of a transaction's calls that failed with an error; None if unknown."""
+    if latency is None:
+        return None
+    failed = sum(each.latency.count for each in failures_of(group.runs) if each.kind == transaction)
+    done = sum(
+        worker.operations.get(transaction, 0)
+        for run in group.runs
+        for trial in run.valid
+        for worker in trial.workers
+    )
+    return latency.count / (failed + done)
+
+
+def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> Finding | None:
+    """Return the cure for an error, as far as its cause was measured."""
+    if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
+        return (
+            Finding("cure-immediate")
+            if reads_first
+            else Finding("cure-open-select", seen=reads_first is False)
+        )
+    if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
+        return None
+    if wait.is_at_once and not reads_first:
+        return Finding("cure-open-select", seen=reads_first is False)
+    return cure(wait, reads_first=bool(reads_first))
+
+
+def _timeout_of(group: Group) -> int | None:
+    """Return the busy timeout of the connections to the trial's database, in ms; None if they differ."""
+    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    timeouts = {_milliseconds(traits.get("busy_timeout", "")) for traits in kinds}
+    return timeouts.pop() if len(timeouts) == 1 else None
+
+
+def _reads_first(group: Group) -> bool | None:
+    """Return whether a deferred transaction was seen to read before it writes; None if none was watched."""
+    kinds = [traits for traits, _ in _kinds(group, CONNECTION) if belongs(traits.get("database", ""))]
+    if any(traits.get("upgrades") == "yes" for traits in kinds):
+        return True
+    if any(each.what == DEFERRED for each in sighted(group).values()):
+        return True
+    return False if kinds else None
 
 
 def unraised(group: Group) -> Iterator[Finding]:
@@ -301,7 +374,7 @@ def _unraised_kind(one: Sighting) -> tuple[str, str]:
 
 def starved(group: Group) -> Iterator[Finding]:
     """Yield where a process got less than its share, or waited long."""
-    return starvation(group, lambda _: Finding("shorter-transactions", can_be_fair=False))
+    return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
 def unending(group: Group) -> Iterator[Finding]:
@@ -338,7 +411,16 @@ class AppShown(UserShown):
     meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: percentage of transactions that raised"}
 
     def why_failed(self, run: Run) -> str:
-        return "they raised exceptions (see the report)"
+        kinds = Counter[tuple[str, str]]()
+        for trial in run.ended:
+            for each in trial.sightings:
+                if each.topic == EXCEPTION:
+                    kinds[each.traits.get("transaction", ""), each.what] += each.count
+        if not kinds:
+            return "they raised exceptions"
+        (transaction, what), _ = kinds.most_common(1)[0]
+        more = f", and {plural(len(kinds) - 1, 'more kind')}" if len(kinds) > 1 else ""
+        return f"{transaction} raised {what}{more}"
 
     def work(self, case: Case) -> str:
         transactions = case.spec.transactions

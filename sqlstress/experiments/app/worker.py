@@ -80,11 +80,14 @@ class AppSource(UserSource):
         return [_guarded(called(function, given)) for function in found.transactions.values()]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        self._errors.add(self.kinds[chunk.kinds[index]], error)
+        kind = self.kinds[chunk.kinds[index]]
+        self._errors.add(kind, error)
+        self.failures.add(index, kind, name_of(error))
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """End the worker when a note was not taken: the checks would miss it."""
+        """Raise if a note was not kept: the checks would miss it."""
+        super().settle(chunk, done, results, stamps)
         if self._notes:
             self._notes.check()
 
@@ -116,6 +119,7 @@ class AppSource(UserSource):
                     (SHARED, "", self._ledger.shared, "", {}),
                 ]
             self.seen.effective = self._watch.effective()
+        self.seen.failures = self.failures.recorded()
         return self.seen
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
+from itertools import chain
 
 from sqlstress.analysis.disturbances import disturbed
+from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns, of_closed_loops
 from sqlstress.analysis.scaling import (
     LONG_WAIT_NS,
     UNFAIR_UNDER,
-    fewer_processes,
+    is_fairness_known,
     starvation,
     tally,
 )
@@ -45,29 +46,34 @@ MANY_FILES = 500
 """More files than this are no remedy: each costs every process a connection."""
 
 
+def given_up(group: Group) -> Iterator[Finding]:
+    """Yield how many operations failed because the database was locked, after which time, and the cure."""
+    number, cases = tally(group, lambda trial: trial.failed)
+    if group.case.server or not number:
+        return
+    most = max(group.runs, key=Run.failed_share)
+    wait = wait_of(group, group.case.settings.busy_timeout_ms)
+    # A failure at once has nothing to do with the length of the timeout, or with who comes next.
+    ways = (Finding("way-timeout"), *_ways(group, cases)) if wait and wait.waited_count else ()
+    yield Finding(
+        "given-up",
+        count=number,
+        where=places(cases),
+        share=most.failed_share(),
+        most=place(most.case) if len(cases) > 1 else None,
+        how=wait.finding() if wait else None,
+        ways=ways,
+    )
+
+
 def waiting(group: Group) -> Iterator[Finding]:
     """Yield what waiting did to the runs of a group."""
     if group.case.server:
         yield from _at_server(group)
         return
-    number, cases = tally(group, lambda trial: trial.failed)
-    if number:
-        most = max(group.runs, key=Run.failed_share)
-        yield Finding(
-            "given-up",
-            timeout=_timeout(group),
-            count=number,
-            where=places(cases),
-            share=most.failed_share(),
-            most=place(most.case) if len(cases) > 1 else None,
-            ways=(Finding("way-timeout"), *_ways(group, cases)),
-        )
     # At a rate it is the queue that one waits in, most of the time.
     yield from _usual_timeout(group)
-    overloaded = Finding("overloaded")
-    yield from starvation(
-        group, lambda cases: Finding("try", ways=_ways(group, cases)) if group.writes else overloaded
-    )
+    yield from starvation(group, lambda cases: _remedy(group, cases))
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
     yield from _flattered(group)
     if stalls := [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]:
@@ -83,16 +89,31 @@ def waiting(group: Group) -> Iterator[Finding]:
             yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)
 
 
-def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the p99 of a kind in the process where it was worst, as the median of the passes.
+def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
+    """Return the remedy for starvation, if the report shows that the write lock caused it.
 
-    That of all operations together is of the few processes that got the lock, where shares are uneven. None
-    where they are not, by the fairness that is shown, and where nothing is known of each process.
+    Uneven shares show it. Of a long wait alone only an account of the time does.
     """
-    told = [trial.workers for trial in run.valid if any(worker.p99_ns for worker in trial.workers)]
-    if not told or run.case.rate or _fairness(run) >= UNFAIR_UNDER:
+    runs = [run for run in group.runs if run.case in cases]
+    uneven = any(is_fairness_known(run.case) and _fairness(run) < UNFAIR_UNDER for run in runs)
+    locked = any(
+        sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= MUCH for run in runs
+    )
+    return Finding("try", ways=_ways(group, cases)) if group.writes and (uneven or locked) else None
+
+
+def worst_p99_ns(run: Run, kind: str) -> float | None:
+    """Return the largest p99 of a kind in a process of any pass.
+
+    The p99 of all operations is dominated by the few processes that got the lock, where shares are uneven.
+    None if they are even, or unknown, and if a pass has no figures of each process. All passes count, as in
+    the p99 of all operations, so that the result is never below it.
+    """
+    workers = [trial.workers for trial in run.valid]
+    is_known = workers and all(any(worker.p99_ns for worker in each) for each in workers)
+    if not is_known or run.case.rate or not is_fairness_known(run.case) or _fairness(run) >= UNFAIR_UNDER:
         return None
-    return median(max(_p99_ns(worker, kind) for worker in workers) for workers in told)
+    return max(_p99_ns(worker, kind) for each in workers for worker in each)
 
 
 def _p99_ns(worker: WorkerResult, kind: str) -> float:
@@ -128,7 +149,7 @@ def _at_server(group: Group) -> Iterator[Finding]:
     number, cases = tally(group, lambda trial: trial.failed)
     if number:
         yield Finding("given-up-at-server", timeout=_timeout(group), count=number, where=places(cases))
-    yield from starvation(group, fewer_processes)
+    yield from starvation(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     locked, also = tally(group, lambda trial: trial.busy)
     if refused or locked:
@@ -199,7 +220,11 @@ def _longer(run: Run) -> int:
     """Return how many operations of a run waited longer: to their end, in vain, or still at the last."""
     least, number = bucket_of(USUAL_S * NS_PER_S), 0
     for trial in run.valid:
-        number += trial.failed or 0
+        if trial.failures:
+            times = chain.from_iterable(each.latency.buckets for each in trial.failures)
+            number += sum(count for bucket, count in times if bucket > least)
+        else:  # an older report
+            number += trial.failed or 0
         for kind, latency in trial.latency.items():
             if kind != "get" or run.case.settings.journal_mode != "wal":  # readers of a WAL wait for no lock
                 number += sum(count for bucket, count in latency.buckets if bucket > least)

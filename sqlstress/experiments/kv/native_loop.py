@@ -133,6 +133,8 @@ def _totals(done: dict[str, Any]) -> Totals:
         known[name] = {kind: figure for kind, figure, operations in counts if operations}
     return Totals(
         **known,
+        failed_buckets=done["failed_buckets"],
+        largest_failed_ns=done["largest_failed_ns"],
         harness_ns=done["harness_ns"],
         proof_ns=done["proof_ns"],
         bins=done["bins"],

@@ -79,9 +79,9 @@ PHRASES = {
         rank=GRAVE,
     ),
     "given-up": Phrase(
-        "At {where}, {count:plural operation} gave up after the busy timeout of {timeout}. That is "
-        '{most?up to |}{share:percent} of all[ (at {most})]. An application sees "database is locked". The '
-        "figures leave them out. Try {ways:or}."
+        '{count:plural operation} failed with "database is locked" at {where}[, {how}]. That is {most?up to '
+        "|}{share:percent} of all[ (at {most})]. The figures leave them out.[ Try {ways:or}.]",
+        rank=GRAVE,
     ),
     "given-up-at-server": Phrase(
         "At {where}, {count:plural operation} gave up after {timeout}. The figures leave them out. Try a "

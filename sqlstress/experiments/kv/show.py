@@ -20,6 +20,7 @@ from sqlstress.experiments.kv.load_findings import (
     GETS,
     checkpoints,
     crowded,
+    given_up,
     longer_window,
     most,
     series_of,
@@ -292,7 +293,7 @@ class KeyValueShown(LoadShown):
     """Layouts with numbers of processes."""
 
     topics = (
-        *(throughput, at_a_rate, checkpoints),
+        *(given_up, throughput, at_a_rate, checkpoints),
         *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
     )
     together = 3

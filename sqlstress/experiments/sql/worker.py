@@ -172,10 +172,16 @@ class SqlSource(UserSource):
         driver = self.case.driver
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
+    def error_name(self, error: Exception) -> str:
+        # The standard library's attribute; other drivers have no name for a code.
+        return str(getattr(error, "sqlite_errorname", ""))
+
     def hear(self, window: Window) -> None:
+        super().hear(window)
         self._window = window
 
     def settle(self, chunk: Any, done: int, results: list[Any], stamps: Any) -> None:
+        super().settle(chunk, done, results, stamps)
         if done:
             self._variables = chunk.params[done - 1]
         if self._times and self._window:

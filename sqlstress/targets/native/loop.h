@@ -267,8 +267,9 @@ typedef struct {
     int64_t opens, closes, bin_ns;
     int weights[KINDS]; /* rows of an operation */
     int64_t first, last, rows, longest_wait, failed, busy, busy_snapshot, harness, proof;
-    int64_t operations[KINDS], largest[KINDS];
+    int64_t operations[KINDS], largest[KINDS], largest_failed;
     uint64_t *latencies[KINDS];
+    uint64_t *failures; /* the latencies of failed operations */
     int64_t bins[MOST_BINS];
     int bins_used;
 } Tally;

@@ -331,6 +331,8 @@ static void put_tally(PyObject *result, const Tally *tally) {
     put(result, "largest_ns", integers(tally->largest, KINDS));
     put(result, "bins", integers(tally->bins, tally->bins_used));
     put(result, "buckets", histograms(tally));
+    put(result, "failed_buckets", tally->failed ? histogram(tally->failures) : PyDict_New());
+    put(result, "largest_failed_ns", PyLong_FromLongLong(tally->largest_failed));
 }
 
 static void put_reads(PyObject *result, const Reads *reads) {

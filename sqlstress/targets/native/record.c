@@ -131,11 +131,13 @@ int tally_open(Tally *tally) {
         tally->latencies[kind] = calloc(LATENCY_BUCKETS, sizeof *tally->latencies[kind]);
         if (!tally->latencies[kind]) return 0;
     }
-    return 1;
+    tally->failures = calloc(LATENCY_BUCKETS, sizeof *tally->failures);
+    return tally->failures != NULL;
 }
 
 void tally_close(Tally *tally) {
     for (int kind = 0; kind < KINDS; kind++) free(tally->latencies[kind]);
+    free(tally->failures);
 }
 
 static void wait_of(Tally *tally, int64_t ns) {
@@ -173,6 +175,8 @@ void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const in
         }
         if (chunk->kinds[i] == FAILED) {
             tally->failed++;
+            tally->failures[latency_bucket(ns)]++;
+            if (ns > tally->largest_failed) tally->largest_failed = ns;
             wait_of(tally, ns);
         } else {
             count(tally, chunk->kinds[i], ns);

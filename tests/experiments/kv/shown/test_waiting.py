@@ -3,6 +3,7 @@ time-out, where a longer one hides what would have failed."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.load_findings import worst_p99_ns
-from sqlstress.report import Check, Latency, Run, Trial, Verdict
+from sqlstress.report import Check, Failures, Latency, Run, Trial, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.report.results import Where
 from sqlstress.statistics.histogram import bucket_of
 from tests.analysis.hand_made import findings, run, said, trial
 from tests.example_report import assert_golden_texts
@@ -66,14 +68,48 @@ def test_waiting_is_said_with_where_it_was_and_with_what_to_do_about_it() -> Non
     assert_golden_texts("waiting.txt", {name: said(runs, *SAID) for name, runs in WAITED.items()})
 
 
+def failures(*seconds: float) -> tuple[Failures, ...]:
+    """Return failed operations that took these times."""
+    buckets = Counter(bucket_of(round(each * 1e9)) for each in seconds)
+    return (Failures("", "", Latency.from_buckets(buckets, round(max(seconds) * 1e9))),)
+
+
+def test_given_up_at_once_advises_no_longer_timeout() -> None:
+    told = findings(run(1, 4, trial(failed=3, failures=failures(1e-5, 1e-5, 2e-3))))["given-up"]
+    assert "at once (median 10 µs, longest 2.0 ms; the timeout of 60s was not waited for)" in told
+    assert "Try" not in told
+
+
+def test_given_up_after_the_timeout_advises_a_longer_timeout() -> None:
+    told = findings(run(1, 4, trial(failed=2, failures=failures(60.01, 60.02))))["given-up"]
+    assert "after the whole timeout of 60s" in told
+    assert "Try a longer --busy-timeout" in told
+
+
+def test_given_up_both_ways_counts_both() -> None:
+    told = findings(run(1, 4, trial(failed=4, failures=failures(1e-5, 1e-5, 1e-5, 60.0))))["given-up"]
+    assert "1 of 4 after the whole timeout of 60s, the others earlier" in told
+
+
+def test_starvation_with_a_long_wait_of_unknown_cause_has_no_remedy() -> None:
+    told = findings(run(1, 8, trial(longest_wait_ns=3_000_000_000, fairness=0.95)))
+    assert told["starvation"].endswith("the longest wait was 3.0 s.")
+
+
+def test_fixed_number_of_operations_has_no_fairness_verdict() -> None:
+    told = findings(run(1, 8, trial(fairness=0.022), case=Case(ops=1)))
+    assert "starvation" not in told
+
+
 def test_more_buckets_are_advised_than_the_most_that_helped_a_little() -> None:
-    little = [trial(fairness=jain, failed=1) for jain in (0.2, 0.3, 0.4)]
+    little = [trial(fairness=jain, failed=1, failures=failures(60.0)) for jain in (0.2, 0.3, 0.4)]
     told = findings(run(1, 8, little[0]), run(16, 8, little[2]), run(2, 8, little[1]))
     assert all("more buckets (--buckets 32)" in told[code] for code in ("starvation", "given-up"))
 
 
 FAIR = trial(fairness=0.99)
-WAITING = trial(longest_wait_ns=3_000_000_000, fairness=0.95)
+BEHIND_THE_LOCK = Where(10**9, {"held": 5 * 10**8})
+WAITING = trial(longest_wait_ns=3_000_000_000, fairness=0.95, where=BEHIND_THE_LOCK)
 
 
 NOT_MORE_FILES = {
@@ -197,11 +233,18 @@ PASSES = (
 
 def test_where_shares_are_uneven_p99_is_that_of_the_process_that_was_worst() -> None:
     uneven = run(1, 2, *PASSES)
-    assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [100e6, 2e5]
+    assert [worst_p99_ns(uneven, kind) for kind in ("replace", "get")] == [280e6, 2e5]
     # Who completed nothing waited to write.
     waited = run(1, 2, PASSES[1])
     assert [worst_p99_ns(waited, kind) for kind in ("replace", "get")] == [280e6, 2e5]
-    assert "in the slowest process, p99 was 100 ms" in findings(uneven)["p99-uneven"]
+    assert "in the slowest process, p99 was 280 ms" in findings(uneven)["p99-uneven"]
+
+
+def test_worst_p99_is_never_below_p99_of_all_operations() -> None:
+    """Two passes differ: the p99 of all is that of the slow pass, so the worst process is in it too."""
+    fast, slow = shared(0.3, (0.7, 20.0), (9.0, 30.0)), shared(0.3, (0.7, 20.0), (10_000.0, 10_000.0))
+    at_most_ns = 10_000 * 1e6
+    assert worst_p99_ns(run(1, 2, fast, fast, slow), "replace") == at_most_ns
 
 
 @pytest.mark.parametrize(

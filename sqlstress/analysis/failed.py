@@ -1,0 +1,108 @@
+"""Failed operations: the time until they failed, compared with the busy timeout in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.report import Failures, Latency, Run
+from sqlstress.report.results import merged
+from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.units import NS_PER_MS, format_duration
+
+WHOLE = 0.9
+"""Share of the timeout from which a failed operation has waited for all of it."""
+AT_ONCE = 0.1
+"""Share of the timeout up to which the median failure came at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The time that failed operations took, and the busy timeout in force."""
+
+    latency: Latency
+    timeout_ms: int | None
+    """Busy timeout in force, in ms; None if it is unknown, or differs between connections."""
+
+    @property
+    def waited_count(self) -> int:
+        """The number of operations that failed after the whole timeout; 0 if none did."""
+        if not self.timeout_ms:
+            return 0
+        least = bucket_of(round(WHOLE * self.timeout_ms * NS_PER_MS))
+        if not self.latency.buckets:
+            return self.latency.count * (self.latency.max_ns >= WHOLE * self.timeout_ms * NS_PER_MS)
+        return sum(count for bucket, count in self.latency.buckets if bucket >= least)
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether no operation waited for the timeout, and the median failed at once."""
+        median_ns = self.latency.p50_ns or 0.0
+        return bool(self.timeout_ms) and not self.waited_count and median_ns <= self._short_ns
+
+    @property
+    def _short_ns(self) -> float:
+        return AT_ONCE * (self.timeout_ms or 0) * NS_PER_MS
+
+    def finding(self) -> Finding:
+        """Return how long the operations took to fail, as a part of a sentence."""
+        facts: dict[str, Any] = {"median_ns": self.latency.p50_ns or 0.0, "longest_ns": self.latency.max_ns}
+        if self.timeout_ms is None:
+            return Finding("failed-after", **facts)
+        if not self.timeout_ms:
+            return Finding("failed-without-timeout", **facts)
+        facts["timeout"] = format_duration(self.timeout_ms / 1000)
+        if self.waited_count >= WHOLE * self.latency.count:
+            return Finding("failed-after-timeout", **facts)
+        if self.is_at_once:
+            return Finding("failed-at-once", **facts)
+        if not self.waited_count:
+            return Finding("failed-before-timeout", **facts)
+        return Finding("failed-mixed", whole=self.waited_count, count=self.latency.count, **facts)
+
+
+def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
+    """Yield the failed operations of the valid trials of some runs."""
+    return (each for run in runs for trial in run.valid for each in trial.failures)
+
+
+def latency_of(failures: Iterable[Failures]) -> Latency | None:
+    """Return the times of failed operations together; None without any."""
+    return merged([each.latency for each in failures])
+
+
+def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
+    """Return the wait of all failed operations of a group; None if their times are unknown."""
+    latency = latency_of(failures_of(group.runs))
+    return Wait(latency, timeout_ms) if latency and latency.count else None
+
+
+def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
+    """Return the share of failed operations of each transaction that failed, the largest first."""
+    failed: dict[str, int] = {}
+    done: dict[str, int] = {}
+    for run in runs:
+        for trial in run.valid:
+            for each in trial.failures:
+                failed[each.kind] = failed.get(each.kind, 0) + each.latency.count
+            for worker in trial.workers:
+                for kind, count in worker.operations.items():
+                    done[kind] = done.get(kind, 0) + count
+    shares = {kind: count / (count + done.get(kind, 0)) for kind, count in failed.items() if kind and count}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def too_many(group: Group) -> Iterator[Finding]:
+    """Yield in which cases more operations failed than --max-failed allows."""
+    runs = [run for run in group.runs if run.failed_too_many]
+    if runs:
+        yield Finding(
+            "too-many-failed",
+            where=group.places(run.case for run in runs),
+            several=len(runs) > 1,
+            share=max(run.failed_share() for run in runs),
+            most=f"{100 * runs[0].case.max_failed:.3g}%",
+        )
