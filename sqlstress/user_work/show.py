@@ -367,9 +367,7 @@ class UserShown(LoadShown):
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
-            one.topic == SUSPICION and one.what not in WEAK
-            for trial in run.trials
-            for one in trial.sightings
+            one.topic == SUSPICION and one.what not in WEAK for trial in run.trials for one in trial.sightings
         )
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
