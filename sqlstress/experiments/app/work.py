@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.experiments.app import CONNECTION, SESSION, SHARED, UNPROVED, belongs, user_file
+from sqlstress.errors import Interrupted
+from sqlstress.experiments.app import (
+    CONNECTION,
+    DECLARED,
+    HERE,
+    SESSION,
+    SHARED,
+    UNPROVED,
+    belongs,
+    user_file,
+)
+from sqlstress.experiments.app.as_left import AsLeft
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
+from sqlstress.experiments.app.openings import openings_words
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.user_work import database
@@ -17,12 +30,15 @@ from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial
     from sqlstress.report.case import Case
+    from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
     from sqlstress.user_work.source import Plain
 
 NAME, LEDGER = "database that was used", "ledger"
+_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
 
 class AppWork(UserWork):
@@ -35,6 +51,8 @@ class AppWork(UserWork):
         super().__init__(case, place, salt, carry)
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
+        self._as_left: AsLeft | None = None
+        self.shared = (*self.shared, openings_words(case.concurrency))
 
     def build(self, pulse: Pulse) -> None:
         """Make what the options ask for; without them the application finds nothing. Then its setup runs."""
@@ -45,6 +63,8 @@ class AppWork(UserWork):
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
+        if not self.case.server and not self.case.spec.ledger:
+            self._keep()
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
         user_file.settled(self.place, self._roles, pulse)
@@ -52,7 +72,63 @@ class AppWork(UserWork):
             with self.place.making(pulse) as maker:
                 for sql in MADE:
                     maker.run(sql)
+            self._keep()
         self._rows_before = self.place.rows_written(pulse)
+
+    def _keep(self) -> None:
+        """Keep the files as they are: what the parent opens before the load may change them."""
+        self._as_left = AsLeft(self.place.where)
+
+    def begins(self, pulse: Pulse) -> None:
+        if self._as_left and self._as_left.is_changed():
+            if self._checking:
+                self._checking.reload(pulse, self._as_left.restore)
+            else:
+                self._as_left.restore()
+        self._forget()
+
+    def release(self) -> None:
+        super().release()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._as_left:
+            self._as_left.end()
+        self._as_left = None
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = super().complete(trial, pulse)
+        return (
+            trial if self.case.server else replace(trial, sightings=self._with_keys(trial.sightings, pulse))
+        )
+
+    def _with_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return sightings that say where foreign keys are off although tables declare some.
+
+        A worker may not ask: who closes the file gives up the locks of the user's library in that process.
+        """
+        off = [
+            one
+            for one in sightings
+            if one.topic == CONNECTION
+            and (one.traits["database"], one.traits["foreign_keys"]) == (HERE, "off")
+        ]
+        if not off or not self._declares_keys(pulse):
+            return tuple(sightings)
+        return tuple(
+            replace(one, traits={**one.traits, "foreign_keys": DECLARED}) if one in off else one
+            for one in sightings
+        )
+
+    def _declares_keys(self, pulse: Pulse) -> bool:
+        """Return whether tables of the database declare foreign keys; False where it can't be read."""
+        try:
+            with self.place.reading(pulse) as reader:
+                return bool(reader.rows(_KEYS))
+        except Interrupted:
+            raise
+        except Exception:
+            return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Say whether it was this database that the application worked on: else all checks hold idly."""
