@@ -1,8 +1,8 @@
 """The user's code is kept from databases that are not the trial's, before SQLite opens a file.
 
 Python's sqlite3 raises an audit event before it opens a file. For apsw, whose hooks come after that, the
-class of connections is replaced by one that looks first. What a program attaches, and what a further program
-opens, is not seen here.
+class of connections is replaced by one that looks first. ATTACH and further programs are not
+covered.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OtherFile(UsageError):
 
 
 class OwnFiles:
-    """Which databases the code in this process may open. There is no way back: a hook stays."""
+    """The databases that the code in this process may open. There is no way back: a hook stays."""
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
         """`folder` is where the trial's database lies, and all that belongs to it; None: any file is allowed.
@@ -62,7 +62,7 @@ class OwnFiles:
             sys.meta_path.insert(0, _Import("apsw", self._look_in))
 
     def look(self, name: Any) -> None:
-        """Take that somebody is about to connect to a name, a path or a URI. Raises OtherFile."""
+        """Refuse a name, a path or a URI, unless a connection to it is allowed. Raises OtherFile."""
         path = file_of(name)
         if path is None:
             return
@@ -140,7 +140,7 @@ class _Import(MetaPathFinder):
 def file_of(name: Any) -> Path | None:
     """Return the file that a connection to a name writes into; None: there is none.
 
-    An immutable database counts as none: SQLite takes no lock on it, and creates nothing beside it. With
+    An immutable database counts as none: SQLite takes no lock on it, and creates no other file. With
     mode=ro alone it takes locks, and may create a WAL.
     """
     try:

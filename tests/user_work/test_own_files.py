@@ -52,7 +52,7 @@ SETUPS = {
 
 @pytest.fixture
 def real(tmp_path: Path) -> Path:
-    """Return a database of the user's."""
+    """Return the user's database."""
     path = tmp_path / "theirs" / "db.sqlite3"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection, connection:

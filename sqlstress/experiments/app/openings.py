@@ -1,4 +1,4 @@
-"""How many processes of a trial connected, and how many could not: each one tells the others."""
+"""The count of processes in which connect failed, shared by the processes of a trial."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlstress.system.sharing import shared_array
 
 CONNECTED, NOT_CONNECTED = 1, -1
 PATIENCE_S = 10.0
-"""How long a process that has failed waits for the others, so that it can say how many they are."""
+"""The time that a process waits for the others after a failure, to count them."""
 _LOOK_S = 0.01
 
 

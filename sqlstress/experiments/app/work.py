@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
-from sqlstress.errors import Interrupted
+from sqlstress.errors import EnvironmentFailure, Interrupted, message_of
 from sqlstress.experiments.app import (
     CONNECTION,
     DECLARED,
@@ -19,7 +23,6 @@ from sqlstress.experiments.app import (
     belongs,
     user_file,
 )
-from sqlstress.experiments.app.as_left import AsLeft
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_words
 from sqlstress.report import Check
@@ -182,3 +185,57 @@ class AppWork(UserWork):
         ]
         status = "failed" if lost else "ok"
         return Check(LEDGER, status, told, sum(lost.values()), tuple(texts[:EXAMPLES]), note)
+
+
+_Mark = tuple[int, int, int]
+"""The size, the time and the number of a file."""
+
+
+class AsLeft:
+    """A copy of the files as setup left them, which are restored before the first worker opens them.
+
+    Before the load several processes open the database: for the definitions, for the checks, and to try connect.
+    Each may recover a WAL, remove it, or create it.
+    """
+
+    def __init__(self, where: Path) -> None:
+        """Raises EnvironmentFailure where there is no room."""
+        self._where = where
+        self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
+        self._marks = _marks(where)
+        try:
+            for path in self._marks:
+                (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(where / path, self._folder / path)
+        except OSError as error:
+            self.end()
+            raise EnvironmentFailure(f"cannot keep a copy of the database: {message_of(error)}.") from error
+
+    def is_changed(self) -> bool:
+        """Return whether a file has been written, removed or made since."""
+        return _marks(self._where) != self._marks
+
+    def restore(self) -> None:
+        """Make the files what they were; those that are there stay the same files to the system."""
+        now = _marks(self._where)
+        for path in now.keys() - self._marks.keys():
+            (self._where / path).unlink()
+        for path, mark in self._marks.items():
+            if now.get(path) != mark:
+                (self._where / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self._folder / path, self._where / path)
+
+    def end(self) -> None:
+        """Remove the copy."""
+        with suppress(OSError):
+            shutil.rmtree(self._folder)
+
+
+def _marks(where: Path) -> dict[Path, _Mark]:
+    paths = (path for path in where.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(where): _mark(path) for path in paths}
+
+
+def _mark(path: Path) -> _Mark:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino
