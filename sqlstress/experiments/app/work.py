@@ -194,7 +194,7 @@ _Mark = tuple[int, int, int]
 class AsLeft:
     """A copy of the files as setup left them, which are restored before the first worker opens them.
 
-    Before the load several processes open the database: for the definitions, for the checks, and to try connect.
+    Before the load several processes open the database: for the schema, for the checks, and to try connect.
     Each may recover a WAL, remove it, or create it.
     """
 
