@@ -163,6 +163,10 @@ class Work(Protocol):
     def prepare(self, pulse: Pulse) -> None:
         """Create and fill what the workers connect to; calls `pulse` often, which may raise Interrupted."""
 
+    def begins(self, pulse: Pulse) -> None:
+        """The parent has looked at all that it compares later; the workers are about to connect."""
+        return
+
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
         """The workers work, or are about to; called about ten times a second."""
         return

@@ -41,6 +41,11 @@ class Guard:
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
+    def begins(self) -> None:
+        """Take the files as they are now: the workers are about to open them."""
+        if self._before:
+            self._before.seal()
+
     def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
         """Say what somebody else did by now; None when nothing is to be seen of it.
 
@@ -343,6 +348,8 @@ class TrialRunner:
             pool.start(self._wait)
         work.prepare(self._wait)
         guard = Guard(place, self._wait, redefines=work.redefines)
+        work.begins(self._wait)
+        guard.begins()
         self.observer.phase("starting")
         if whole_script:
             pool.start(self._wait)

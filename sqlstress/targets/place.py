@@ -123,6 +123,9 @@ class Snapshot(Protocol):
     def exchanged(self) -> str | None:
         """Say what of it is another one now, or gone; None when nothing is."""
 
+    def seal(self) -> None:
+        """Take the files that are there now for those that must stay: some were restored meanwhile."""
+
     def changed(self, pulse: Pulse) -> Disturbance | None:
         """Say what else somebody has changed that is no work of ours; None when nothing is to be seen of it.
 

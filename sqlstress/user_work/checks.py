@@ -20,6 +20,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.views import BUSY, INTERRUPTED
 from sqlstress.user_work import loading, notes
 from sqlstress.user_work.loading import Unloadable, only_begins, prepare_process
+from sqlstress.user_work.own_files import OtherFile, own_files
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -102,6 +103,8 @@ class Checks:
             raise Unchecked(
                 f"the check {one.name} ({one.where}) ends its process. Raise AssertionError instead."
             ) from error
+        except OtherFile as error:
+            raise Unchecked(f"the check {one.name} ({one.where}) failed to run: {error}.") from error
         except Exception as error:
             if self._reader.answer(error):
                 raise
@@ -191,6 +194,8 @@ def load(case: Case, where: Path) -> None:
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
+        if not getattr(case.spec, "allow_other_files", True):
+            own_files(place.directions(), case.spec.data.database, allow_others=False)
         notes.remember_in(where)
         _checkers.append(Checker(case, place))
 

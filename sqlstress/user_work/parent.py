@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -284,6 +284,13 @@ class Checking:
     def end(self) -> None:
         """End the process."""
         self._process.end()
+
+    def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
+        """Change the files of the trial while no process of the checks is there, which may have them open."""
+        self._process.end()
+        change()
+        self.load()
+        self._process.result(self._limited(pulse))
 
     def _limited(self, pulse: Pulse) -> Pulse:
         text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."

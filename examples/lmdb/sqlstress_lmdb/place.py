@@ -27,7 +27,14 @@ class LmdbSnapshot:
     """Nothing but the files can be told apart from what workers do."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.exchanged = Seal(paths).exchanged
+        self._paths = paths
+        self.seal()
+
+    def seal(self) -> None:
+        self._seal = Seal(self._paths)
+
+    def exchanged(self) -> str | None:
+        return self._seal.exchanged()
 
     def changed(self, pulse: Pulse) -> None:
         return None

@@ -62,6 +62,14 @@ class App:
         flag=True,
         meaning="Whether sqlstress adds a row to each transaction that commits.",
     )
+    allow_other_files: bool = option(
+        switch,
+        False,
+        LOAD,
+        "Let the file open databases outside the trial's folder. Without it they are refused.",
+        flag=True,
+        meaning="Whether the file may open databases outside the trial's folder.",
+    )
     strict: bool = options.strict_option()
     where: bool = options.where_option()
 
@@ -109,7 +117,7 @@ def _first(request: AppRequest, driver: str) -> Case:
     bare = options.on_target(request, replace(request.case, settings=settings), driver, request.extra.where)
     if data.database:
         options.journal_mode_apart(data.database)  # which says what is no database
-    seen = user_file.look(file, driver)
+    seen = user_file.look(file, driver, allow_others=request.case.spec.allow_other_files)
     if bare.server and request.case.spec.ledger:
         raise UsageError("--ledger needs SQLite. Leave it out, or choose --target sqlite.")
     # The checks of the file come before the others.
@@ -162,7 +170,7 @@ APP = Experiment(
         *options.SWEPT,
         *options.WHERE,
         *options.CHECKS,
-        *chosen(options_of(App), "ledger", "strict", "where"),
+        *chosen(options_of(App), "allow-other-files", "ledger", "strict", "where"),
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
-from sqlstress.experiments.app.watch import protect
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.system.child import end_with_parent
 from sqlstress.system.interrupt import Pulse
@@ -23,8 +22,10 @@ from sqlstress.system.processes import Died, call_apart
 from sqlstress.targets import target_of
 from sqlstress.user_work import MOST_WEIGHT, loading, notes
 from sqlstress.user_work.checks import at_end
+from sqlstress.user_work.own_files import OtherFile, OwnFiles, own_files
 
 if TYPE_CHECKING:
+    from sqlstress.experiments.app.experiment import App
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Directions
 
@@ -116,7 +117,7 @@ class Seen(NamedTuple):
     checks: dict[str, bool]
 
 
-def look(file: str, driver: str) -> Seen:
+def look(file: str, driver: str, *, allow_others: bool) -> Seen:
     """Return what a file declares. Raises UsageError for one that can't be used, whatever it does.
 
     It is told a database that is not there, of the kind that the driver is for.
@@ -125,15 +126,17 @@ def look(file: str, driver: str) -> Seen:
         overdue = UsageError(f"{file} takes longer than {IMPORT_S:g} s to import{_WAITS}")
         limited = loading.limited(lambda: None, IMPORT_S, overdue)
         try:
-            return call_apart(limited, look_apart, file, target_of(driver).stand_in(Path(folder)))
+            directions = target_of(driver).stand_in(Path(folder))
+            return call_apart(limited, look_apart, file, directions, allow_others)
         except Died as error:
             raise UsageError(f"importing {file} ended the process: {error}") from error
 
 
-def look_apart(file: str, directions: Directions) -> Seen:
+def look_apart(file: str, directions: Directions, allow_others: bool) -> Seen:
     """Do so in this process."""
-    prepare(directions, "", file)
+    files = prepare(directions, "", file, allow_others=allow_others)
     found = declared(file)
+    files.check()
     return Seen(found.weights, found.checks)
 
 
@@ -153,20 +156,19 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
     What connecting sets is then no stranger's work later. It is done as in a worker's process, which has had
     no setup: a mapper refuses to be bound twice.
     """
-    file, original = place.case.spec.file, place.case.spec.data.database
+    file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {SETUP_S:g} s{_WAITS}")
     limited = loading.limited(pulse, SETUP_S, overdue)
     try:
-        return call_apart(limited, call_role, what, file, place.directions(), original, seed, place.where)
+        return call_apart(limited, call_role, what, place.case.spec, place.directions(), seed, place.where)
     except Died as error:
         raise UsageError(f"{file}: {what} ended the process: {error}") from error
 
 
-def call_role(
-    what: str, file: str, directions: Directions, original: str, seed: str, where: Path
-) -> set[str]:
+def call_role(what: str, spec: App, directions: Directions, seed: str, where: Path) -> set[str]:
     """Call the setup of a file, or its connect, in this process."""
-    prepare(directions, original, seed)
+    file = spec.file
+    files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     found = declared(file)
     try:
         if what == loading.CONNECT:
@@ -177,17 +179,27 @@ def call_role(
             book = notes.take(where, 0, 1)
             called(setup, directions.address)()
             book.check()
+        files.check()
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{file}: {what} failed: {directions.hidden(plainly(error))[:300]}.") from error
+        raise UsageError(f"{file}: {what} failed: {problem_of(error, directions)}.") from error
     return set(found.single)
 
 
-def prepare(directions: Directions, original: str, seed: str) -> None:
-    """Make this process one in which the file finds its database, and nobody connects to the original."""
+def problem_of(error: BaseException, directions: Directions) -> str:
+    """Return why a function of the file failed, without what may not be shown."""
+    text = directions.hidden(plainly(error))
+    return text if isinstance(error, OtherFile) else text[:300]
+
+
+def prepare(directions: Directions, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
+    """Make this process one in which the file finds its database, and opens no other.
+
+    Return what refuses others; nobody may connect to the original in any case.
+    """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
     loading.prepare_process(directions, seed)
-    protect(original)
+    return own_files(directions, original, allow_others=allow_others)
 
 
 # What it starts and does not end: threads that keep a process, which nobody should wait for.

@@ -15,25 +15,22 @@ Source: https://docs.python.org/3/library/audit_events.html
 from __future__ import annotations
 
 import gc
-import os
 import re
 import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import UsageError
 from sqlstress.experiments.app import (
     ALONE,
     BEGINNING,
     BEGINS,
     CONNECTION,
-    DECLARED,
     HERE,
     INSIDE,
     SESSION,
@@ -58,7 +55,6 @@ MOST_STATEMENTS = 200
 """So many statements of each."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
-_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
 # How transactions begin: read from the statements of a connection, in their order.
 
@@ -151,10 +147,9 @@ class Seen:
             with suppress(sqlite3.Error):  # it was closed
                 self.look(self.shared)
 
-    def traits(self, file: str, has_keys: bool) -> dict[str, str]:
-        """Return what it ran with, in words; `has_keys` says whether tables of this file declare some."""
+    def traits(self, file: str) -> dict[str, str]:
+        """Return what it ran with, in words."""
         database = database_of(self.file, file)
-        off = DECLARED if has_keys and database == HERE else "off"
         level = self.answers["synchronous"]
         return {
             "database": database,
@@ -162,7 +157,7 @@ class Seen:
             "synchronous": _SYNCHRONOUS[int(level)] if level in ("0", "1", "2", "3") else level,
             "busy_timeout": self.answers["busy_timeout"],
             "opened_with": str(self.opened_timeout_ms),
-            "foreign_keys": "on" if self.answers["foreign_keys"] == "1" else off,
+            "foreign_keys": "on" if self.answers["foreign_keys"] == "1" else "off",
             "python": self.isolation,
             "writes_begin": ", ".join(self.begins.ways),
             "upgrades": "yes" if self.begins.upgrades else "no",
@@ -181,11 +176,11 @@ class FileWatch:
         self._seen: list[Seen] = []
         self._others = 0
         """Connections beyond those that are looked at."""
-        self._has_keys: bool | None = None
+        self._is_over = False
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if event != "sqlite3.connect/handle" or self._has_keys is not None:
+        if event != "sqlite3.connect/handle" or self._is_over:
             return
         seen = Seen() if len(self._seen) < MOST_CONNECTIONS else None
         if seen:
@@ -242,12 +237,11 @@ class FileWatch:
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
 
     def _traits(self) -> list[dict[str, str]]:
-        if self._has_keys is None:
-            self._has_keys = False  # nobody is watched any more
+        if not self._is_over:
+            self._is_over = True
             for one in self._seen:
                 one.look_at_last()
-            self._has_keys = _declares_keys(self._file)
-        return [one.traits(self._file, self._has_keys) for one in self._seen if one.answers]
+        return [one.traits(self._file) for one in self._seen if one.answers]
 
 
 def _looks_on(connection: sqlite3.Connection, seen: Seen) -> Callable[[str], bool]:
@@ -288,47 +282,14 @@ def database_of(name: str, file: str) -> str:
     """Return which database a connection has: this one, one in memory, or the path of another."""
     if not name:
         return ":memory:"
-    try:
+    with suppress(OSError):  # an app that keeps another one beside it may not make it
         if Path(name).samefile(file):
             return HERE
+    try:
         own, folder = Path(name).resolve(), Path(file).resolve().parent
     except OSError:
         return name
     return f"{INSIDE}{own.relative_to(folder).as_posix()}" if own.is_relative_to(folder) else name
-
-
-def _declares_keys(file: str) -> bool:
-    """Return whether tables of a database declare foreign keys; False where it can't be read."""
-    try:
-        with closing(sqlite3.connect(f"{Path(file).absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            return connection.execute(_KEYS).fetchone() is not None
-    except sqlite3.Error:
-        return False
-
-
-def protect(original: str) -> None:
-    """Let nobody in this process connect to a database of the user's: it is its copy that is stressed."""
-    if not original:
-        return
-    own = Path(original).absolute()
-
-    def hook(event: str, args: tuple[Any, ...]) -> None:
-        if event == "sqlite3.connect" and _is_file(args[0], own):
-            raise UsageError(
-                f"the app opens the original database, {original}. Open the path that the app gets "
-                "instead, which is also in SQLSTRESS_DATABASE"
-            )
-
-    sys.addaudithook(hook)
-
-
-def _is_file(name: Any, own: Path) -> bool:
-    """Return whether a name that is connected to, a path or an URI, is that of a file."""
-    try:
-        text = os.fsdecode(name).removeprefix("file://").removeprefix("file:").partition("?")[0]
-        return Path(text).samefile(own)
-    except (OSError, TypeError, ValueError):
-        return False
 
 
 # A server's connections. Nobody tells of one that a library in C opens, so nothing is seen of those that were

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.proofs import examined
-from sqlstress.experiments.app import CONNECTION, SESSION, SHARED, UNPROVED, belongs, user_file
+from sqlstress.errors import EnvironmentFailure, Interrupted, message_of
+from sqlstress.experiments.app import (
+    CONNECTION,
+    DECLARED,
+    HERE,
+    SESSION,
+    SHARED,
+    UNPROVED,
+    belongs,
+    user_file,
+)
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
+from sqlstress.experiments.app.openings import openings_words
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.user_work import database
@@ -18,12 +34,15 @@ from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
+    from sqlstress.report import Trial
     from sqlstress.report.case import Case
+    from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
     from sqlstress.user_work.source import Plain
 
 NAME, LEDGER = "database that was used", "ledger"
+_KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
 
 class AppWork(UserWork):
@@ -36,6 +55,8 @@ class AppWork(UserWork):
         super().__init__(case, place, salt, carry)
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
+        self._as_left: AsLeft | None = None
+        self.shared = (*self.shared, openings_words(case.concurrency))
 
     def build(self, pulse: Pulse) -> None:
         """Make what the options ask for; without them the application finds nothing. Then its setup runs."""
@@ -46,6 +67,8 @@ class AppWork(UserWork):
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
 
     def ready(self, pulse: Pulse) -> None:
+        if not self.case.server and not self.case.spec.ledger:
+            self._keep()
         if CONNECT in self._roles:
             user_file.call_once(CONNECT, self.place, self._seed, pulse)
         user_file.settled(self.place, self._roles, pulse)
@@ -53,7 +76,63 @@ class AppWork(UserWork):
             with self.place.making(pulse) as maker:
                 for sql in MADE:
                     maker.run(sql)
+            self._keep()
         self._rows_before = self.place.rows_written(pulse)
+
+    def _keep(self) -> None:
+        """Keep the files as they are: what the parent opens before the load may change them."""
+        self._as_left = AsLeft(self.place.where)
+
+    def begins(self, pulse: Pulse) -> None:
+        if self._as_left and self._as_left.is_changed():
+            if self._checking:
+                self._checking.reload(pulse, self._as_left.restore)
+            else:
+                self._as_left.restore()
+        self._forget()
+
+    def release(self) -> None:
+        super().release()
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._as_left:
+            self._as_left.end()
+        self._as_left = None
+
+    def complete(self, trial: Trial, pulse: Pulse) -> Trial:
+        trial = super().complete(trial, pulse)
+        return (
+            trial if self.case.server else replace(trial, sightings=self._with_keys(trial.sightings, pulse))
+        )
+
+    def _with_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
+        """Return sightings that say where foreign keys are off although tables declare some.
+
+        A worker may not ask: who closes the file gives up the locks of the user's library in that process.
+        """
+        off = [
+            one
+            for one in sightings
+            if one.topic == CONNECTION
+            and (one.traits["database"], one.traits["foreign_keys"]) == (HERE, "off")
+        ]
+        if not off or not self._declares_keys(pulse):
+            return tuple(sightings)
+        return tuple(
+            replace(one, traits={**one.traits, "foreign_keys": DECLARED}) if one in off else one
+            for one in sightings
+        )
+
+    def _declares_keys(self, pulse: Pulse) -> bool:
+        """Return whether tables of the database declare foreign keys; False where it can't be read."""
+        try:
+            with self.place.reading(pulse) as reader:
+                return bool(reader.rows(_KEYS))
+        except Interrupted:
+            raise
+        except Exception:
+            return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Say whether it was this database that the application worked on: else all checks hold idly."""
@@ -110,3 +189,57 @@ class AppWork(UserWork):
         ]
         status = "failed" if lost else "ok"
         return Check(LEDGER, status, told, sum(lost.values()), tuple(texts[:EXAMPLES]), note)
+
+
+_Mark = tuple[int, int, int]
+"""The size, the time and the number of a file."""
+
+
+class AsLeft:
+    """A copy of the files as setup left them, which are restored before the first worker opens them.
+
+    Before the load several processes open the database: for the schema, for the checks, and to try connect.
+    Each may recover a WAL, remove it, or create it.
+    """
+
+    def __init__(self, where: Path) -> None:
+        """Raises EnvironmentFailure where there is no room."""
+        self._where = where
+        self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
+        self._marks = _marks(where)
+        try:
+            for path in self._marks:
+                (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(where / path, self._folder / path)
+        except OSError as error:
+            self.end()
+            raise EnvironmentFailure(f"cannot keep a copy of the database: {message_of(error)}.") from error
+
+    def is_changed(self) -> bool:
+        """Return whether a file has been written, removed or made since."""
+        return _marks(self._where) != self._marks
+
+    def restore(self) -> None:
+        """Make the files what they were; those that are there stay the same files to the system."""
+        now = _marks(self._where)
+        for path in now.keys() - self._marks.keys():
+            (self._where / path).unlink()
+        for path, mark in self._marks.items():
+            if now.get(path) != mark:
+                (self._where / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self._folder / path, self._where / path)
+
+    def end(self) -> None:
+        """Remove the copy."""
+        with suppress(OSError):
+            shutil.rmtree(self._folder)
+
+
+def _marks(where: Path) -> dict[Path, _Mark]:
+    paths = (path for path in where.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(where): _mark(path) for path in paths}
+
+
+def _mark(path: Path) -> _Mark:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ino

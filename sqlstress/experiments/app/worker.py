@@ -6,12 +6,13 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
-from sqlstress.errors import EnvironmentFailure, message_of, plainly
+from sqlstress.errors import EnvironmentFailure, message_of
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Directions
     from sqlstress.user_work.notes import Notebook
+    from sqlstress.user_work.own_files import OwnFiles
     from sqlstress.user_work.rehearsal import Calls
     from sqlstress.user_work.tracing import Tracer
 
@@ -37,6 +39,7 @@ class AppSource(UserSource):
     _unraised: Unraised
     _notes: Notebook | None = None
     _ledger: Ledger | None = None
+    _files: OwnFiles | None = None
     _finish: Callable[[], Any] | None = None
 
     def __init__(
@@ -49,19 +52,24 @@ class AppSource(UserSource):
         # Where nothing is stored they do nothing.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
-            self.calls = self._loaded(place.directions(), place.where, f"{case.seed}:{salt}:{worker}")
+            self.calls = self._loaded(
+                place.directions(), place.where, f"{case.seed}:{salt}:{worker}", shared[-1]
+            )
 
-    def _loaded(self, directions: Directions, where: Path, seed: str) -> list[Callable[[Any], Any]]:
+    def _loaded(
+        self, directions: Directions, where: Path, seed: str, words: Any
+    ) -> list[Callable[[Any], Any]]:
         """Import the user's file and connect; return what each transaction calls."""
         # Here, because the parent reckons the harness's own cost without them.
         from sqlstress.experiments.app.ledger import Ledger
-        from sqlstress.experiments.app.user_file import called, declared, prepare
+        from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
+        from sqlstress.experiments.app.user_file import called, declared, prepare, problem_of
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
         self._errors, self._unraised = Errors(directions.hidden), Unraised(directions.hidden)
-        prepare(directions, spec.data.database, seed)
+        self._files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
@@ -70,11 +78,18 @@ class AppSource(UserSource):
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
+        openings, begun = Openings(words), time.perf_counter()
         try:
             given = found.connected(address)
         except (Exception, SystemExit) as error:
-            problem = directions.hidden(plainly(error))[:300]
-            raise EnvironmentFailure(f"{spec.file}: connect failed: {problem}.") from error
+            took_ms = (time.perf_counter() - begun) * 1000
+            openings.tell(self.worker, NOT_CONNECTED)
+            raise EnvironmentFailure(
+                f"{spec.file}: connect failed in {openings.failed()} of {self.case.concurrency} processes "
+                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}."
+            ) from error
+        openings.tell(self.worker, CONNECTED)
+        self._check_files()
         if finish := found.single.get(FINISH):
             self._finish = called(finish, given)
         return [_guarded(called(function, given)) for function in found.transactions.values()]
@@ -86,10 +101,16 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Raise if a note was not kept: the checks would miss it."""
+        """Raise if a note was not kept, since the checks would miss it, or if a foreign file was opened."""
         super().settle(chunk, done, results, stamps)
         if self._notes:
             self._notes.check()
+        self._check_files()
+
+    def _check_files(self) -> None:
+        """End the worker after a refusal, also where the user's code has caught the exception."""
+        if self._files and self._files.refused:
+            raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
 
     def busy_counts(self) -> tuple[int, int]:
         return self._errors.busy, self._errors.busy_snapshot
@@ -144,7 +165,8 @@ def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
 
     spec, directions = case.spec, place.directions()
     tracer.tells_lines_of(Path(spec.file).parent)
-    prepare(directions, spec.data.database, f"{case.seed}:rehearsal")
+    allow_others = spec.allow_other_files
+    prepare(directions, spec.data.database, f"{case.seed}:rehearsal", allow_others=allow_others)
     found = declared(spec.file)
     given = found.connected(directions.address)
     return {name: called(function, given) for name, function in found.transactions.items()}

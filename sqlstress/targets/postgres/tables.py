@@ -121,6 +121,9 @@ class PostgresSnapshot:
         with place.read(pulse) as connection:
             self._before = self._marks(connection)
 
+    def seal(self) -> None:
+        """Do nothing: there are no files."""
+
     def exchanged(self) -> None:
         """Return nothing: that a table is another one is told by `changed`, for workers may do that too."""
 

@@ -292,8 +292,8 @@ class SqliteSnapshot:
         from sqlstress.experiment import face_of
 
         self._driver, self._words = case.driver, face_of(case).words
-        seal = Seal(paths)
-        self.exchanged = seal.exchanged
+        self._paths = paths
+        self.seal()
         self._marks: list[tuple[Path, dict[str, str]]] = []
         for path in paths:
             pulse()
@@ -302,6 +302,12 @@ class SqliteSnapshot:
             except Exception as error:
                 reason = explain(self._driver, error)
                 raise EnvironmentFailure(f"cannot read {path.name}: {reason}.") from error
+
+    def seal(self) -> None:
+        self._seal = Seal(self._paths)
+
+    def exchanged(self) -> str | None:
+        return self._seal.exchanged()
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
         for path, before in self._marks:

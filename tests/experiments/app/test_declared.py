@@ -44,7 +44,7 @@ def sum_holds(query): pass
 def none_lost(query, notes): pass
 """
     before = set(sys.modules)
-    seen = user_file.look(written(tmp_path, text), DEFAULT)
+    seen = user_file.look(written(tmp_path, text), DEFAULT, allow_others=False)
     assert seen == ({"audit": 1, "transfer": 3}, {"sum_holds": False, "none_lost": True})
     assert not {"bank", "shared"} & (set(sys.modules) - before)
 
@@ -79,7 +79,7 @@ T = "@transaction\ndef t(c): pass\n"
 )
 def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        user_file.look(written(tmp_path, text), DEFAULT)
+        user_file.look(written(tmp_path, text), DEFAULT, allow_others=False)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_can_not_be_used_is_told_in_a_line(text: str, said: str, tmp
 def test_an_import_that_has_no_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user_file, "IMPORT_S", 1.0)
     with pytest.raises(UsageError, match=r"takes longer than 1 s to import\. It may be waiting"):
-        user_file.look(written(tmp_path, "time.sleep(600)"), DEFAULT)
+        user_file.look(written(tmp_path, "time.sleep(600)"), DEFAULT, allow_others=False)
 
 
 def test_a_marked_function_works_as_before_and_is_given_something_if_it_needs_it() -> None:
