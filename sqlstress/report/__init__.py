@@ -10,13 +10,23 @@ if TYPE_CHECKING:
     from sqlstress.report.document import FORMAT_VERSION, Report, from_json, read, to_json, write_atomically
     from sqlstress.report.environment import Environment, FileSystem, Host, SqliteBuild, SyncCost, Warning
     from sqlstress.report.file_space import Space, TreeSpace
-    from sqlstress.report.results import LEFT_OUT, Arrived, Check, Latency, Run, Trial, Verdict, WorkerResult
+    from sqlstress.report.results import (
+        LEFT_OUT,
+        Arrived,
+        Check,
+        Latency,
+        Run,
+        Throttling,
+        Trial,
+        Verdict,
+        WorkerResult,
+    )
     from sqlstress.report.study_results import AbTest, Arm, LimitSearch, Look, Promise
 
 __all__ = [
     "FORMAT_VERSION", "LEFT_OUT", "AbTest", "Arm", "Arrived", "Check", "Environment", "FileSystem", "Host",
     "Latency", "LimitSearch", "Look", "Promise", "Report", "Run", "Space", "SqliteBuild", "SyncCost",
-    "TreeSpace", "Trial", "Verdict", "Warning", "WorkerResult", "from_json", "read", "to_json",
+    "Throttling", "TreeSpace", "Trial", "Verdict", "Warning", "WorkerResult", "from_json", "read", "to_json",
     "write_atomically",
 ]  # fmt: skip
 
