@@ -81,7 +81,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EFAULT)
 
 
 def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
-    """Return what to report if no place serves: why, and what to do."""
+    """Return the error for memory that no place provides, with its cause and cure."""
     last = errors[-1]
     if isinstance(last, MemoryError) or last.errno == errno.ENOMEM:
         return EnvironmentFailure(
@@ -103,7 +103,7 @@ def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
 
 
 def _limit() -> str:
-    """Return which limit of this process leaves no memory."""
+    """Return the limit of this process that leaves no memory."""
     if sys.platform != "win32":
         import resource
 

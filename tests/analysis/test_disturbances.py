@@ -102,11 +102,14 @@ def test_a_disk_that_changed_is_said() -> None:
 
 def test_a_changed_disk_needs_two_samples_on_each_side() -> None:
     changed = synced(2.5)
-    for missing in ("sync_again", "sync_after_again"):
-        assert not list(disturbances(group(run(1, 2)), replace(changed, **{missing: None})))
+    for partial in (replace(changed, sync_again=None), replace(changed, sync_after_again=None)):
+        assert not list(disturbances(group(run(1, 2)), partial))
     # The second samples show that the first ones were the noise.
-    for noise in ({"sync_again": changed.sync_after}, {"sync_after_again": changed.sync}):
-        assert not list(disturbances(group(run(1, 2)), replace(changed, **noise)))
+    for noise in (
+        replace(changed, sync_again=changed.sync_after),
+        replace(changed, sync_after_again=changed.sync),
+    ):
+        assert not list(disturbances(group(run(1, 2)), noise))
 
 
 QUOTA = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
