@@ -91,20 +91,20 @@ def test_counters_of_both_versions_are_in_seconds(tmp_path: Path) -> None:
 def test_a_watch_counts_only_what_its_window_saw(tmp_path: Path) -> None:
     tree = Tree(tmp_path, unified=True, root="/", path="/app")
 
-    def counted(periods: int) -> Group:
+    def group_with_periods(periods: int) -> Group:
         text = f"nr_periods {periods}\nnr_throttled {periods // 2}\nthrottled_usec {periods * 1000}\n"
         return Group(tree.limit("app", 50_000, text), 0.5)
 
-    before, at_first, later, never = counted(10), 0, 1 << 62, 1 << 61
+    before, at_first, later, never = group_with_periods(10), 0, 1 << 62, 1 << 61
     watch = QuotaWatch(at_first, later, before)
-    counted(20)
+    group_with_periods(20)
     watch.pulse()  # the window is open
-    counted(50)
+    group_with_periods(50)
     found = watch.throttling()
     assert found and (found.periods, found.throttled, found.stopped_s) == (30, 15, 0.03)
-    over = QuotaWatch(at_first, at_first, counted(60))
+    over = QuotaWatch(at_first, at_first, group_with_periods(60))
     over.pulse()  # the window has closed
-    counted(90)
+    group_with_periods(90)
     closed = over.throttling()
     assert closed and closed.periods == 0
     assert QuotaWatch(never, later, Group(tmp_path, 0.5)).throttling() is None
@@ -133,7 +133,7 @@ TREES = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 
 
 @pytest.fixture
-def limited() -> Iterator[tuple[str, ...]]:
+def limited_program() -> Iterator[tuple[str, ...]]:
     """A program that runs sqlstress with a fifth of a core."""
     name = f"sqlstress-test-{os.getpid()}"
     for tree in TREES if sys.platform == "linux" else ():
@@ -161,9 +161,9 @@ def limited() -> Iterator[tuple[str, ...]]:
     made.rmdir()
 
 
-def test_a_real_quota_is_reported(tmp_path: Path, limited: tuple[str, ...]) -> None:
+def test_a_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:
     load = ("kv", "-c", "4", "--repeat", "2", "--duration", "1s", "--driver", "dry", "-o", "q.json")
-    code, output, _ = sqlstress(tmp_path, *load, program=limited)
+    code, output, _ = sqlstress(tmp_path, *load, program=limited_program)
     assert code == 0
     report = json.loads((tmp_path / "q.json").read_text())
     assert report["environment"]["host"]["cpu_quota"] == 0.2
