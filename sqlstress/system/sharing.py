@@ -51,7 +51,7 @@ def shared_memory_folder() -> str:
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""
-    names = heap.Arena._dir_candidates  # type: ignore[attr-defined]
+    names = vars(heap.Arena)["_dir_candidates"]
     return names[0] if names else str(Path(util.get_temp_dir()).parent)
 
 
