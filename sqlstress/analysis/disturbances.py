@@ -11,6 +11,7 @@ from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
+from sqlstress.statistics.units import NS_PER_S
 
 NOTED_OVER = 0.10
 """Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
@@ -27,6 +28,9 @@ Taken = Callable[[Trial], float]
 
 def taken(trial: Trial) -> float:
     """Return the share of the processors that others took."""
+    if throttled(trial):
+        # The quota stopped our processes; what ran in their place did not slow them.
+        return 0.0
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -36,25 +40,63 @@ def taken_of_disk(trial: Trial) -> float:
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
+def throttled(trial: Trial) -> float:
+    """Return the share of its CPU quota's periods in which a trial's processes were stopped."""
+    if trial.quota is None or trial.quota.throttled <= 0:
+        return 0.0
+    return min(1.0, trial.quota.throttled / max(1, trial.quota.periods))
+
+
 def disturbed(run: Run) -> bool:
-    """Return whether others took much of the processors or the disk in half of a run's trials or more."""
-    return _mostly(run, taken) or _mostly(run, taken_of_disk)
+    """Return whether others, or a CPU quota, took much from half of a run's trials or more."""
+    return any(_mostly(run, share) for share in (taken, taken_of_disk, throttled))
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
     """Yield what a reader must know before any figure."""
+    stopped = [(run, trial) for run in group.runs for trial in run.trials if throttled(trial)]
+    if stopped:
+        worst = max((trial for _, trial in stopped), key=throttled)
+        yield Finding(
+            "quota-throttled",
+            cores=f"{worst.quota.cores if worst.quota else 0.0:.3g}",
+            share=throttled(worst),
+            stopped_ns=(worst.quota.stopped_s if worst.quota else 0.0) * NS_PER_S,
+            where=_where(group, dict.fromkeys(run.case for run, _ in stopped)),
+        )
     if others := _others(group):
         yield Finding("others", **others)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield Finding("throttled", where=_where(group, hot))
-    before, after = environment.sync, environment.sync_after
-    if before and after:
-        was_ns, is_ns = before.overwrite_p50_ns, after.overwrite_p50_ns
-        low, high = sorted(max(1, cost_ns) for cost_ns in (was_ns, is_ns))
-        if high > CHANGED_OVER * low:
-            yield Finding(
-                "sync-changed", before_ns=was_ns, after_ns=is_ns, slower=is_ns > was_ns, times=high / low
-            )
+    # A quota that was used up also lengthens the samples of a sync.
+    if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
+        was_ns, is_ns = changed
+        low, high = sorted(changed)
+        yield Finding(
+            "sync-changed", before_ns=was_ns, after_ns=is_ns, slower=is_ns > was_ns, times=high / low
+        )
+
+
+def _changed_sync(environment: Environment) -> tuple[int, int] | None:
+    """Return the two medians of a sync, before and after, that are nearest to each other.
+
+    None if they are alike, or if one of the two sides has no second sample.
+    """
+    costs = [
+        [max(1, cost.overwrite_p50_ns) for cost in side if cost]
+        for side in (
+            (environment.sync, environment.sync_again),
+            (environment.sync_after, environment.sync_after_again),
+        )
+    ]
+    before, after = costs
+    if len(before) < 2 or len(after) < 2:
+        return None
+    if min(after) > CHANGED_OVER * max(before):
+        return max(before), min(after)
+    if min(before) > CHANGED_OVER * max(after):
+        return min(before), max(after)
+    return None
 
 
 def _others(group: Group) -> dict[str, Any]:

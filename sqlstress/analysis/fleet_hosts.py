@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from sqlstress.analysis.comparison import logarithms
-from sqlstress.analysis.differences import Part, barriers
+from sqlstress.analysis.differences import CPU_QUOTA, Part, barriers
 from sqlstress.analysis.durability import build_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import group_runs, rate_of
-from sqlstress.analysis.wording import cut, duration, finite, listing, place
+from sqlstress.analysis.wording import cut, duration, finite, listing, place, quota
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run
@@ -149,7 +149,10 @@ def _measured(report: Report) -> Iterator[Measured]:
             yield Measured(
                 asked,
                 work,
-                terms=tuple((barrier.subject, barrier.values[0]) for barrier in barred),
+                # Hosts of a fleet may have different quotas, as they may have different processors.
+                terms=tuple(
+                    (barrier.subject, barrier.values[0]) for barrier in barred if barrier.subject != CPU_QUOTA
+                ),
                 rate=rate_of(run),
                 logarithms=tuple(logarithms(run)),
                 status=run.verdict.status,
@@ -183,6 +186,7 @@ FACTS: dict[str, Callable[[Report], str]] = {
     "system": _system,
     "architecture": lambda report: report.environment.host.machine,
     "cores": lambda report: str(report.environment.host.cores or ""),
+    "CPU quota": lambda report: quota(report.environment.host),
     "processor": lambda report: report.environment.host.processor,
     "file system": lambda report: report.environment.file_system.kind,
     "SQLite": _sqlite,

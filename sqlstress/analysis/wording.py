@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
+from sqlstress.report import Host
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
 from sqlstress.statistics.compare import Ratio, verdict
@@ -91,6 +92,17 @@ def verb(count: int, singular: str, several: str) -> str:
 def processes(count: int) -> str:
     """Write a number of processes: "1 process", "8 processes"."""
     return f"{whole(count)} process{'es' * (count != 1)}"
+
+
+def cores(host: Host) -> str:
+    """Write the number of cores, and what a CPU quota leaves of them; empty if the number is unknown."""
+    known = "" if host.cores is None else f"{whole(host.cores)} core{'s' * (host.cores != 1)}"
+    return ", ".join(filter(None, (known, quota(host))))
+
+
+def quota(host: Host) -> str:
+    """Write to how many cores a CPU quota limits a host; empty if there is no such limit."""
+    return f"limited to {host.cpu_quota:.3g} by a CPU quota" if host.is_limited else ""
 
 
 def buckets(count: int) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sqlstress.cli.outputs import say
-from sqlstress.errors import NotInstalled, SqlstressError, UsageError
+from sqlstress.errors import EnvironmentFailure, NotInstalled, SqlstressError, UsageError
 from sqlstress.options.dsn import Dsn
 from sqlstress.options.dsn import dsn as read_dsn
 from sqlstress.options.parsing import sentence
@@ -45,7 +46,9 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
     from sqlstress.experiment import face_of
     from sqlstress.machine import fingerprint
     from sqlstress.plan import cases_of
+    from sqlstress.report import Warning
     from sqlstress.show.doctor_view import doctor_text
+    from sqlstress.system.sharing import shared_memory_folder
     from sqlstress.targets import target_of
 
     try:
@@ -62,7 +65,13 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
         )
         free = shutil.disk_usage(folder.path).free
     others = [*_others(case.driver, address)]
-    say(doctor_text(environment, face_of(case).behaviour.loop_of(case), others, free))
+    sharing = ""
+    try:
+        sharing = shared_memory_folder()
+    except EnvironmentFailure as failure:
+        warning = Warning("no-shared-memory", str(failure), True)
+        environment = replace(environment, warnings=(warning, *environment.warnings))
+    say(doctor_text(environment, face_of(case).behaviour.loop_of(case), others, free, sharing))
     return _hunted(case.driver, directory) if hunt else FINE
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,9 @@ from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiment import face_of, has_window
 from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
-from sqlstress.report import Check, Trial, Verdict
+from sqlstress.machine.host import usable_cores
+from sqlstress.machine.quota import QuotaWatch
+from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_duration
@@ -116,10 +120,29 @@ class Standstill:
         now = self._clock()
         self._last, self._longest = now, max(self._longest, now - self._last)
 
-    def seconds(self) -> float:
-        """Return how long nothing ran, at most; 0 for what a busy machine does, too."""
-        longest = max(self._longest, self._asleep() - self._slept_before)
+    def seconds(self, idle_s: float = math.inf) -> float:
+        """Return how long nothing ran, at most; 0 for what a busy machine does, too.
+
+        `idle_s` is the longest time in which no worker finished anything, if that is known. A look that
+        comes late although the workers went on shows only that this process got no processor.
+        """
+        late_s = self._longest if idle_s > NOTICED_S / 2 else 0.0
+        longest = max(late_s, self._asleep() - self._slept_before)
         return longest if longest > NOTICED_S else 0.0
+
+
+def longest_idle_s(window: Window, ended: Sequence[Ended]) -> float:
+    """Return the longest time of a window in which no worker finished anything; infinite if unknown."""
+    counts = [one.done.totals.bins for one in ended if one.done]
+    if window.closes_ns == FOREVER_NS or not any(counts):
+        return math.inf
+    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
+    merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)][:whole]
+    longest = idle = 0
+    for count in [*merged, *[0] * (whole - len(merged))]:
+        idle = 0 if count else idle + 1
+        longest = max(longest, idle)
+    return longest * window.bin_ns / NS_PER_S
 
 
 # When a trial's window opens and closes, and whether all workers were there in time.
@@ -177,6 +200,10 @@ class Flaw(NamedTuple):
     """How long nothing ran; 0: everything did."""
     missing: str = ""
     """What did not happen, such as "transaction ended within the window of 300ms"; empty: it did."""
+    crowd: str = ""
+    """More processes than the cores can run, such as "1,000 processes on 2 cores"; empty if they are few."""
+    quota: Throttling | None = None
+    """Effect of a CPU quota that was used up; None if there was none."""
 
     def message(self, attempts: int) -> str:
         """Say what happened in the last of so many attempts, and what to do."""
@@ -184,6 +211,16 @@ class Flaw(NamedTuple):
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
         times = f" {attempts} times" if attempts > 1 else ""
+        if self.still_s and self.quota:
+            return (
+                f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes{times} (for up to "
+                f"{self.still_s:.1f} s): raise the quota, or lower --concurrency"
+            )
+        if self.still_s and self.crowd:
+            return (
+                f"nothing ran for up to {self.still_s:.1f} s{times}: {self.crowd} wait too long for a "
+                "processor. Lower --concurrency, or use a machine with more processors"
+            )
         if self.still_s:
             return (
                 f"the machine slept, or this program was stopped, while it measured{times} "
@@ -192,9 +229,17 @@ class Flaw(NamedTuple):
         return f"a worker came late to the window{times}: give a longer --warmup"
 
 
-def flaw_of(late_s: float, still_s: float) -> Flaw | None:
+CROWD = 50
+"""Processes per core from which on each waits for seconds for its turn at a processor."""
+
+
+def flaw_of(late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None) -> Flaw | None:
     """Return the flaw of a trial, if it has one."""
-    return Flaw(late_s, still_s) if late_s or still_s else None
+    if not (late_s or still_s):
+        return None
+    cores = usable_cores()
+    crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}" if workers >= CROWD * cores else ""
+    return Flaw(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
 def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
@@ -222,6 +267,8 @@ class Measured(NamedTuple):
     """What went wrong with them."""
     others: Shares | None
     """What others took of the processors; None: not observed."""
+    quota: Throttling | None
+    """Effect of the container's CPU quota; None if there is none."""
     disk_share: float | None
     """The share of the time in which others kept the disk busy; None: not seen."""
     still_s: float
@@ -325,7 +372,8 @@ class TrialRunner:
                 measured = self._measure(case, work, pool, extra_s)
             work.ended(self._wait)
             trial = self._summed(case, index, measured)
-            flaw = flaw_of(lateness_s(case, measured.window, measured.ended), measured.still_s)
+            late_s = lateness_s(case, measured.window, measured.ended)
+            flaw = flaw_of(late_s, measured.still_s, case.concurrency, measured.quota)
             self.observer.phase("verifying")
             trial = self._examined(case, work, guard, trial, measured.ended)
             return trial, flaw or empty_flaw(case, trial)
@@ -418,21 +466,33 @@ class TrialRunner:
         self.observer.phase("measuring")
         standstill = Standstill()
         watch = Watch(ours(case), window.starts_ns, window.closes_ns)
+        quota = QuotaWatch(window.opens_ns, window.closes_ns)
 
         def pulse() -> None:
             self.signals.check()
             standstill.look()
             watch.pulse()
+            quota.pulse()
             work.meanwhile(window, self.signals.check)
             self.observer.tick(pool.done_so_far())
 
         work.meanwhile(window, self.signals.check)
         ended = pool.gather(stall_s(case), pulse)
+        throttling = quota.throttling()
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)
         whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
         return Measured(
-            window, ended, start_s, whole_s, series, problem, watch.shares(), disk_share, standstill.seconds()
+            window,
+            ended,
+            start_s,
+            whole_s,
+            series,
+            problem,
+            watch.shares(),
+            throttling,
+            disk_share,
+            standstill.seconds(longest_idle_s(window, ended)),
         )
 
     def _summed(self, case: Case, index: int, measured: Measured) -> Trial:
@@ -445,7 +505,9 @@ class TrialRunner:
                 trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
         series = (*trial.series, *measured.series)
         error = trial.error or measured.problem
-        trial = replace(trial, series=series, error=error, disk_share=measured.disk_share)
+        trial = replace(
+            trial, series=series, error=error, disk_share=measured.disk_share, quota=measured.quota
+        )
         if others := measured.others:
             trial = replace(
                 trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
@@ -486,7 +548,9 @@ class TrialRunner:
 
 def _others(trial: Trial) -> float:
     """Return which share others took of the processors, or of the disk if that is more; 0: not seen."""
-    return max((trial.foreign_share or 0.0) + (trial.stolen_share or 0.0), trial.disk_share or 0.0)
+    taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
+    # A trial that the quota has stopped is not quieter the next time.
+    return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)
 
 
 def stall_s(case: Case) -> float:

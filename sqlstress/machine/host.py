@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import psutil
 
+from sqlstress.machine.quota import cpu_quota
 from sqlstress.report import FileSystem, Host
 
 SLEEPS = 9
@@ -36,6 +37,7 @@ def describe() -> Host:
         memory_bytes=psutil.virtual_memory().total,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         sleep_1ms_ns=median_sleep_ns(sleep_1ms),
+        cpu_quota=cpu_quota(),
     )
 
 

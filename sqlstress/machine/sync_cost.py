@@ -64,6 +64,7 @@ def measure(
     names: Sequence[str],
     call_of: Callable[[str], Sync] = call,
     clock: Callable[[], int] = time.perf_counter_ns,
+    budget_ns: int = BUDGET_NS,
 ) -> SyncCost:
     """Time "write 4096 bytes and sync" in a fresh file, appending and overwriting; the file is removed.
 
@@ -77,8 +78,8 @@ def measure(
         try:
             name, sync = _working(descriptor, names, call_of)
             write = _writer(descriptor, sync)
-            appended = _samples(write, count(), clock)
-            overwritten = _samples(write, cycle(range(len(appended))), clock)
+            appended = _samples(write, count(), clock, budget_ns)
+            overwritten = _samples(write, cycle(range(len(appended))), clock, budget_ns)
         finally:
             os.close(descriptor)
             with suppress(PermissionError):
@@ -117,7 +118,9 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
     return write
 
 
-def _samples(write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int]) -> list[int]:
+def _samples(
+    write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
+) -> list[int]:
     """Return the lengths of "write and sync", in nanoseconds: LEAST to MOST of them, within the budget."""
     taken: list[int] = []
     spent = 0
@@ -126,7 +129,7 @@ def _samples(write: Callable[[int], None], blocks: Iterable[int], clock: Callabl
         write(block)
         taken.append(clock() - begun)
         spent += taken[-1] if len(taken) > LEAST else 0
-        if len(taken) == MOST or spent >= BUDGET_NS:
+        if len(taken) == MOST or spent >= budget_ns:
             break
     return taken
 

@@ -232,6 +232,13 @@ def _host(facts: Facts) -> Iterator[Warning]:
             f"A sleep of 1 ms takes {format_ms(slept)} ms here, so SQLite's busy handler waits longer "
             "than intended. Compare with --busy fair.",
         )
+    if facts.host.is_limited:
+        yield Warning(
+            "cpu-quota",
+            f"A CPU quota limits this container to {facts.host.cpu_quota:.3g} cores. When the quota is used "
+            "up, all processes stop until the next period. Raise the quota for figures of SQLite alone.",
+            True,
+        )
     if cores is not None and facts.most_workers > cores:
         many = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
         yield Warning(

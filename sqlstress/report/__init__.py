@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Failures,
         Latency,
         Run,
+        Throttling,
         Trial,
         Verdict,
         WorkerResult,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMAT_VERSION", "LEFT_OUT", "AbTest", "Arm", "Arrived", "Check", "Environment", "Failures",
     "FileSystem", "Host", "Latency", "LimitSearch", "Look", "Promise", "Report", "Run", "Space",
-    "SqliteBuild", "SyncCost", "TreeSpace", "Trial", "Verdict", "Warning", "WorkerResult", "from_json",
-    "read", "to_json", "write_atomically",
+    "SqliteBuild", "SyncCost", "Throttling", "TreeSpace", "Trial", "Verdict", "Warning", "WorkerResult",
+    "from_json", "read", "to_json", "write_atomically",
 ]  # fmt: skip
 
 

@@ -37,6 +37,13 @@ class Host:
     """Implementation and version of Python."""
     sleep_1ms_ns: int | None
     """Median real length of a sleep of 1 ms, in nanoseconds; None where it is not known."""
+    cpu_quota: float | None = None
+    """Cores that a container's CPU quota allows; None if there is no quota, or the system has none."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a CPU quota allows fewer cores than this process may use."""
+        return self.cpu_quota is not None and (self.cores is None or self.cpu_quota < self.cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +112,7 @@ class Environment:
     """What a reader must know of these surroundings."""
     sync_after: SyncCost | None = None
     """What a sync cost when everything had been measured; None where that was not looked at again."""
+    sync_again: SyncCost | None = None
+    """Second sample before the measurement, to confirm a difference; None if it was not taken."""
+    sync_after_again: SyncCost | None = None
+    """Second sample after the measurement; None if the first sample showed no difference."""

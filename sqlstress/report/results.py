@@ -438,6 +438,20 @@ class WorkerResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Throttling:
+    """Effect of a container's CPU quota on a trial."""
+
+    cores: float
+    """Cores that the quota allows."""
+    periods: int
+    """Periods of the quota in which a process of the container wanted to run."""
+    throttled: int
+    """Periods in which the quota was used up and the processes were stopped."""
+    stopped_s: float
+    """Time for which they were stopped, in seconds, added over all processors."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One timed execution of a Case by its workers."""
 
@@ -493,6 +507,8 @@ class Trial:
     None: not observed."""
     throttled: int | None = None
     """How often a processor was slowed down for heat meanwhile; None where the system does not say."""
+    quota: Throttling | None = None
+    """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
     outcome: str = "done"
     """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
     note: str = ""

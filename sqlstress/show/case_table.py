@@ -20,7 +20,7 @@ from sqlstress.analysis.answers import (
     sides_of,
 )
 from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
-from sqlstress.analysis.disturbances import disturbed
+from sqlstress.analysis.disturbances import disturbed, throttled
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
 from sqlstress.analysis.wording import duration, finite, listing, percent
@@ -187,12 +187,22 @@ def percentiles(table: Table, what: str) -> list[str]:
     return [f"{listing(names)}: {listing(shares)} of {what}"] if names else []
 
 
+def _disturbers(group: Group) -> str:
+    """Return what disturbed the marked runs of a group."""
+    marked = [run for run in group.runs if disturbed(run)]
+    by_quota = [run for run in marked if any(map(throttled, run.valid))]
+    causes = ["a CPU quota stopped the processes"] if by_quota else []
+    if len(by_quota) < len(marked):
+        causes.append("other programs used the processors or the disk")
+    return listing(causes, "or")
+
+
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     """Return what the marks beside a figure mean, where there are any."""
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
-        *(["~: other programs used the processors or the disk"] if any(map(disturbed, group.runs)) else ()),
+        *([f"~: {_disturbers(group)}"] if any(map(disturbed, group.runs)) else ()),
     ]
 
 

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from textwrap import wrap
 
 from sqlstress.analysis.durability import telling
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import listing, quota
 from sqlstress.report import Environment, Warning
 from sqlstress.show.blocks import brief
 from sqlstress.statistics.units import format_count, format_ms
@@ -24,6 +24,7 @@ _LOOPS = {"native": "native: C code inside the driver's library", "python": "pyt
 
 _UNFIT = {
     "sync-does-nothing": "a sync does nothing in this folder",
+    "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
 """Code of a warning → why nothing that is measured here says what a local disk would do."""
@@ -33,20 +34,26 @@ _IN_SHORT = {
     "macos-fsync-not-durable": "an fsync does not reach the drive",
     "durability": "commits can be lost in a power failure",
     "no-journal-on-disk": "no journal is on disk",
+    "cpu-quota": "a CPU quota stops processes",
 }
 """Code of a serious warning → what it says, in a clause."""
 
 
 def doctor_text(
-    environment: Environment, loop: str, others: Sequence[str] = (), free_bytes: int | None = None
+    environment: Environment,
+    loop: str,
+    others: Sequence[str] = (),
+    free_bytes: int | None = None,
+    sharing: str = "",
 ) -> str:
     """Return the fingerprint and its warnings as text, the serious ones first; `loop` drives a load here.
 
     `others` say which other stores could be measured, or what they lack; `free_bytes` is what the folder's
-    file system has left. The first line is the verdict.
+    file system has left; `sharing` is the folder of shared memory, empty if unknown. The first line is
+    the verdict.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
-    for label, text in _surroundings(environment, loop, free_bytes):
+    for label, text in _surroundings(environment, loop, free_bytes, sharing):
         lines += _entry(label, text)
     if others:
         lines.append("")
@@ -78,13 +85,18 @@ Entry = tuple[str | None, str]
 """A label, "" where the text belongs to the one above, and a text; None: a line as it is."""
 
 
-def _surroundings(environment: Environment, loop: str, free_bytes: int | None) -> Iterator[Entry]:
+def _surroundings(
+    environment: Environment, loop: str, free_bytes: int | None, sharing: str
+) -> Iterator[Entry]:
     host, mounted = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
+    limit = f", {quota(host)}" if host.is_limited else ""
     yield "Host", f"{host.system} {host.release}, {host.machine}"
-    yield "Processor", f"{host.processor or 'unknown model'}, {cores} available"
+    yield "Processor", f"{host.processor or 'unknown model'}, {cores} available{limit}"
     yield "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
     yield "Python", host.python or _UNKNOWN
+    if sharing:
+        yield "Sharing", f"shared memory is in {sharing}"
     slept = host.sleep_1ms_ns
     yield "Sleep", _UNKNOWN if slept is None else f"a sleep of 1 ms takes {format_ms(slept)} ms"
     device = f" on {mounted.device}" if mounted.device else ""

@@ -10,7 +10,7 @@ from sqlstress.analysis.disturbances import disturbances
 from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import amount, busy_policy, listing
+from sqlstress.analysis.wording import amount, busy_policy, cores, listing
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
@@ -27,9 +27,8 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 def origin(report: Report) -> str:
     """Return one line: which version measured, when, and on what; or who published the figures."""
     host = report.environment.host
-    cores = "" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     system = f"{host.system} {host.release}".strip()
-    known = (system, host.machine, cores, report.environment.file_system.kind, host.python)
+    known = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
     where = ", ".join(filter(None, known))
     if report.published is not None:
         told = f"System: {where}." if where else "The system is unknown."

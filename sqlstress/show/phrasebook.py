@@ -140,9 +140,15 @@ PHRASES: dict[str, Phrase] = {
         "{disk_where}. ]Measure again on a quieter machine."
     ),
     "throttled": Phrase("Processors were slowed down for heat {where}: let them cool, then go on."),
+    "quota-throttled": Phrase(
+        "The CPU quota of {cores} cores stopped the processes in up to {share:percent} of its periods[ "
+        "(for {stopped_ns:duration} in all)] {where}. Rates and waits are limited by the quota. Raise "
+        "it, or use fewer processes."
+    ),
     "sync-changed": Phrase(
-        "A sync took {before_ns:ms} ms before and {after_ns:ms} ms after the measurement: the disk became "
-        "{times:times} as {slower?slow|fast} meanwhile."
+        "A sync took {before_ns:ms} ms before and {after_ns:ms} ms after the measurement (two samples "
+        "each): the disk became at least {times:times} as {slower?slow|fast}. These figures mix both "
+        "speeds. Measure again before you compare them with another run."
     ),
     "throughout": Phrase("throughout"),
     "in-some-cases": Phrase("in {cases:whole} of {measured:plural case}"),

@@ -14,6 +14,7 @@ from random import Random
 from typing import NamedTuple
 
 from sqlstress.analysis.answers import leaders
+from sqlstress.analysis.disturbances import CHANGED_OVER
 from sqlstress.analysis.group import group_runs
 from sqlstress.analysis.wording import places
 from sqlstress.engine.harness_cost import harness_ns
@@ -203,6 +204,23 @@ def best_so_far(runs: Sequence[Run]) -> str:
     )
 
 
+SECOND_BUDGET_NS = 50_000_000
+"""Time for the second samples of a sync, of each kind; they only confirm the first ones."""
+
+
+def _confirmed_sync(
+    folder: Path, before: SyncCost, again: SyncCost | None
+) -> tuple[SyncCost | None, SyncCost | None]:
+    """Return the cost of a sync now, and a second sample if the first one differs from those before."""
+    after: SyncCost | None = None
+    with suppress(EnvironmentFailure):
+        after = measure(folder, (before.primitive,))
+        known = [cost.overwrite_p50_ns for cost in (before, again) if cost]
+        if max(*known, after.overwrite_p50_ns) > CHANGED_OVER * min(*known, after.overwrite_p50_ns):
+            return after, measure(folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)
+    return after, None
+
+
 class Sweep:
     """Measures cases; a step is a trial of one of them."""
 
@@ -213,17 +231,26 @@ class Sweep:
         """By the place of their cases."""
         self._harness_ns: dict[Case, float | None] = {}
         """By the case that one process alone would have."""
-        self._sync_after: SyncCost | None = None
+        self._sync_again: SyncCost | None = None
+        self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
         """Return the cases that have been measured, in the order in which they were asked for."""
         runs = tuple(_whole(self._runs[index]) for index in sorted(self._runs) if _says(self._runs[index]))
-        environment = replace(blank.environment, sync_after=self._sync_after)
+        after, again = self._sync_after
+        environment = replace(
+            blank.environment, sync_again=self._sync_again, sync_after=after, sync_after_again=again
+        )
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
         """Measure all cases, or up to wrong data. What stops the first one would stop the others: raised."""
         order, runner = [*turns(self.cases), *longer_turn(self.cases)], bench.runner
+        # A target that stores nothing syncs nothing.
+        before = bench.report.environment.sync if bench.report.environment.builds else None
+        if before:
+            with suppress(EnvironmentFailure):
+                self._sync_again = measure(runner.folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)
         runner.observer = pace = Pace(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
             pace.begin(number)
@@ -240,11 +267,9 @@ class Sweep:
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
             if wrong:
                 self._leave_out_the_others()
-            before = bench.report.environment.sync
             is_last = wrong or number == len(order) - 1
-            if is_last and before and bench.report.environment.builds:  # somebody syncs
-                with suppress(EnvironmentFailure):
-                    self._sync_after = measure(runner.folder, (before.primitive,))
+            if is_last and before:
+                self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
             if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
                 pace.best(best_so_far([*self._runs.values()]))
             yield

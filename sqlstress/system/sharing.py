@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import sys
-from multiprocessing.heap import BufferWrapper
+from multiprocessing import heap, util
 from multiprocessing.sharedctypes import rebuild_ctype  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
@@ -23,25 +23,91 @@ _KINDS: dict[str, type[Any]] = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "q":
 def shared_array(code: str, length: int) -> Any:
     """Return so many zeros of a kind, named as by `array`, that can be handed to processes when they start.
 
-    Raises EnvironmentFailure where there is no room for them.
+    If /dev/shm does not serve, the memory is a file in the temporary folder. Raises EnvironmentFailure if
+    neither serves.
     """
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)
     try:
-        wrapper = BufferWrapper(size)
-        memory = wrapper.create_memoryview()
+        wrapper = _wrapper(size)
+    except (OSError, MemoryError) as first:
+        if isinstance(first, OSError) and first.errno in (errno.EMFILE, errno.ENFILE):
+            raise EnvironmentFailure(f"no shared memory: {first.strerror}. Raise ulimit -n.") from first
         if sys.platform == "win32":
-            memory[:] = bytes(len(memory))  # room was found when it was mapped
-        else:
-            # It may have been used before. A system call writes it, which fails where there is no room.
-            with Path("/dev/zero").open("rb", buffering=0) as zeros:
-                while memory:
-                    memory = memory[zeros.readinto(memory) or 0 :]
-    except (OSError, MemoryError) as error:
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            raise EnvironmentFailure(f"no shared memory: {error.strerror}. Raise ulimit -n.") from error
-        raise EnvironmentFailure(
+            raise _failure(size, first) from first
+        try:
+            _use_temporary_folder()
+            wrapper = _wrapper(size)
+        except (OSError, MemoryError) as second:
+            raise _failure(size, first, second) from second
+    return rebuild_ctype(kind, wrapper, None)
+
+
+def shared_memory_folder() -> str:
+    """Return the folder that holds shared memory; empty where the system needs none.
+
+    Raises EnvironmentFailure if there is no shared memory.
+    """
+    shared_array("q", 1)
+    if sys.platform == "win32":
+        return ""
+    names = vars(heap.Arena)["_dir_candidates"]
+    return names[0] if names else str(Path(util.get_temp_dir()).parent)
+
+
+def _wrapper(size: int) -> Any:
+    """Return cleared shared memory. Raises OSError or MemoryError if there is no space."""
+    wrapper = heap.BufferWrapper(size)
+    memory = wrapper.create_memoryview()
+    if sys.platform == "win32":
+        memory[:] = bytes(len(memory))  # room was found when it was mapped
+    else:
+        # It may have been used before. A system call writes it, which fails where there is no room.
+        with Path("/dev/zero").open("rb", buffering=0) as zeros:
+            while memory:
+                memory = memory[zeros.readinto(memory) or 0 :]
+    return wrapper
+
+
+def _use_temporary_folder() -> None:
+    """Let this process take shared memory from the temporary folder from now on."""
+    heap.Arena._dir_candidates = []  # type: ignore[attr-defined]
+    # The old heap may hand out memory that could not be written.
+    heap.BufferWrapper._heap = heap.Heap()  # type: ignore[attr-defined]
+
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EFAULT)
+"""Errors of a file that cannot grow; a mapped page without space answers EFAULT."""
+
+
+def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
+    """Return the error for memory that no place provides, with its cause and cure."""
+    last = errors[-1]
+    if isinstance(last, MemoryError) or last.errno == errno.ENOMEM:
+        return EnvironmentFailure(
+            f"no memory for {size:,} bytes of shared memory: {_limit()}. Raise the limit, or lower "
+            "--key-space."
+        )
+    if all(isinstance(error, OSError) and error.errno in _NO_SPACE for error in errors):
+        return EnvironmentFailure(
             f"not enough space for {size:,} bytes of shared memory in /dev/shm or the temporary folder. "
             "Free some, set TMPDIR to a folder with space, or lower --key-space."
-        ) from error
-    return rebuild_ctype(kind, wrapper, None)
+        )
+    reasons = dict.fromkeys(
+        f"{error.filename or 'file'}: {error.strerror}" for error in errors if isinstance(error, OSError)
+    )
+    return EnvironmentFailure(
+        f"no {size:,} bytes of shared memory: {'; '.join(reasons)}. Allow this user to write to /dev/shm, or "
+        "set TMPDIR to a folder that this user can write to."
+    )
+
+
+def _limit() -> str:
+    """Return the limit of this process that leaves no memory."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            return f"the address space is limited to {soft // 1024:,} KiB (ulimit -v)"
+    return "the system has no memory left"

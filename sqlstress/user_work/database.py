@@ -62,7 +62,9 @@ def copy(name: str, to: Path) -> None:
             if not in_wal_mode or is_open or (_changed(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
-        raise EnvironmentFailure(f"cannot copy {name!r:.200}: {error.strerror or error}.") from error
+        file = Path(error.filename).name if isinstance(error.filename, str) else ""
+        where = f"{file!r:.200}: " if file and file != original.name else ""
+        raise EnvironmentFailure(f"cannot copy {name!r:.200}: {where}{error.strerror or error}.") from error
     except sqlite3.Error as error:
         raise _refused(name, error) from error
     raise EnvironmentFailure(
@@ -106,6 +108,20 @@ def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
         yield source
 
 
+def _unreadable(original: Path) -> Path | None:
+    """Return the first file of a database that this user may not read; None if all can be read."""
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        path = original.with_name(original.name + suffix)
+        # Opening is the only reliable test; this process has no connection open.
+        try:
+            os.close(os.open(path, os.O_RDONLY))
+        except PermissionError:
+            return path
+        except OSError:
+            continue
+    return None
+
+
 def _refused(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
     """Return what a refusal of SQLite means, in words."""
     code = getattr(error, "sqlite_errorcode", 0)
@@ -115,6 +131,11 @@ def _refused(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure
             "let it release the lock."
         )
     message = message_of(error)
+    if forbidden := _unreadable(Path(name).resolve()):
+        return EnvironmentFailure(
+            f"cannot read {name!r:.200}: no permission to read {forbidden.name!r:.200}. Run as a user who "
+            "may read it, or change its permissions (chmod)."
+        )
     if codes.is_damage(code):
         return UsageError(f"{name!r:.200} is damaged, encrypted, or not a SQLite database: {message}.")
     if code & 0xFF in (codes.CANTOPEN, codes.READONLY):

@@ -11,7 +11,8 @@ import pytest
 from sqlstress.analysis.disturbances import disturbances, disturbed, taken
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Run
+from sqlstress.report import Environment, Run, Throttling
+from sqlstress.show.case_table import spread_legend
 from sqlstress.show.phrases import phrase
 from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
@@ -65,7 +66,7 @@ def synced(factor: float) -> Environment:
     before = EXAMPLE.environment.sync
     assert before
     after = replace(before, overwrite_p50_ns=int(before.overwrite_p50_ns * factor))
-    return replace(EXAMPLE.environment, sync_after=after)
+    return replace(EXAMPLE.environment, sync_again=before, sync_after=after, sync_after_again=after)
 
 
 DISTURBED: dict[str, Sequence[Run]] = {
@@ -97,6 +98,37 @@ def test_a_disk_that_changed_is_said() -> None:
     for factor, slower in ((2.5, True), (0.4, False)):
         (finding,) = changed[factor]
         assert (finding.facts["times"], finding.facts["slower"]) == (pytest.approx(2.5, 0.01), slower)
+
+
+def test_a_changed_disk_needs_two_samples_on_each_side() -> None:
+    changed = synced(2.5)
+    for partial in (replace(changed, sync_again=None), replace(changed, sync_after_again=None)):
+        assert not list(disturbances(group(run(1, 2)), partial))
+    # The second samples show that the first ones were the noise.
+    for noise in (
+        replace(changed, sync_again=changed.sync_after),
+        replace(changed, sync_after_again=changed.sync),
+    ):
+        assert not list(disturbances(group(run(1, 2)), noise))
+
+
+QUOTA = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
+
+
+def test_a_throttled_trial_names_the_quota_and_blames_nothing_else() -> None:
+    limited = replace(synced(0.4), host=replace(EXAMPLE.environment.host, cpu_quota=0.5))
+    throttled = run(1, 2, trial(quota=QUOTA, foreign_share=0.6, stolen_share=0.2))
+    (finding,) = disturbances(group(throttled), limited)
+    assert finding.code == "quota-throttled"
+    assert phrase(finding).startswith("The CPU quota of 0.5 cores stopped the processes in up to 90% of")
+    assert disturbed(throttled)
+    (legend,) = (line for line in spread_legend(group(throttled)) if line.startswith("~"))
+    assert legend == "~: a CPU quota stopped the processes"
+
+
+def test_a_quota_that_was_not_used_up_leaves_other_causes() -> None:
+    calm = run(1, 2, trial(quota=replace(QUOTA, throttled=0, stopped_s=0.0), foreign_share=0.6))
+    assert [finding.code for finding in disturbances(group(calm), CALM)] == ["others"]
 
 
 def test_cases_are_named_as_they_are_written() -> None:

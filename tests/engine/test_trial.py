@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from sqlstress.engine.loop import FOREVER_NS, Window
+from sqlstress.engine.loop import BIN_NS, FOREVER_NS, Window
+from sqlstress.engine.pool import Ended
 from sqlstress.engine.study import Observer
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import (
@@ -23,12 +26,14 @@ from sqlstress.engine.trial import (
     empty_flaw,
     flaw_of,
     lateness_s,
+    longest_idle_s,
     plan_window,
     seconds_asleep,
 )
+from sqlstress.engine.worker import Done
 from sqlstress.experiment import face_of
 from sqlstress.machine.foreign_load import disk_of
-from sqlstress.report import Check, Trial, Verdict
+from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import StopSignals
@@ -158,6 +163,46 @@ def test_a_trial_during_which_nothing_ran_is_run_again_but_no_published_script()
     assert trial.attempts == 1
     assert trial.error is not None
     assert trial.error.startswith("the machine slept, or this program was stopped, while it measured (for")
+
+
+@pytest.mark.parametrize(
+    ("flaw", "words"),
+    [
+        (flaw_of(0.0, 2.5, workers=100_000), "nothing ran for up to 2.5 s: 100,000 processes on "),
+        (
+            flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 9, 3.0)),
+            "the CPU quota of 0.5 cores stopped the",
+        ),
+        (flaw_of(0.0, 2.5, 4, Throttling(0.5, 9, 0, 0.0)), "the machine slept, or this program was stopped"),
+    ],
+)
+def test_a_standstill_names_its_probable_cause(flaw: Flaw | None, words: str) -> None:
+    assert flaw
+    assert flaw.message(1).startswith(words)
+
+
+def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
+    def standstill() -> Standstill:
+        times = iter([0.0, 2.5])
+        return Standstill(lambda: next(times), lambda: 0.0)
+
+    for idle_s, expected in ((0.2, 0.0), (2.4, 2.5), (math.inf, 2.5)):
+        still = standstill()
+        still.look()
+        assert still.seconds(idle_s) == expected
+    slept = iter([0.0, 3.0])
+    assert Standstill(lambda: 0.0, lambda: next(slept)).seconds(0.1) == 3.0
+
+
+def test_the_longest_idle_time_is_that_of_all_workers_together() -> None:
+    def ended(*bins: int) -> Ended:
+        totals = SimpleNamespace(bins=list(bins))
+        return Ended(1, cast(Done, SimpleNamespace(totals=totals)))
+
+    window = Window(0, 0, 10 * BIN_NS)
+    assert longest_idle_s(window, [ended(1, 0, 0, 0, 1, 1), ended(0, 1, 0, 0, 0, 1, 1)]) == pytest.approx(0.3)
+    assert longest_idle_s(window, [ended()]) == math.inf
+    assert longest_idle_s(Window(0, 0, FOREVER_NS), [ended(1)]) == math.inf
 
 
 LOST = Verdict((Check("last write", "failed", 10, 1),))

@@ -11,8 +11,11 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
 import pytest
 
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.system.sharing import shared_array
 from tests.brief import PROGRAM
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
@@ -107,6 +110,59 @@ def test_full_places_for_shared_memory_are_told(
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
     assert "bytes of shared memory in /dev/shm or the temporary folder. Free some" in errors
     assert list((tmp_path / "place").iterdir()) == []
+
+
+FORBIDDEN = """
+mount -t tmpfs -o mode={mode} tmpfs /dev/shm || exit 77
+exec {user} {program} "$@"
+"""
+HIDDEN = """
+mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/zero c 1 5 || exit 77
+mknod -m 666 /dev/urandom c 1 9 && exec {program} "$@"
+"""
+
+
+@fault(
+    "resources",
+    "no /dev/shm, or no permission for it",
+    "exit 0; a file in the temporary folder serves instead",
+)
+@pytest.mark.parametrize("script", ["forbidden", "hidden"])
+def test_a_missing_dev_shm_is_replaced_by_a_temporary_file(script: str) -> None:
+    user = few_processes(100)  # skips without root
+    text = {
+        "forbidden": FORBIDDEN.format(mode=755, user=" ".join(user), program=" ".join(PROGRAM)),
+        "hidden": HIDDEN.format(program=" ".join(PROGRAM)),
+    }[script]
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o777)
+        program = ("unshare", "--mount", "bash", "-c", text, "bash")
+        code, output, errors = sqlstress(place, *KV, "-c", "2", program=program)
+        if code == 77:
+            pytest.skip("no file system can be mounted here: that needs Linux and root")
+        assert (code, output, errors) == (0, "", "")
+        code, output, errors = sqlstress(place, "doctor", program=program)
+    assert (code, errors) == (0, "")
+    assert "Fit for measuring" in output
+    assert re.search(r"^Sharing +shared memory is in /(?!dev/)", output, re.MULTILINE)
+
+
+@NO_SHARED_MEMORY
+@posix
+def test_a_limited_address_space_is_named(tmp_path: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the limit of the address space is tested on Linux")
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = psutil.Process().memory_info().vms
+    resource.setrlimit(resource.RLIMIT_AS, (used, hard))
+    try:
+        with pytest.raises(EnvironmentFailure, match=r"address space is limited to [\d,]+ KiB \(ulimit -v\)"):
+            shared_array("q", 100_000_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @fault("resources", "too few processes and threads allowed", "exit 4: which process could not start")

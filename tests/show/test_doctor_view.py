@@ -77,3 +77,10 @@ def test_the_first_line_says_whether_it_is_fit() -> None:
 def test_free_space_is_told_where_it_is_known() -> None:
     assert "Free space   1,024.0 GiB\n" in doctor_text(EXAMPLE, "native", free_bytes=1 << 40)
     assert "Free space" not in doctor_text(EXAMPLE, "native")
+
+
+def test_missing_shared_memory_makes_a_machine_unfit() -> None:
+    """The verdict of doctor comes first, whatever else works."""
+    missing = Warning("no-shared-memory", "no 8 bytes of shared memory: /dev/shm: Permission denied.", True)
+    text = doctor_text(replace(example_report().environment, warnings=(missing,)), "native")
+    assert text.startswith("Not fit for measuring: processes cannot share memory.")

@@ -103,6 +103,22 @@ def test_the_cost_of_a_sync_is_looked_at_again_when_all_is_measured(scripted: Me
     assert after and after.primitive == BLANK.environment.sync.primitive and after.samples >= 8  # type: ignore[union-attr]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the first cost is that of a call of Linux")
+@pytest.mark.parametrize("factor", [1, 100])
+def test_a_changed_sync_is_sampled_again(
+    scripted: Measure, monkeypatch: pytest.MonkeyPatch, factor: int
+) -> None:
+    before = BLANK.environment.sync
+    assert before
+    slower = replace(before, overwrite_p50_ns=before.overwrite_p50_ns * factor)
+    costs = iter([before, slower, slower])
+    monkeypatch.setattr(sweep, "measure", lambda *_, **__: next(costs))
+    report, _ = scripted(always, ONE)
+    found = report.environment
+    assert (found.sync_again, found.sync_after) == (before, slower)
+    assert found.sync_after_again == (None if factor == 1 else slower)
+
+
 def test_a_signal_during_the_last_trial_is_answered_and_the_trial_kept(scripted: Measure) -> None:
     def script(case: Case, index: int) -> Trial:
         signal.raise_signal(signal.SIGTERM)

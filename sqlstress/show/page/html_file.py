@@ -23,7 +23,7 @@ from sqlstress.analysis.finding import results
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
-from sqlstress.analysis.wording import percent, place, plural, rounded, whole
+from sqlstress.analysis.wording import percent, place, plural, quota, rounded, whole
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
@@ -433,6 +433,7 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
     yield "Cores", "" if host.cores is None else whole(host.cores)
+    yield "CPU quota", quota(host)
     yield "Memory", "" if host.memory_bytes is None else f"{rounded(host.memory_bytes / _GIB)} GiB"
     yield "Python", host.python
     if host.sleep_1ms_ns is not None:

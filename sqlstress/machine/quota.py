@@ -1,0 +1,142 @@
+"""The CPU quota of a container: how many cores it allows, and how often it stopped the processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlstress.report import Throttling
+from sqlstress.statistics.units import NS_PER_S
+
+_PROC = Path("/proc/self")
+
+
+class Group(NamedTuple):
+    """A control group with a CPU quota."""
+
+    folder: Path
+    """Folder that has the group's settings and counters."""
+    cores: float
+    """Processor time that the group may use, in seconds per second."""
+
+
+class Stat(NamedTuple):
+    """Counters of a control group, since its creation."""
+
+    periods: int
+    """Periods in which a process of the group wanted to run."""
+    throttled: int
+    """Periods in which the quota was used up and the group's processes were stopped."""
+    stopped_s: float
+    """Time for which they were stopped, in seconds, added over all processors."""
+
+
+def tightest(proc: Path = _PROC) -> Group | None:
+    """Return the group with the lowest quota that applies to this process; None if there is no quota.
+
+    `proc` is this process's folder in /proc. Elsewhere than on Linux the result is None.
+    """
+    return min(_limited(proc), key=lambda group: group.cores, default=None)
+
+
+def _limited(proc: Path) -> Iterator[Group]:
+    """Yield the groups with a quota: the process's group and its ancestors, in both versions of cgroups."""
+    try:
+        memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+        mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    paths = {}
+    for line in memberships:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if not controllers or "cpu" in controllers.split(","):
+            paths["cgroup" if controllers else "cgroup2"] = path
+    for line in mounts:
+        fields, _, kind = line.partition(" - ")
+        words, kinds = fields.split(" "), kind.split(" ")
+        if len(words) < 5 or len(kinds) < 3 or kinds[0] not in paths:
+            continue
+        if kinds[0] == "cgroup" and "cpu" not in kinds[2].split(","):
+            continue
+        root, mounted = words[3].rstrip("/"), Path(words[4])
+        path = paths[kinds[0]]
+        # In a container, the mounted tree may begin at the container's group.
+        inner = path[len(root) :] if f"{path}/".startswith(f"{root}/") else ""
+        folder = mounted / inner.strip("/")
+        for each in (folder, *folder.parents):
+            if each.is_relative_to(mounted) and (cores := _quota(each)) is not None:
+                yield Group(each, cores)
+
+
+def _quota(folder: Path) -> float | None:
+    """Return the cores that a group may use; None if it has no quota, or the quota cannot be read."""
+    try:
+        if (unified := folder / "cpu.max").exists():
+            quota, period = unified.read_text().split()
+        else:
+            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
+            period = (folder / "cpu.cfs_period_us").read_text().strip()
+        if quota == "max" or int(quota) <= 0 or int(period) <= 0:
+            return None
+        return int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def stat_of(group: Group) -> Stat | None:
+    """Return a group's counters; None if they cannot be read."""
+    try:
+        lines = (group.folder / "cpu.stat").read_text().splitlines()
+        known = {name: int(value) for name, value in (line.split() for line in lines)}
+        # cgroup 2 counts microseconds, cgroup 1 nanoseconds.
+        stopped_s = (
+            known["throttled_usec"] / 1e6 if "throttled_usec" in known else known["throttled_time"] / NS_PER_S
+        )
+        return Stat(known["nr_periods"], known["nr_throttled"], stopped_s)
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def cpu_quota(proc: Path = _PROC) -> float | None:
+    """Return the number of cores that a CPU quota allows this process; None if there is no quota."""
+    group = tightest(proc) if sys.platform == "linux" else None
+    return group.cores if group else None
+
+
+class QuotaWatch:
+    """Counts the periods of a window in which the quota stopped the processes."""
+
+    def __init__(self, begins_ns: int, ends_ns: int, group: Group | None = None) -> None:
+        """The window's times are on the shared clock. Without `group` it is the tightest one."""
+        self._begins, self._ends = begins_ns, ends_ns
+        self._group = group or (tightest() if sys.platform == "linux" else None)
+        self._first = self._last = stat_of(self._group) if self._group else None
+        self._begun = self._over = False
+
+    def pulse(self) -> None:
+        """Read the counters when the window opens and when it closes: call it several times a second."""
+        now = time.perf_counter_ns()
+        if self._group is None or self._over or now < self._begins:
+            return
+        if not self._begun:
+            self._begun, self._first = True, stat_of(self._group)
+        if now >= self._ends:
+            self._over, self._last = True, stat_of(self._group)
+
+    def throttling(self) -> Throttling | None:
+        """Return what the quota did in the window; None if there is no quota, or it cannot be read."""
+        if self._group is None:
+            return None
+        first, last = self._first, self._last if self._over else stat_of(self._group)
+        if first is None or last is None:
+            return None
+        return Throttling(
+            self._group.cores,
+            last.periods - first.periods,
+            last.throttled - first.throttled,
+            round(last.stopped_s - first.stopped_s, 6),
+        )
