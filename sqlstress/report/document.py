@@ -13,8 +13,8 @@ Format history (the major number changes when a reader of the old one would be m
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
      `durability`, `bare_call_ns`, `together`, `disk_share`, `write_lock` of a trial; `library` of a build;
      `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
-1.5  `failures` and `quota` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota` of a host;
-     `sync_again`, `sync_after_again` of the environment.
+1.5  `failures` and `quota` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota` of a
+     host; `sync_again`, `sync_after_again` of the environment.
 """
 
 from __future__ import annotations
@@ -223,22 +223,18 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_REMOVED = {
-    ("crash", "power"): "simulated power cuts",
-    ("choice", "tune"): "tune",
-    ("choice", "presets"): "presets",
-}
-"""Results of abilities that version 0.2.0 removed: (object, key) in the JSON → name of the ability."""
+_REMOVED = {"power": "simulated power cuts", "tune": "tune", "presets": "presets"}
+"""Results that version 0.2.0 removed: key in an object of the report → name of the ability."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
     """Raise UsageError if the report has results of a removed ability."""
-    for (place, key), ability in _REMOVED.items():
-        results = plain.get(place)
-        if isinstance(results, dict) and results.get(key) is not None:
-            raise UsageError(
-                f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the report."
-            )
+    for results in plain.values():
+        for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
+            if results.get(key) is not None:
+                raise UsageError(
+                    f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the report."
+                )
 
 
 def _check(plain: Any) -> None:
