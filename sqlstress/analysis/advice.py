@@ -16,11 +16,14 @@ from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.failed import too_many
 from sqlstress.analysis.finding import Finding, interruption, parts
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.analysis.wording import finite, listing, places
+from sqlstress.analysis.wording import (
+    listing,
+    places,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import LEFT_OUT, Check, Report, Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 SHOWN = 3

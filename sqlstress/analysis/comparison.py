@@ -11,7 +11,6 @@ from sqlstress.analysis.differences import Difference, Table, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
-from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.compare import (
@@ -25,6 +24,7 @@ from sqlstress.statistics.compare import (
     verdict,
     without_interval,
 )
+from sqlstress.statistics.units import finite
 
 ALPHA = 0.05
 """How often at most one of a comparison's intervals misses what it is about."""

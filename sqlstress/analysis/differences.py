@@ -19,13 +19,12 @@ from sqlstress.analysis.wording import (
     place,
     processes,
     quota,
-    whole,
 )
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
-from sqlstress.statistics.units import format_ms
+from sqlstress.statistics.units import format_ms, whole
 from sqlstress.target import commit_class, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -7,11 +7,10 @@ from typing import Any
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, finite
 
 NOTED_OVER = 0.10
 """Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""

@@ -26,10 +26,11 @@ from sqlstress.analysis.fleet_hosts import (
 )
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import ERROR
-from sqlstress.analysis.wording import listing, place, plural
+from sqlstress.analysis.wording import listing, place
 from sqlstress.experiment import face_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, Ratio, needed, trend, unpaired
+from sqlstress.statistics.units import plural
 
 # Tables of a fleet: a row for each case, and in it the hosts whose figures can be compared.
 

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.scaling import SATURATED, saturation
-from sqlstress.analysis.wording import finite, listing
+from sqlstress.analysis.wording import (
+    listing,
+)
 from sqlstress.report import Latency, Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram
 from sqlstress.statistics.search import FARTHEST, Answer, answer, mostly_kept
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 
 ERROR = 0.01
 """With this probability at most a window that kept up is said to be saturated."""

@@ -20,16 +20,14 @@ from sqlstress.analysis.group import (
     of_closed_loops,
 )
 from sqlstress.analysis.wording import (
-    finite,
     laid_out,
     layouts,
     places,
-    rounded,
 )
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, FEWEST, quantile, verdict
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 WORTH_SAYING = 1.0
 """A gain of so much, if it can't be ruled out, leaves everything open."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 
 from sqlstress.experiment import face_of, has_window
@@ -10,30 +9,9 @@ from sqlstress.report import Host
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import Gain
 from sqlstress.statistics.compare import Ratio, verdict
-from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, finite, format_duration, plural, rounded, whole
 
 _LONGEST_LIST = 8
-
-
-def finite(value: float | None) -> float | None:
-    """Return a number as a float; None when there is none, or none that can be shown."""
-    try:
-        number = float(value) if value is not None else math.nan
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def rounded(value: float, digits: int = 3) -> str:
-    """Write a number with this many significant digits: 12345.6 → "12,300"."""
-    number = finite(value)
-    if number is None:
-        return "?"
-    scientific = f"{number:.{digits - 1}e}"
-    exponent = int(scientific.partition("e")[2])
-    if number and not -9 <= exponent < 12:
-        return scientific
-    return f"{float(scientific):,.{max(0, digits - 1 - exponent) if number else 0}f}"
 
 
 def cut(text: str, longest: int) -> str:
@@ -71,22 +49,6 @@ def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) ->
     divisor, unit = next((known for known in units if number >= known[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
-
-
-def whole(count: int) -> str:
-    """Write a count: 12345 → "12,345"."""
-    return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
-
-
-def plural(count: int, noun: str) -> str:
-    """Write a number of things: "1 kill", "1,000 kills", "5 passes"."""
-    ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
-    return f"{whole(count)} {noun}{ending if count != 1 else ''}"
-
-
-def verb(count: int, singular: str, several: str) -> str:
-    """Return the form of a verb that agrees with a count."""
-    return singular if count == 1 else several
 
 
 def processes(count: int) -> str:

@@ -233,7 +233,8 @@ def _check_removed(plain: dict[str, Any]) -> None:
         for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
             if results.get(key) is not None:
                 raise UsageError(
-                    f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the report."
+                    f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the "
+                    "report."
                 )
 
 

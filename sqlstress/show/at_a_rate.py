@@ -9,7 +9,10 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
-from sqlstress.analysis.wording import finite, on_buckets, processes, whole
+from sqlstress.analysis.wording import (
+    on_buckets,
+    processes,
+)
 from sqlstress.report import Arrived, Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged
@@ -41,6 +44,7 @@ from sqlstress.show.case_table import (
     spread_legend,
 )
 from sqlstress.show.plots import PERCENTILES, Plain, Plot, View, axis, distributions, latency_lines
+from sqlstress.statistics.units import finite, whole
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
 

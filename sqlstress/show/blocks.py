@@ -11,11 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import finite, rounded
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import ASIDE, GRAVE, phrase, rank
-from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
+from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_ms, rounded
 
 
 @dataclass(frozen=True, slots=True)

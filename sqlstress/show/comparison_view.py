@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlstress.analysis.comparison import Compared, Comparison, conclude
 from sqlstress.analysis.differences import LETTERS, Difference
-from sqlstress.analysis.wording import listing, plural, processes, whole
+from sqlstress.analysis.wording import listing, processes
 from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.show.blocks import (
@@ -31,6 +31,7 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.shown import Shown
+from sqlstress.statistics.units import plural, whole
 
 UNKNOWN = "unknown"
 NOT_COMPARABLE = "NOT COMPARABLE"

@@ -11,12 +11,12 @@ from typing import Any
 
 from sqlstress.analysis.durability import version
 from sqlstress.analysis.group import longest_wait_ns
-from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
 from sqlstress.show.blocks import clean
 from sqlstress.show.shown import Shown, Value
 from sqlstress.statistics.compare import spread
+from sqlstress.statistics.units import finite
 from sqlstress.target import takes
 
 # The columns of the CSV: name, and what it says of a report, a case, a trial, a latency or a worker.

@@ -8,12 +8,13 @@ from typing import NamedTuple
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.highest_rate import answered, is_whole
-from sqlstress.analysis.wording import percent, place, plural
+from sqlstress.analysis.wording import percent, place
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, LimitSearch, Report, Run
 from sqlstress.show.phrases import phrase
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
+from sqlstress.statistics.units import plural
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
 """All is well; wrong data, or a regression; nothing is shown; something could not be measured."""

@@ -9,7 +9,7 @@ from sqlstress.analysis.fleet import Fleet, conclude, differing_facts
 from sqlstress.analysis.fleet import Row as CaseRow
 from sqlstress.analysis.fleet import Table as CaseTable
 from sqlstress.analysis.fleet_hosts import Host, Joint, describe_clocks
-from sqlstress.analysis.wording import duration, percent, plural, whole
+from sqlstress.analysis.wording import duration, percent
 from sqlstress.experiment import face_of
 from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
@@ -33,6 +33,7 @@ from sqlstress.show.blocks import (
     whole_cell,
 )
 from sqlstress.show.phrases import phrase
+from sqlstress.statistics.units import plural, whole
 
 LONGEST_NAME = 20
 NEVER = "Figures of different hosts are never pooled."

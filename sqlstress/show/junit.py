@@ -13,7 +13,6 @@ from sqlstress.analysis.advice import missing
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.highest_rate import conclusion as limit_conclusion
-from sqlstress.analysis.wording import finite, rounded
 from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
@@ -21,6 +20,7 @@ from sqlstress.show.endings import failed_too_many
 from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
+from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """Element of a test that did not pass → the suite's attribute that counts it."""

@@ -27,6 +27,7 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL
 from sqlstress.experiment import EXPERIMENTS
+from sqlstress.statistics import units
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import format_duration, format_ms
 
@@ -108,7 +109,7 @@ def written(fact: Any) -> str:
         return wording.between(fact)
     if isinstance(fact, (tuple, list)):
         return wording.listing(list(map(written, fact)))
-    return wording.whole(fact) if isinstance(fact, int) else wording.rounded(fact)
+    return units.whole(fact) if isinstance(fact, int) else units.rounded(fact)
 
 
 def _compared(ratio: Ratio, what: str) -> str:
@@ -143,16 +144,16 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "times": wording.times,
     "duration": wording.duration,
     "size": wording.size,
-    "rounded": wording.rounded,
-    "whole": wording.whole,
+    "rounded": units.rounded,
+    "whole": units.whole,
     "plain": str,
-    "plural": wording.plural,
+    "plural": units.plural,
     "processes": wording.processes,
     "files": wording.buckets,
     "faster": _change,
     "or": lambda facts: wording.listing(list(map(written, facts)), "or"),
     "counts": lambda counts: wording.listing(
-        [f"{what} ({wording.whole(count)})" for what, count in counts.items()]
+        [f"{what} ({units.whole(count)})" for what, count in counts.items()]
     ),
     "compared": _compared,
     "relative": _relative,
@@ -161,11 +162,9 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     "seconds": format_duration,
     "ms": format_ms,
     "estimate": lambda gain: wording.times(gain.estimate if isinstance(gain, Ratio) else gain.ratio),
-    "two": lambda number: wording.rounded(number, 2),
+    "two": lambda number: units.rounded(number, 2),
     "capital": lambda fact: _capital(written(fact)),
-    "quoted": lambda counts: "; ".join(
-        f'"{what}" ({wording.whole(count)})' for what, count in counts.items()
-    ),
+    "quoted": lambda counts: "; ".join(f'"{what}" ({units.whole(count)})' for what, count in counts.items()),
     "semicolons": partial(_joined, "; "),
     "sentences": partial(_joined, " "),
     "commas": partial(_joined, ", "),

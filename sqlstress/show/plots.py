@@ -15,13 +15,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import cut, finite, laid_out, place
+from sqlstress.analysis.wording import (
+    cut,
+    laid_out,
+    place,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
 from sqlstress.statistics.histogram import bucket_floor
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS, finite
 
 if TYPE_CHECKING:
     from sqlstress.show.shown import Shown

@@ -27,16 +27,12 @@ from sqlstress.analysis.highest_rate import (
     unjudged,
 )
 from sqlstress.analysis.wording import (
-    finite,
     listing,
     loss,
     noun,
     percent,
     place,
-    plural,
-    rounded,
     signed,
-    whole,
 )
 from sqlstress.analysis.wording import what_is_possible as possible
 from sqlstress.experiment import face_of
@@ -67,7 +63,7 @@ from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
 from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS, finite, plural, rounded, whole
 
 CHANGE = (Column("from", ("95%", "from")), Column("to"))
 """The ends of the interval of a change."""

@@ -8,9 +8,10 @@ from textwrap import wrap
 
 from tabulate import DataRow, TableFormat, tabulate
 
-from sqlstress.analysis.wording import listing, plural
+from sqlstress.analysis.wording import listing
 from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Picture, Table, brief, clean, visible
 from sqlstress.show.sections import Pages
+from sqlstress.statistics.units import plural
 
 WIDTH = 80
 MARK = "*"

@@ -15,12 +15,11 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from statistics import median
 from typing import Any
 
-from sqlstress.analysis.wording import finite
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS, finite
 from sqlstress.target import DEFAULT
 
 _LONGEST = 200

@@ -1,4 +1,4 @@
-"""Durations and counts, as people write and read them."""
+"""Durations, numbers and counts, as people write and read them."""
 
 from __future__ import annotations
 
@@ -51,3 +51,40 @@ def format_ms(ns: float) -> str:
     if ms >= 0.9995:
         return f"{ms:.2f}"
     return f"{ms:.3f}"
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number as a float; None if it is None, infinite or not a number."""
+    try:
+        number = float(value) if value is not None else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """Write a number with this many significant digits: 12345.6 → "12,300"."""
+    number = finite(value)
+    if number is None:
+        return "?"
+    scientific = f"{number:.{digits - 1}e}"
+    exponent = int(scientific.partition("e")[2])
+    if number and not -9 <= exponent < 12:
+        return scientific
+    return f"{float(scientific):,.{max(0, digits - 1 - exponent) if number else 0}f}"
+
+
+def whole(count: int) -> str:
+    """Write a count: 12345 → "12,345"."""
+    return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a number of things: "1 kill", "1,000 kills", "5 passes"."""
+    ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{whole(count)} {noun}{ending if count != 1 else ''}"
+
+
+def verb(count: int, singular: str, several: str) -> str:
+    """Return the form of a verb that agrees with a count."""
+    return singular if count == 1 else several

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from sqlstress.analysis.ab import Pairs, figure, look
-from sqlstress.analysis.wording import plural, signed
+from sqlstress.analysis.wording import signed
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, face
@@ -24,6 +24,7 @@ from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
 from sqlstress.statistics import sequential as gate
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, looks
+from sqlstress.statistics.units import plural
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 
 

@@ -14,7 +14,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.scaling import starvation, tally, throughput, waits
-from sqlstress.analysis.wording import listing, percent, place, places, plural
+from sqlstress.analysis.wording import listing, percent, place, places
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
@@ -40,7 +40,7 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.shown import LoadShown, Value
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import product
 from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
 from sqlstress.user_work.options import Data

@@ -18,6 +18,7 @@ from sqlstress.experiments.keys.experiment import Picks
 from sqlstress.experiments.methods.experiment import Method
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
+from sqlstress.statistics import units
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS
 from tests.analysis.hand_made import run, trial
@@ -26,14 +27,14 @@ from tests.analysis.hand_made import run, trial
 @pytest.mark.parametrize(
     ("write", "value", "text"),
     [
-        (wording.rounded, 12_345.6, "12,300"),
-        (wording.rounded, 987.4, "987"),
-        (wording.rounded, 9.876, "9.88"),
-        (wording.rounded, 0.01234, "0.0123"),
-        (wording.rounded, 0, "0"),
-        (wording.rounded, 1e300, "1.00e+300"),
-        (wording.rounded, float("nan"), "?"),
-        (wording.rounded, 10**400, "?"),
+        (units.rounded, 12_345.6, "12,300"),
+        (units.rounded, 987.4, "987"),
+        (units.rounded, 9.876, "9.88"),
+        (units.rounded, 0.01234, "0.0123"),
+        (units.rounded, 0, "0"),
+        (units.rounded, 1e300, "1.00e+300"),
+        (units.rounded, float("nan"), "?"),
+        (units.rounded, 10**400, "?"),
         (wording.percent, 0.05, "5%"),
         (wording.percent, 0.0095, "0.95%"),
         (wording.percent, 0.234, "23%"),
@@ -55,7 +56,7 @@ def test_numbers_are_written_for_people(write: Callable[[float], str], value: fl
 
 @given(st.floats() | st.integers())
 def test_no_number_breaks_a_sentence(value: float) -> None:
-    for write in (wording.rounded, wording.percent, wording.times, wording.duration):
+    for write in (units.rounded, wording.percent, wording.times, wording.duration):
         assert 0 < len(write(value)) < 25
 
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import plural
 from sqlstress.show.phrases import FORMATS, NUMBERS, Phrase, phrase, phrases
+from sqlstress.statistics.units import plural
 
 
 @pytest.mark.parametrize("code", sorted(phrases()))

@@ -12,7 +12,7 @@ from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput, waits
-from sqlstress.analysis.wording import listing, plural, whole
+from sqlstress.analysis.wording import listing
 from sqlstress.experiments.app import (
     ALONE,
     BEGINNING,
@@ -37,7 +37,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Paragraph, shortened
-from sqlstress.statistics.units import format_duration
+from sqlstress.statistics.units import format_duration, plural, whole
 from sqlstress.user_work.show import (
     UserShown,
     counted,

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.proofs import examined
 from sqlstress.errors import EnvironmentFailure, Interrupted, message_of
 from sqlstress.experiments.app import (
@@ -28,6 +27,7 @@ from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_words
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
+from sqlstress.statistics.units import plural, verb
 from sqlstress.user_work import database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork

@@ -17,13 +17,16 @@ from sqlstress.analysis.finding import (
     ended_early,
 )
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import buckets, plural, rounded, whole
+from sqlstress.analysis.wording import (
+    buckets,
+)
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
+from sqlstress.statistics.units import plural, rounded, whole
 
 
 class KillsShown(ResultShown[Kills]):

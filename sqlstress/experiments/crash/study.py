@@ -9,7 +9,7 @@ from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from sqlstress.analysis.wording import plural, size
+from sqlstress.analysis.wording import size
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.pool import Ended, Pool
@@ -23,6 +23,7 @@ from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally, added
+from sqlstress.statistics.units import plural
 from sqlstress.system.child import Pipe
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import SPAWNING, TICK_S, Starter, wait_some

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlstress.analysis.wording import plural, verb
 from sqlstress.experiments.hunt.spec import ACCOUNTS, EACH, filler_of
+from sqlstress.statistics.units import plural, verb
 
 WRITES, SUMS, STALE, TORN, DAMAGED = (
     "acknowledged writes",

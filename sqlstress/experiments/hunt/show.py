@@ -15,7 +15,6 @@ from sqlstress.analysis.finding import (
     counterexamples,
     ended_early,
 )
-from sqlstress.analysis.wording import plural, whole
 from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
 from sqlstress.experiments.hunt.spec import (
@@ -33,7 +32,7 @@ from sqlstress.report import Report
 from sqlstress.show.blocks import Block, Bullets, Lines, Verdict
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, plural, whole
 
 CODES = {
     WRITES: "hunt-lost",

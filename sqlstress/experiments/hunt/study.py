@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.analysis.wording import plural
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
@@ -24,6 +23,7 @@ from sqlstress.options.parsing import either
 from sqlstress.plan import all_parsed, built, cases_of, options_of_command, parsed, planned, seeded
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEPT
+from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
 
 AGAIN, MOST_AGAIN = 5, 15

@@ -19,7 +19,10 @@ from sqlstress.analysis.scaling import (
     starvation,
     tally,
 )
-from sqlstress.analysis.wording import finite, place, places
+from sqlstress.analysis.wording import (
+    place,
+    places,
+)
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv.experiment import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results
@@ -27,7 +30,7 @@ from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.series import Series
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
 
 TOO_SHORT_S = 1.0

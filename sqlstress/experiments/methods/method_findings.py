@@ -12,11 +12,10 @@ from itertools import groupby
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested
-from sqlstress.analysis.wording import finite
 from sqlstress.experiments.methods.experiment import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.statistics.units import NS_PER_S, finite
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""

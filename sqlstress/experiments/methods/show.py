@@ -9,7 +9,9 @@ from statistics import median_low
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import finite, processes, rounded, whole
+from sqlstress.analysis.wording import (
+    processes,
+)
 from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.experiments.methods.method_findings import (
     BARE,
@@ -46,7 +48,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.plots import Plain, Plot, View, axis, name
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.compare import spread
-from sqlstress.statistics.units import format_count
+from sqlstress.statistics.units import finite, format_count, rounded, whole
 
 MATRICES = (
     (

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
@@ -31,6 +30,7 @@ from sqlstress.experiments.methods.tables import (
 from sqlstress.report import Check, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally
+from sqlstress.statistics.units import plural, verb
 from sqlstress.system.interrupt import Pulse, paced
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import files

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from sqlstress.analysis.group import Topic
-from sqlstress.analysis.wording import listing, whole
+from sqlstress.analysis.wording import listing
 from sqlstress.experiment import face_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.shown import Value
+from sqlstress.statistics.units import whole
 from sqlstress.user_work.show import UserShown, suspected
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.analysis.wording import plural, verb
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.experiment import read_scripts
@@ -14,6 +13,7 @@ from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.report import Check
 from sqlstress.report.results import Tally
+from sqlstress.statistics.units import plural, verb
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
 from sqlstress.user_work.database import explained

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
-from sqlstress.analysis.wording import cut, percent, plural
+from sqlstress.analysis.wording import cut, percent
 from sqlstress.experiments.watch.experiment import (
     CHECKPOINT,
     DELETED,
@@ -42,7 +42,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, line, name
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.show.text import drawn
-from sqlstress.statistics.units import NS_PER_S, format_duration
+from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.user_work.messages import kind_of
 
 OFTEN = 0.5

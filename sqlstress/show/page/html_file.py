@@ -23,7 +23,11 @@ from sqlstress.analysis.finding import results
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
-from sqlstress.analysis.wording import percent, place, plural, quota, rounded, whole
+from sqlstress.analysis.wording import (
+    percent,
+    place,
+    quota,
+)
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
@@ -39,7 +43,7 @@ from sqlstress.show.sections import Section, headline, headline_beside, report_s
 from sqlstress.show.shown import LoadShown, Tile
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
-from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms
+from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms, plural, rounded, whole
 
 
 def report_html(*reports: Report) -> str:
