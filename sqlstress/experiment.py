@@ -54,8 +54,8 @@ class CommandLine:
     """It in a few sentences."""
     example: str = ""
     """A command line that works."""
-    takes: str = ""
-    """The end of the name of such a file as it takes first: ".py"."""
+    takes: tuple[str, ...] = ()
+    """Suffixes of the files that it takes as first argument: ".py"."""
     main_options: tuple[str, ...] = ()
     """The options that are used most, by name: `--help` shows them first. Some may be those of all commands.
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlstress.experiments.watch.experiment import (
     CHECKPOINT,
     DELETED,
+    DELETED_WAL,
     EXCLUSIVE,
     JOURNAL,
     PENDING,
@@ -64,8 +65,12 @@ WATCH = Watch(
     pins=(Pin((2,), 4, 0.004, 9.99, 8227, True),),
     page_bytes=4096,
     frames=8231,
+    frames_now=8231,
     checkpointed=4,
     wal_bytes=33_912_032,
+    wal_bytes_now=33_912_032,
+    openers=3,
+    links=1,
     course=Course(
         0.1,
         (10,) * 100,
@@ -88,6 +93,7 @@ OLD = replace(
     write=Holds(300, 8, 0.9, 0.92),
     pins=(),
     frames=0,
+    frames_now=0,
     hot_journal=True,
     processes=(
         replace(IMPORT, locks={WRITE: Holds(300, 8, 0.9, 0.92), PENDING: Holds(120, 8, 0.4, 0.42)}),
@@ -102,13 +108,15 @@ ALONE = replace(
     open_samples=0,
     commits=None,
     frames=0,
+    frames_now=0,
     pins=(),
     write=Holds(1000, 1, 10.0, 10.0, 0.0, 10.0),
     processes=(
         replace(IMPORT, locks={name: Holds(1000, 1, 10.0, 10.0, 0.0, 10.0) for name in (WRITE, EXCLUSIVE)}),
     ),
 )
-NOBODY = Watch("app.db", Watching(), seconds=10.0, samples=1000)
+NOBODY = Watch("app.db", Watching(), seconds=10.0, samples=1000, openers=0)
+LOSING = replace(WATCH, processes=(replace(WORKER, wal=DELETED_WAL, name="app.db", writes=True), IMPORT))
 
 
 def watch_report(watch: Watch = WATCH) -> Report:

@@ -65,9 +65,10 @@ def summaries() -> dict[str, str]:
 
 def _meant(word: str) -> str:
     """Return " Did you mean ...?" with the command before a file's name; "" where none takes such a file."""
-    taking = {".toml": "run", **{one.command.takes: name for name, one in commands().items()}}
+    taking = {".toml": "run"}
+    taking |= {suffix: name for name, one in commands().items() for suffix in one.command.takes}
     suffix = Path(word).suffix
-    return f" Did you mean sqlstress {taking[suffix]} {word}?" if suffix and suffix in taking else ""
+    return f" Did you mean sqlstress {taking[suffix]} {word}?" if suffix in taking else ""
 
 
 class LazyGroup(click.Group):
@@ -95,10 +96,9 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         known = summaries()
         if args and args[0] not in known and not ctx.resilient_parsing:
-            raise click.UsageError(
-                f"no such command: {args[0]!r}.{_meant(args[0]) or suggestion(args[0], known)} "
-                f"The commands are {', '.join(known)}; see sqlstress --help."
-            )
+            near = _meant(args[0]) or suggestion(args[0], known)
+            every = f" The commands are {', '.join(known)}; see sqlstress --help."
+            raise click.UsageError(f"no such command: {args[0]!r}.{near or every}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

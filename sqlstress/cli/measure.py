@@ -5,6 +5,7 @@ show it, and the exit code.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -138,7 +139,7 @@ def screen(wanted: bool, plain: bool) -> Iterator[Observer]:
     """Yield who shows the moments: on a terminal a page, unless it is to be plain; nobody if not wanted."""
     if not wanted:
         yield Observer()
-    elif plain or sys.stdout is None or not sys.stdout.isatty():
+    elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         yield Lines()
     else:
         page = Page()

@@ -180,6 +180,7 @@ def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
     with screen(True, plain=False) as shown:
         shown.moment(lambda: "one\ntwo", lambda: "a line")
         shown.moment(lambda: "three", lambda: "a line")
@@ -187,3 +188,50 @@ def test_a_page_is_drawn_in_the_place_of_the_last_one_and_taken_away(
     with screen(True, plain=True) as shown:
         shown.moment(lambda: "page", lambda: "a line")
     assert capsys.readouterr().out == "a line\n"
+
+
+def test_dumb_terminal_gets_plain_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    with screen(True, plain=False) as shown:
+        shown.moment(lambda: "page", lambda: "a line")
+    assert capsys.readouterr().out == "a line\n"
+
+
+# The process drops its locks as it closes the file, and another process then deletes the WAL.
+LOSES_ITS_LOCKS = """
+import subprocess
+c.execute('INSERT INTO t VALUES (1)'); open(sys.argv[1], 'rb').close()
+other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM t'); c.close()"
+subprocess.run([sys.executable, '-c', other, sys.argv[1]], check=True)
+print(1, flush=True)
+while True:
+    c.execute('INSERT INTO t VALUES (2)'); time.sleep(0.02)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+def test_writer_into_a_deleted_wal_is_the_first_finding(database: Path) -> None:
+    with process(database, LOSES_ITS_LOCKS) as writer:
+        done = watch(database, "--duration", "2s")
+    assert done.returncode == 1
+    text = " ".join(done.stdout.split())
+    assert f"FAILED: process {writer.pid}" in text and "is writing into a deleted WAL" in text
+    assert "Nobody was seen" not in text and "No process had" not in text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of all processes")
+def test_writer_by_another_name_of_the_file_is_a_failure(database: Path) -> None:
+    other = database.with_name("other.db")
+    other.hardlink_to(database)
+    writes = (
+        "print(1, flush=True)\nwhile True:\n    c.execute('INSERT INTO t VALUES (2)'); time.sleep(0.02)\n"
+    )
+    with process(database, writes), process(other, writes) as stranger:
+        done = watch(database, "--duration", "2s")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 1
+    assert f"FAILED: process {stranger.pid}" in text and other.name in text
+    assert "The file has several names (hard links): 2." in text

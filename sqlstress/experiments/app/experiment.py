@@ -160,7 +160,7 @@ APP = Experiment(
             "the data. The report also shows the settings that your connections really have. It takes half a "
             "minute to two minutes; -c 4 takes less."
         ),
-        takes=".py",
+        takes=(".py",),
         main_options=("concurrency", "database", "check", "duration", "repeat", "where", "target", "output"),
         example="sqlstress app examples/app/bank.py",
     ),

@@ -177,6 +177,11 @@ def _scripts(extra: Extra, driver: str) -> Iterator[Scripted]:
         yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
     for word in extra.script:
         name, weight = options.weighted(word)
+        if " " in name.strip() and not Path(name).exists():
+            raise UsageError(
+                f"no such file: {name!r:.60}. A script is a file: save the statement as query.sql, and run "
+                "sqlstress sql query.sql."
+            )
         yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
 
 
@@ -311,7 +316,7 @@ SQL = Experiment(
             "from a copy of your --database. --check names queries that test the data. It takes about half "
             "a minute; -c 4 takes less."
         ),
-        takes=".sql",
+        takes=(".sql",),
         main_options=("setup", "check", "database", "builtin", "concurrency", "target", "output"),
         example=(
             "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "

@@ -71,9 +71,10 @@ WATCH = Experiment(
         summary="Show who holds the locks of a database that is in use now.",
         help=(
             "Show who holds the locks of a database that other programs use now (Linux and macOS).\n\n"
-            "It opens the file without SQLite, takes no lock and writes nothing to it. Exits 1 only with "
-            "--until-held, as soon as a process has held the write lock for too long."
+            "It opens the file without SQLite, takes no lock and writes nothing to it. Exits 1 if a process "
+            "writes into a deleted WAL, and with --until-held if the write lock was held for too long."
         ),
+        takes=(".db", ".db3", ".sqlite", ".sqlite3"),
         main_options=("duration", "until-held", "rate", "plain", "output"),
         example="sqlstress watch app.db",
     ),
@@ -103,6 +104,8 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
     "recovery",
 )
 """The locks: of a rollback journal, write is RESERVED and read is SHARED."""
+DELETED_WAL, OTHER_WAL = "deleted", "other"
+"""WAL of a process that is not the WAL of the watched path."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """What can happen to a file that is watched."""
 
@@ -121,6 +124,13 @@ class Process:
     """When it began: ISO 8601, UTC; empty where it is not known."""
     gone: bool = False
     """Whether it had ended before the watch did."""
+    wal: str = ""
+    """Its WAL if that is not the WAL of the watched path: "deleted", or "other" for the WAL next to another
+    name of the file; else empty."""
+    name: str = ""
+    """Path under which it opened the database, if `wal` is not empty."""
+    writes: bool = False
+    """Whether the size or time of that WAL changed during the watch."""
     locks: dict[str, Holds] = field(default_factory=dict)
     """By lock. Of several that share a read lock one is seen; only `samples` is known of it."""
 
@@ -203,10 +213,23 @@ class Watch:
     """Size of a page of the WAL, in bytes; 0: there was no WAL."""
     frames: int = 0
     """The most frames that the WAL was seen to hold."""
+    frames_now: int = 0
+    """Frames that the WAL held at the last sample that could be read."""
     checkpointed: int = 0
-    """How many of its frames were in the database file at the last sample."""
+    """Number of these frames, of the last sample, that were in the database file."""
     wal_bytes: int = 0
     """The greatest size of the WAL's file."""
+    wal_bytes_now: int = 0
+    """Size of the WAL's file at the end, in bytes."""
+    openers: int | None = None
+    """The largest number of processes that had the database open at once; null if the system does not list
+    open files."""
+    hidden: int = 0
+    """Number of processes whose open files could not be read."""
+    links: int = 0
+    """Number of names (hard links) of the file; 0 if unknown."""
+    is_mount: bool = False
+    """Whether the file itself is a mount point, as a container's bind mount of one file."""
     hot_journal: bool = False
     """Whether a writer died and left a rollback journal: the next program to open the file rolls it back."""
     held_too_long: int | None = None

@@ -10,8 +10,8 @@ PHRASES = {
         "{journal}][, {commits:plural commit}]."
     ),
     "watch-wal": Phrase(
-        "WAL: at most {frames:plural frame} ({size:size})[, {checkpointed} of them in the database "
-        "file at the end][; its file has {file:size}]."
+        "WAL at the end: {frames:plural live frame} ({size:size})[, {share:percent} of them "
+        "checkpointed][; file size {file:size}]. At most {most:plural live frame} ({most_size:size})."
     ),
     "watch-process": Phrase("process {pid:plain}[ ({command})]{gone?, which has ended,|}"),
     "watch-elsewhere": Phrase("a process of another container"),
@@ -25,7 +25,42 @@ PHRASES = {
     "watch-free": Phrase(
         "Nobody was seen with the write lock.[ There were {commits:plural commit}, all too short to be seen.]"
     ),
-    "watch-closed": Phrase("Nobody had {database} open."),
+    "watch-closed": Phrase("No process had {database} open."),
+    "watch-idle": Phrase("No lock was seen. {openers:processes} had the database open."),
+    "watch-unseen": Phrase(
+        "No lock was seen on {database}.[ The open files of {hidden:processes} cannot be read: run sqlstress "
+        "watch as root.]"
+    ),
+    "watch-lost-deleted": Phrase(
+        "FAILED: {process} is writing into a deleted WAL. Its commits are invisible to all other processes "
+        "and will be lost. Save its data through its own connection, then restart it. The usual cause: "
+        "it opened and closed the database file by other means (a copy, a hash, open().close(), a "
+        "second SQLite library), which dropped its locks.",
+        rank=GRAVE,
+    ),
+    "watch-deleted-wal": Phrase(
+        "^{process} has a deleted WAL open: what it commits next will be lost. Restart it. The usual "
+        "cause: it opened and closed the database file by other means (a copy, a hash, open().close(), "
+        "a second SQLite library), which dropped its locks.",
+        rank=GRAVE,
+    ),
+    "watch-lost-other": Phrase(
+        "FAILED: {process} is writing to this file under another name, {name}, with another WAL. It and the "
+        "users of {database} do not see each other's commits, and some will be lost. Use one name in all "
+        "programs.",
+        rank=GRAVE,
+    ),
+    "watch-other-wal": Phrase(
+        "^{process} has this file open under another name, {name}, with another WAL. It and the users of "
+        "{database} do not see each other's commits. Use one name in all programs.",
+        rank=GRAVE,
+    ),
+    "watch-names": Phrase(
+        "The file {links?has several names (hard links)|is a mount point of its own}[: {links}]. Each "
+        "name has its own WAL, and programs that use different names lose commits. Use one name, and "
+        "mount the folder instead of the file.",
+        rank=GRAVE,
+    ),
     "watch-no-sample": Phrase("Nothing was seen: the watch ended before its first sample."),
     "watch-often": Phrase(
         "^{process} takes the write lock again and again: {share:percent} of the time, at most "
@@ -76,13 +111,14 @@ PHRASES = {
         "Some locks belong to processes that are not visible here. Run sqlstress watch on the host to "
         "see them."
     ),
-    "watch-partly": Phrase("{share:percent} of the time nobody had the database open.", rank=ASIDE),
+    "watch-partly": Phrase("{share:percent} of the time no process had the database open.", rank=ASIDE),
     "watch-rest": Phrase("Also, {count:processes} held locks for less time.", rank=ASIDE),
     # While it goes on, a line a second.
     "watch-line": Phrase("{at:fixed 1}s: {state}[; {wal}][, {pin}]"),
     "watch-line-held": Phrase("{process} holds the write lock for {now_ns:duration}"),
     "watch-line-free": Phrase("write lock free"),
-    "watch-line-closed": Phrase("nobody has {database} open; waiting"),
+    "watch-line-lost": Phrase("{process} is writing into another WAL, which the others do not see"),
+    "watch-line-closed": Phrase("no process has {database} open; waiting"),
     "watch-line-wal": Phrase("WAL {frames:plural frame}, {checkpointed} checkpointed"),
     "watch-line-pin": Phrase("pinned for {took_ns:duration} by {process}"),
 }

@@ -14,6 +14,7 @@ from sqlstress.experiments.watch.experiment import (
     CHECKPOINT,
     DELETED,
     EXCLUSIVE,
+    OTHER_WAL,
     PENDING,
     READ,
     REPLACED,
@@ -106,6 +107,8 @@ def conclusion(watch: Watch) -> Conclusion:
         return Conclusion(WRONG, finding)
     if not watch.samples:
         return Conclusion(UNPROVED, Finding("watch-no-sample"))
+    if losing := next((one for one in watch.processes if one.wal and one.writes), None):
+        return Conclusion(WRONG, strange_wal(losing, watch))
     writer = watch.processes[0] if watch.processes else _NOBODY
     own = holds(writer, WRITE)
     if own.samples:
@@ -118,13 +121,37 @@ def conclusion(watch: Watch) -> Conclusion:
     elif watch.open_samples:
         finding = Finding("watch-free", commits=watch.commits or None)
     else:
-        finding = Finding("watch-closed", database=watch.database)
+        finding = unlocked(watch)
     return Conclusion(PROVED, finding)
 
 
+def strange_wal(process: Process, watch: Watch) -> Finding:
+    """Return the finding on a process whose WAL is not the WAL of the watched path."""
+    if process.wal != OTHER_WAL:
+        code = "watch-lost-deleted" if process.writes else "watch-deleted-wal"
+        return Finding(code, process=named(process))
+    code = "watch-lost-other" if process.writes else "watch-other-wal"
+    return Finding(code, process=named(process), name=process.name, database=watch.database)
+
+
+def unlocked(watch: Watch) -> Finding:
+    """Return the finding on a database without locks: which processes had it open."""
+    if watch.openers:
+        return Finding("watch-idle", openers=watch.openers)
+    if watch.openers is None or watch.hidden:
+        return Finding("watch-unseen", database=watch.database, hidden=watch.hidden or None)
+    return Finding("watch-closed", database=watch.database)
+
+
 def findings(watch: Watch) -> Iterator[Finding]:
-    """Yield what is said beside that."""
+    """Yield the findings after the conclusion."""
     yield from ended_early(watch.error)
+    first = conclusion(watch).finding
+    for process in watch.processes:
+        if process.wal and (found := strange_wal(process, watch)) != first:
+            yield found
+    if watch.links > 1 or watch.is_mount:
+        yield Finding("watch-names", links=watch.links if watch.links > 1 else None)
     if watch.hot_journal:
         yield Finding("watch-hot-journal")
     yield from islice(_writers(watch), MOST_NAMED)
@@ -136,7 +163,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
     yield from _events(watch)
     if any(process.pid <= 0 for process in watch.processes):
         yield Finding("watch-not-visible")
-    if 0 < watch.open_samples < watch.samples:
+    if 0 < watch.open_samples < watch.samples and not watch.openers:
         yield Finding("watch-partly", share=1 - share(watch.open_samples, watch.samples))
 
 
@@ -304,10 +331,12 @@ def about(watch: Watch) -> Iterator[str]:
         yield phrase(
             Finding(
                 "watch-wal",
-                frames=watch.frames,
-                size=bytes_of(watch, watch.frames),
-                checkpointed=watch.checkpointed,
-                file=watch.wal_bytes or None,
+                frames=watch.frames_now,
+                size=bytes_of(watch, watch.frames_now),
+                share=share(watch.checkpointed, watch.frames_now) if watch.frames_now else None,
+                most=watch.frames,
+                most_size=bytes_of(watch, watch.frames),
+                file=watch.wal_bytes_now or None,
             )
         )
 
@@ -427,11 +456,13 @@ def now(watch: Watch) -> Finding:
         state = Finding(
             "watch-line-held", process=named(holder), now_ns=holds(holder, WRITE).now_s * NS_PER_S
         )
-    elif not watch.open_samples:
+    elif losing := next((one for one in watch.processes if one.wal and one.writes and not one.gone), None):
+        state = Finding("watch-line-lost", process=named(losing))
+    elif not watch.open_samples and not watch.openers:
         state = Finding("watch-line-closed", database=watch.database)
     wal = (
-        Finding("watch-line-wal", frames=watch.frames, checkpointed=watch.checkpointed)
-        if watch.frames
+        Finding("watch-line-wal", frames=watch.frames_now, checkpointed=watch.checkpointed)
+        if watch.frames_now
         else None
     )
     behind = (

@@ -99,6 +99,8 @@ USUAL_S = 10.0
 """How long is watched where nobody says."""
 STEP_S = 1.0
 """So often what was found is shown, and saved."""
+FIRST_STEP_S = 0.2
+"""Time of the first step: a change of a WAL that was deleted shows between two steps."""
 LIST_S = 10.0
 """So often all who share a read lock are listed at most: Linux lets nobody lock a file meanwhile."""
 
@@ -165,7 +167,7 @@ class WatchStudy:
                 self._blank = replace(self._blank, error=str(problem))
 
     def _sampled(self, bench: WatchBench) -> Steps:
-        next_list_s, next_step_s = 0.0, STEP_S
+        next_list_s, next_step_s = 0.0, FIRST_STEP_S
         for sample in sampled(self._asked.rate, self._database.look):
             bench.signals.check()
             self._tally.add(sample)
@@ -196,6 +198,9 @@ class WatchStudy:
             # A writer makes its journal with the lock, and removes it with the lock.
             is_hot = not self._database.look().locks and self._database.has_journal()
         self._tally.add_files(self._database.wal_bytes(), is_hot)
+        self._tally.add_names(*self._database.other_names())
+        if openers := self._database.openers():
+            self._tally.add_openers(openers)
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> LookingOn:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
+from typing import Any
 
 from sqlstress.experiments.watch.experiment import (
     DELETED,
@@ -21,6 +22,7 @@ from sqlstress.experiments.watch.experiment import (
 )
 from sqlstress.report.results import Holds
 from sqlstress.targets.sqlite.lock_holders import MISSING, ROLLBACK, WAL, Lock, Look, Runs, Sample
+from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
@@ -58,9 +60,15 @@ class _Totals:
     commits: int | None = None
     page_bytes: int = 0
     frames: int = 0
+    frames_now: int = 0
     checkpointed: int = 0
     wal_bytes: int = 0
+    wal_bytes_now: int = 0
     hot_journal: bool = False
+    openers: int | None = None
+    hidden: int = 0
+    links: int = 0
+    is_mount: bool = False
 
 
 @dataclass(slots=True)
@@ -98,6 +106,8 @@ class Tally:
         self._step_s = FIRST_STEP_S
         self._reading: Counter[int] = Counter()
         self._events: list[Event] = []
+        self._strange: dict[int, tuple[Opener, Opener]] = {}
+        """Processes with another WAL, by place: as they were seen first and last."""
         self._totals = _Totals()
         self.last: Look | None = None
         """The last sample."""
@@ -162,7 +172,7 @@ class Tally:
         """Take what the wal-index says, and what read marks are behind it."""
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
-        totals.frames = max(totals.frames, index.frames)
+        totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
         now: dict[tuple[int, int, int], _Pinned] = {}
         for lock in look.locks:
             if lock.name != READ or not is_behind(lock, index):
@@ -213,7 +223,22 @@ class Tally:
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
         """Take what lies beside the file just now."""
         self._totals.wal_bytes = max(self._totals.wal_bytes, wal_bytes)
+        self._totals.wal_bytes_now = wal_bytes
         self._totals.hot_journal = hot_journal
+
+    def add_names(self, links: int, is_mount: bool) -> None:
+        """Add the number of hard links of the file, and whether it is a mount point."""
+        self._totals.links, self._totals.is_mount = max(self._totals.links, links), is_mount
+
+    def add_openers(self, openers: Openers) -> None:
+        """Add the processes that have the file open just now."""
+        totals = self._totals
+        totals.openers = max(totals.openers or 0, len(openers.seen))
+        totals.hidden = max(totals.hidden, openers.hidden)
+        for opener in openers.seen:
+            if opener.wal != SAME and (place := self._place_of(opener.pid)) >= 0:
+                first, _ = self._strange.setdefault(place, (opener, opener))
+                self._strange[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
         """Return what was found by now; `blank` says of what, and how it was to be watched."""
@@ -224,7 +249,10 @@ class Tally:
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
         # First who was seen most with the write lock; what names them by their place follows.
-        found = [replace(one, locks=locks.get(place, {})) for place, one in enumerate(processes)]
+        found = [
+            replace(one, locks=locks.get(place, {}), **self._strange_wal(place))
+            for place, one in enumerate(processes)
+        ]
         order = sorted(range(len(found)), key=lambda place: _weight(found[place]))
         places = {place: new for new, place in enumerate(order)}
         last_s = self._at_s
@@ -246,6 +274,14 @@ class Tally:
             events=tuple(self._events),
             course=self._course(places),
         )
+
+    def _strange_wal(self, place: int) -> dict[str, Any]:
+        """Return the fields of a Process on its WAL, if it is not the WAL of the watched path."""
+        if place not in self._strange:
+            return {}
+        first, last = self._strange[place]
+        writes = (first.wal_bytes, first.written_ns) != (last.wal_bytes, last.written_ns)
+        return {"wal": last.wal, "name": last.name, "writes": writes}
 
     def _course(self, places: dict[int, int]) -> Course:
         total: Counter[int] = Counter()

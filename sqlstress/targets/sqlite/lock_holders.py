@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import reason
-from sqlstress.targets.sqlite import walindex
+from sqlstress.targets.sqlite import open_files, walindex
+from sqlstress.targets.sqlite.open_files import Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 if sys.platform != "win32":
@@ -236,6 +237,14 @@ class Database:
         Linux keeps everybody from locking any file while it lists: ask seldom.
         """
         return tuple(listed(self._index.identity)) if self._index.is_open else ()
+
+    def openers(self) -> Openers | None:
+        """Return the processes that have the file open; None if the system lists no open files."""
+        return open_files.openers(self._file.path)
+
+    def other_names(self) -> tuple[int, bool]:
+        """Return the number of hard links of the file, and whether the file itself is a mount point."""
+        return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
         """Return the size of the WAL."""

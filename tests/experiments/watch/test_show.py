@@ -16,7 +16,7 @@ from sqlstress.show.text import WIDTH, report_text
 from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.strategies import watches
-from tests.watch_report import ALONE, IMPORT, NOBODY, OLD, TOO_LONG, WATCH, WORKER, watch_report
+from tests.watch_report import ALONE, IMPORT, LOSING, NOBODY, OLD, TOO_LONG, WATCH, WORKER, watch_report
 
 SHOWN = {
     "watch": (WATCH, 0),
@@ -41,6 +41,37 @@ def codes(watch: Watch) -> list[str]:
 def test_a_database_that_nobody_has_open_is_no_failure() -> None:
     assert codes(NOBODY) == ["watch-closed"]
     assert exit_code(endings(watch_report(NOBODY))) == 0
+
+
+def test_open_files_decide_whether_a_process_has_the_database_open() -> None:
+    assert codes(replace(NOBODY, openers=2)) == ["watch-idle"]
+    assert codes(replace(NOBODY, openers=None)) == ["watch-unseen"]
+    assert codes(replace(NOBODY, hidden=3)) == ["watch-unseen"]
+
+
+def test_deleted_wal_is_the_first_finding_and_a_failure_if_written() -> None:
+    assert codes(LOSING)[0] == "watch-lost-deleted"
+    assert exit_code(endings(watch_report(LOSING))) == 1
+    text = " ".join(report_text(watch_report(LOSING)).split())
+    assert "FAILED: process 2600 (gunicorn: worker [shop]) is writing into a deleted WAL" in text
+    assert "is writing into another WAL" in now_line(replace(LOSING, processes=LOSING.processes[:1]))
+    only_open = replace(LOSING, processes=(replace(LOSING.processes[0], writes=False), IMPORT))
+    assert codes(only_open)[0] == "watch-held" and codes(only_open)[1] == "watch-deleted-wal"
+    assert exit_code(endings(watch_report(only_open))) == 0
+
+
+def test_file_with_several_names_is_a_finding() -> None:
+    assert "watch-names" in codes(replace(WATCH, links=2))
+    assert "watch-names" in codes(replace(WATCH, is_mount=True))
+    assert "watch-names" not in codes(WATCH)
+
+
+def test_wal_figures_are_of_one_moment() -> None:
+    burst = replace(WATCH, frames=9143, frames_now=744, checkpointed=744, wal_bytes_now=37_700_000)
+    text = " ".join(report_text(watch_report(burst)).split())
+    assert "WAL at the end: 744 live frames (3.1 MB), 100% of them checkpointed; file size 38 MB." in text
+    assert "At most 9,143 live frames" in text
+    assert "WAL 744 frames, 744 checkpointed" in now_line(burst)
 
 
 def test_commits_that_no_sample_saw_are_told() -> None:

@@ -1,0 +1,140 @@
+"""Processes that have a database open, from their open files: with the WAL of each, deleted or not.
+
+Locks alone do not show them: a connection without a transaction holds no lock of the wal-index, and a
+connection whose WAL was deleted holds its locks on files that no other process can reach. Linux lists the
+open files of a process in /proc/PID/fd, also deleted ones.
+
+On POSIX a process drops its locks on a file when it closes any descriptor of it. So no file is opened here:
+links are read, and `stat` follows them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_PROCESSES = Path("/proc")
+_MOUNTS = Path("/proc/self/mountinfo")
+_DELETED = " (deleted)"
+SAME, DELETED, OTHER = "same", "deleted", "other"
+"""WAL of a process: that of the watched path, a deleted file, or the file next to another name."""
+
+Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+
+class Opener(NamedTuple):
+    """A process that has the database open."""
+
+    pid: int
+    name: str
+    """Path under which the process opened the database."""
+    wal: str = SAME
+    """SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
+    wal_bytes: int = 0
+    """Size of this WAL, in bytes."""
+    written_ns: int = 0
+    """Time of its last change, in ns since the epoch."""
+
+
+class Openers(NamedTuple):
+    """Processes that have a database open at one moment."""
+
+    seen: tuple[Opener, ...]
+    hidden: int
+    """Number of processes whose open files may not be read."""
+
+
+class _OpenFile(NamedTuple):
+    name: str
+    is_deleted: bool
+    found: os.stat_result
+
+    @property
+    def identity(self) -> Identity:
+        return self.found.st_dev, self.found.st_ino
+
+
+def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
+    """Return the processes that have the database or its WAL open; None if the system lists no open files.
+
+    `database` is a path without symbolic links. The process that calls is left out.
+    """
+    if sys.platform != "linux":
+        return None
+    file, wal = _identity(database), _identity(Path(f"{database}-wal"))
+    seen: list[Opener] = []
+    hidden = 0
+    for folder in processes.iterdir():
+        if not folder.name.isdecimal() or int(folder.name) == os.getpid():
+            continue
+        try:
+            opener = _opener(int(folder.name), list(_open_files(folder / "fd")), str(database), file, wal)
+        except PermissionError:
+            hidden += 1
+        except OSError:
+            continue  # the process has ended
+        else:
+            seen += [opener] if opener else []
+    return Openers(tuple(seen), hidden)
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open_files(folder: Path) -> Iterator[_OpenFile]:
+    """Yield the regular files that a process has open. Raises OSError."""
+    for link in folder.iterdir():
+        with suppress(FileNotFoundError):
+            name = os.fsdecode(link.readlink())
+            if name.startswith("/"):
+                found = link.stat()
+                if stat.S_ISREG(found.st_mode):
+                    yield _OpenFile(name.removesuffix(_DELETED), found.st_nlink == 0, found)
+
+
+def _opener(
+    pid: int, files: list[_OpenFile], path: str, file: Identity | None, wal: Identity | None
+) -> Opener | None:
+    """Return the process as an opener of the database; None if it does not have it open."""
+    names = [item.name for item in files if item.identity == file or (item.is_deleted and item.name == path)]
+    if not names:
+        return None
+    # A container may know the file by another path: its WAL lies next to the name that it opened.
+    wals = [item for item in files if item.name in {f"{name}-wal" for name in names}]
+    strange = [item for item in wals if item.is_deleted or item.identity != wal]
+    if not strange:
+        return Opener(pid, names[0])
+    newest = max(strange, key=lambda item: item.found.st_mtime_ns)
+    kind = DELETED if newest.is_deleted else OTHER
+    name = newest.name.removesuffix("-wal")
+    return Opener(pid, name, kind, newest.found.st_size, newest.found.st_mtime_ns)
+
+
+def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
+    """Return the number of hard links of the file, and whether the file itself is a mount point.
+
+    A file with two names, or mounted alone, has a WAL next to each name: processes that use different names
+    do not see each other's commits. (0, False) if the file is missing.
+    """
+    try:
+        links = database.stat().st_nlink
+    except OSError:
+        return 0, False
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return links, False
+    # 36 35 98:0 /root/app.db /app.db rw,noatime shared:1 - ext3 /dev/root rw; a space is written \040
+    points = {words[4].replace("\\040", " ") for line in lines if len(words := line.split()) > 4}
+    return links, str(database) in points
