@@ -117,9 +117,11 @@ def test_a_plan_is_measured(tmp_path: Path) -> None:
     [
         ("metods", {}, "no such experiment: 'metods'. Did you mean methods?"),
         ("kv", {"concurency": 2}, "concurency is not an option of kv. Did you mean concurrency?"),
-        ("kv", {"concurrency": 0}, "--concurrency: 0 is not within 1-1024."),
-        ("keys", {"users": "many"}, "--users: 'many' is not a whole number"),
-        ("crash", {"images": 100}, "--images needs power cuts. Add --power or --matrix."),
+        ("kv", {"concurrency": 0}, "concurrency: 0 is not within 1-1024."),
+        ("kv", {"max_faild": 0}, "max_faild is not an option of kv. Did you mean max_failed?"),
+        ("kv", {"dir": "."}, "dir is not a parameter. Did you mean directory?"),
+        ("keys", {"users": "many"}, "users: 'many' is not a whole number"),
+        ("crash", {"images": 100}, "images needs power cuts. Add power or matrix."),
         ("nowhere.toml", {}, "cannot read the plan"),
     ],
 )
@@ -127,6 +129,7 @@ def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[
     with pytest.raises(sqlstress.UsageError) as error:
         sqlstress.measure(what, **options)
     assert told in str(error.value)
+    assert "--" not in str(error.value)
 
 
 @pytest.mark.parametrize(
