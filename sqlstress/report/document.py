@@ -13,6 +13,7 @@ Format history (the major number changes when a reader of the old one would be m
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
      `durability`, `bare_call_ns`, `together`, `disk_share`, `write_lock` of a trial; `library` of a build;
      `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
+1.5  `modules` of a trial.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ MOST_TEXTS = 500_000
 MOST_RUNS = 1000
 """Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
