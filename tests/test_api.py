@@ -245,7 +245,7 @@ def test_what_an_arm_has_is_kept_as_it_would_be_typed_and_no_password() -> None:
         ({"python_a": "python3.12"}, r"python-a is not an option of ab\(\) in Python"),
         ({"a": {"sinchronous": "full"}}, "Did you mean synchronous"),
         ({"a": {"concurrency": "1-2"}}, "A has 2 cases and B has 1"),
-        ({"max_drop": "ten"}, "--max-drop"),
+        ({"max_drop": "ten"}, "max_drop"),
     ],
 )
 def test_what_can_not_be_compared_is_said_at_once(given: dict[str, Any], said: str) -> None:
