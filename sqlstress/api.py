@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -229,8 +231,9 @@ def measure(
     from sqlstress.studies.sweep import study_of_plan
 
     command = _command("measure", what, options)
-    plan = _planned(what, _given(options))
-    study, session = study_of_plan(plan, Path(directory), keep, command, keep_going)
+    with _parameters():
+        plan = _planned(what, _given(options))
+        study, session = study_of_plan(plan, Path(directory), keep, command, keep_going)
     return _carried_out(study, session, save, progress)
 
 
@@ -252,7 +255,8 @@ def limit(
     from sqlstress.studies.limit import search_for
 
     _check_has_windows(what)
-    study = search_for(_given(options), what)
+    with _parameters():
+        study = search_for(_given(options), what)
     session = Session((study.case,), Path(directory), False, _command("limit", what, options))
     return _carried_out(study, session, save, progress)
 
@@ -277,14 +281,17 @@ def ab(
     from sqlstress.studies.ab import cells, checked, merged, of_gate_and_load, own_python, study_of, typed
 
     _check_has_windows(what)
-    gate, common = of_gate_and_load(checked(what, _given(options)))
-    own_a, own_b = (checked(what, _given(arm)) for arm in (a, b))
-    arms = merged(what, common, own_a), merged(what, common, own_b)
-    cases = cells(what, arms)
-    words_a, words_b = (typed(what, own) for own in (own_a, own_b))
-    study = study_of(cases, gate, (Arm("A", redacted(words_a)), Arm("B", redacted(words_b))))
+    with _parameters():
+        gate, common = of_gate_and_load(checked(what, _given(options)))
+        own_a, own_b = (checked(what, _given(arm)) for arm in (a, b))
+        arms = merged(what, common, own_a), merged(what, common, own_b)
+        cases = cells(what, arms)
+        words_a, words_b = (typed(what, own) for own in (own_a, own_b))
+        study = study_of(cases, gate, (Arm("A", redacted(words_a)), Arm("B", redacted(words_b))))
     command = _command("ab", what, {"a": shlex.join(words_a), "b": shlex.join(words_b), **options})
-    return _carried_out(study, own_python(arms, cases, Path(directory), command), save, progress)
+    with _parameters():
+        opening = own_python(arms, cases, Path(directory), command)
+    return _carried_out(study, opening, save, progress)
 
 
 def hunt(
@@ -308,7 +315,8 @@ def hunt(
     study = commands()["hunt"].study
     assert study
     load = {"load": (what,)} if what else {}
-    request = resolve_name(study.asks)({**_given(options), **load}, None)
+    with _parameters():
+        request = resolve_name(study.asks)({**_given(options), **load}, None)
     session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
     return _carried_out(request.study, session, save, progress)
 
@@ -319,7 +327,23 @@ def _check_has_windows(what: str) -> None:
         raise UsageError(f"{what!r:.60} is not available here. Choose one of {known}.")
 
 
+@contextmanager
+def _parameters() -> Iterator[None]:
+    """Rename the command line's options in a UsageError to the parameters of a call in Python."""
+    try:
+        yield
+    except UsageError as error:
+        text = _OPTION.sub(lambda option: option[1].replace("-", "_"), str(error))
+        raise type(error)(text) from None
+
+
+_OPTION = re.compile(r"(?:(?<![\w-])--|(?<=Did you mean ))([a-z][a-z0-9-]*)")
+"""An option as the command line spells it, or as a suggestion names it."""
+
+
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    if "dir" in options:
+        raise UsageError("dir is not a parameter. Did you mean directory?")
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}
 
 

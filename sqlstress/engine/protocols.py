@@ -112,6 +112,8 @@ class Findings(SimpleNamespace):
     """What it met, as topic, kind, count, example and traits of a Sighting."""
     reconnected: bool
     """Whether it closed connections in between: the last one of all takes the WAL along."""
+    modules: dict[str, str]
+    """The file of each module of the user's code that the worker imported, by name."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 
@@ -119,6 +121,7 @@ class Findings(SimpleNamespace):
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
         self.bad_read_examples, self.torn_examples, self.series, self.sightings = [], [], [], []
         self.effective, self.latency, self.failures, self.reconnected = {}, {}, [], False
+        self.modules = {}
         self.broken_seal = None
         vars(self).update(known)
 

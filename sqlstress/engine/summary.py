@@ -67,6 +67,7 @@ def summarise(
         series=recorded_series(ended),
         arrived=_arrived(done, seconds),
         sightings=_sightings(findings),
+        modules={name: file for found in findings for name, file in found.modules.items()},
     )
 
 

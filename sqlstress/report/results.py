@@ -489,6 +489,8 @@ class Trial:
     """Every setting as SQLite answered it after the first write."""
     durability: str = ""
     """What a commit is worth with them, in the target's words; empty where that is not known."""
+    modules: dict[str, str] = field(default_factory=dict)
+    """The file of each module of the user's code that a process imported, by name; empty if not recorded."""
     verdict: Verdict = field(default_factory=Verdict)
     """Whether the data held what the workers were told."""
     half_ratio: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from sqlstress.experiment import DEFAULT, face
 from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.plan import AT_A_RATE, all_parsed, cases_of, options_of_load, seeded
-from sqlstress.report import AbTest, Arm, Report, Run
+from sqlstress.report import AbTest, Arm, Report, Run, Trial
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
 from sqlstress.statistics import sequential as gate
@@ -147,6 +148,9 @@ class AbStudy:
             if error is None and figure(trial, self.test.metric) is None:
                 failed = f"{plural(trial.failed, 'operation')} failed" if trial.failed else ""
                 error = f"nothing was completed within a slice: {failed or 'give a longer --duration'}"
+            other = self._runs.get((cell, 1 - arm))
+            if error is None and other and other.trials:
+                error = shared_module((run.case, trial), (other.case, other.trials[-1]))
             self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=error)
             if trial.verdict.status == "failed":
                 wrong = f"the data of {ARMS[arm]} is wrong"
@@ -155,6 +159,49 @@ class AbStudy:
     def _ended(self) -> bool:
         """Say whether there is no sense in another slice: it is decided, or one can't be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
+
+
+Side = tuple[Case, Trial]
+"""A case of an arm, with a trial of it."""
+
+
+def shared_module(side: Side, other: Side) -> str | None:
+    """Return an error if both arms import one file for a module that differs between their folders."""
+    roots = _roots(*(getattr(case.spec, "file", None) for case, _ in (side, other)))
+    for name, file in side[1].modules.items():
+        if other[1].modules.get(name) != file:
+            continue
+        for root, against in (roots, roots[::-1]) if roots else ():
+            if Path(file).is_relative_to(root):
+                counterpart = against / Path(file).relative_to(root)
+                if _differ(Path(file), counterpart):
+                    return (
+                        f"A and B both import {name} from {file}, but {counterpart} differs, so the change "
+                        "would be compared with itself. Unset PYTHONPATH, and install each folder in the "
+                        "environment of its arm."
+                    )
+    return None
+
+
+def _roots(file: str | None, other: str | None) -> tuple[Path, Path] | None:
+    """Return the folders of both arms: what remains of the paths without their common end."""
+    if not file or not other:
+        return None
+    a, b = (Path(os.path.realpath(path)) for path in (file, other))
+    # The workflow checks the base out inside the folder of the change.
+    while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
+        a, b = a.parent, b.parent
+    if a.is_file() or b.is_file():
+        return None
+    return (a, b) if a != b else None
+
+
+def _differ(file: Path, other: Path) -> bool:
+    """Return whether both files exist and have different contents."""
+    try:
+        return file != other and file.read_bytes() != other.read_bytes()
+    except OSError:
+        return False
 
 
 # The options of A/B tests: what is compared, and those of the experiment.

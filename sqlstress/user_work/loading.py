@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
@@ -50,6 +51,19 @@ def load(file: str) -> ModuleType:
     except Exception as error:
         raise Unloadable(f"{file}{_line(error, str(path))} cannot be imported: {plainly(error)}.") from error
     return module
+
+
+def imported_modules() -> dict[str, str]:
+    """Return the file of each imported module by name, except for libraries and sqlstress."""
+    paths = sysconfig.get_paths()
+    libraries = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "purelib", "platlib"))
+    files = {
+        name: os.path.realpath(file)
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] != "sqlstress"
+        if (file := getattr(module, "__file__", None))
+    }
+    return {name: file for name, file in files.items() if not file.startswith(libraries)}
 
 
 def _line(error: BaseException, file: str) -> str:

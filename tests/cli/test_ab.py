@@ -241,6 +241,41 @@ def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
     assert "- In A, " not in said
 
 
+def test_ab_refuses_to_compare_a_package_with_itself(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = """import sqlite3, sqlstress, bank
+
+@sqlstress.setup
+def setup(path):
+    sqlite3.connect(path).execute("CREATE TABLE t (n)")
+
+@sqlstress.connect
+def connect(path):
+    return sqlite3.connect(path)
+
+@sqlstress.transaction
+def read(connection):
+    bank.read(connection)
+"""
+    for folder, loops in ((tmp_path / "base", 1), (tmp_path, 20)):
+        (folder / "stress").mkdir(parents=True)
+        (folder / "bank").mkdir()
+        (folder / "stress" / "load.py").write_text(app)
+        (folder / "bank" / "__init__.py").write_text(
+            f"def read(db):\n    for _ in range({loops}): db.execute('SELECT count(*) FROM t').fetchall()\n"
+        )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    base, change = tmp_path / "base" / "stress" / "load.py", tmp_path / "stress" / "load.py"
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    short = ("--duration", "100ms", "--warmup", "0", "--max-pairs", "10", "--concurrency", "1")
+    said = cli("ab", "app", "--a", str(base), "--b", str(change), *pythons, *short)
+    assert said.code == 4
+    assert "A and B both import bank from" in said.err
+    assert str(tmp_path / "bank" / "__init__.py") in said.err
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("soon")
 def test_an_application_is_compared_by_two_pythons(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from sqlstress.errors import EnvironmentFailure, message_of
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.targets.sqlite.drivers import codes
-from sqlstress.user_work.loading import FINISH
+from sqlstress.user_work.loading import FINISH, imported_modules
 from sqlstress.user_work.messages import OTHERS, kind_of
 from sqlstress.user_work.source import Kinds, Plain, UserSource
 
@@ -116,6 +116,8 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
+        if self.case.spec.file:
+            self.seen.modules = imported_modules()
         if self._finish:
             try:
                 self._finish()
