@@ -13,8 +13,8 @@ Format history (the major number changes when a reader of the old one would be m
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
      `durability`, `bare_call_ns`, `together`, `disk_share`, `write_lock` of a trial; `library` of a build;
      `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
-1.5  `failures`, `quota` and `modules` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota` of
-     a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
+1.5  `failures`, `quota`, `modules` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota`
+     of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 """
 

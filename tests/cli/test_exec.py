@@ -328,3 +328,47 @@ def test_who_held_the_write_lock_is_told_by_program_within_the_stated_error(cli:
     share, truth = holder.held.samples / trial.write_lock.samples, sum(least) / trial.seconds
     assert abs(share - truth) < 2 * share_error(trial.write_lock.samples) + 0.05
     assert "Who held the write lock" in said.out and "hold.py kv.db N own" in said.out
+
+
+@pytest.mark.fault(
+    area="input",
+    injected="a command that writes into the original of --database",
+    outcome="exit 4 at the first change; no later case begins",
+)
+def test_command_that_writes_into_the_original_is_stopped(cli: Cli) -> None:
+    with closing(sqlite3.connect("app.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.commit()
+    Path("stray.py").write_text(
+        "import sqlite3\nc = sqlite3.connect('app.db', timeout=9)\n"
+        "c.execute('INSERT INTO t VALUES (1)')\nc.commit()\n"
+    )
+    words = ("--database=app.db", "--alone", "-c1,2", "--repeat=2", "--duration=60s")
+    said = cli("exec", *words, "--", sys.executable, "stray.py")
+    assert (said.code, len(said.lines)) == (4, 1)
+    assert "the command uses the original" in said.err and "{db}" in said.err
+    with closing(sqlite3.connect("app.db")) as connection:
+        ((rows,),) = connection.execute("SELECT count(*) FROM t")
+    # Starting Python takes longer than the time between two looks.
+    assert 1 <= rows < 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of processes")
+def test_copy_that_no_command_opened_is_not_reported_as_measured(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.experiments.exec.work.LOOKS_ENOUGH", 5)
+    with closing(sqlite3.connect("app.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.commit()
+    words = ("--database=app.db", "--alone", "-c1", "--repeat=1", "--ops=2")
+    said = cli("exec", *words, "--", sys.executable, "-c", "import time; time.sleep(0.3)")
+    text = " ".join(said.out.split())
+    assert "a copy of app.db, which no command used" in text
+    assert "No command opened the copy of app.db" in text
+    used = (
+        "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT 1 FROM t'); "
+        "time.sleep(0.3)"
+    )
+    said = cli("exec", *words, "--", sys.executable, "-c", used, "{db}")
+    assert "No command opened" not in " ".join(said.out.split())

@@ -9,3 +9,5 @@ TOO_LATE, LEFT_BEHIND, ESCAPED, STAYED = "--timeout", "left behind", "out of rea
 --lines, a program went on after its input or output had ended."""
 MOMENTS, OPEN, CLOSED = "moments", "database open", "database not open"
 """At how many moments a running command had the database open."""
+UNUSED, ORIGINAL = "copy not used", "original changed"
+"""No command had the copy of --database open; a program that was not seen changed the original."""

@@ -143,6 +143,11 @@ def cases(request: ExecRequest) -> Iterator[Case]:
 def _first(request: ExecRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
     data = options.read(request.extra, dialect_of(driver))
+    if data.database:
+        # Help loads this module, and needs no processes.
+        from sqlstress.experiments.exec.original import refuse_original
+
+        refuse_original(request.spec.command, data.database)
     settings = replace(options.settings_of(request, data), synchronous=None)
     case = options.check_together(request, data)
     case = replace(case, spec=replace(request.spec, data=data), settings=settings)

@@ -5,6 +5,16 @@ from __future__ import annotations
 from sqlstress.show.phrases import GRAVE, Phrase
 
 PHRASES = {
+    "copy-unused": Phrase(
+        "No command opened the copy of {database}: these are not figures of your database. Write {variable} "
+        "in the command, or read the variable SQLSTRESS_DATABASE.",
+        rank=GRAVE,
+    ),
+    "original-changed": Phrase(
+        "{database} itself changed during the load ({changes}), by a program that was not seen. If it is "
+        "your command, write {variable} in it, or read the variable SQLSTRESS_DATABASE.",
+        rank=GRAVE,
+    ),
     "exit-codes": Phrase(
         "{failed} of {commands:plural command}, including the warm-up, did not exit with 0. Exit codes, with "
         "their counts: {codes:counts}. They count only in the columns failed and longest."

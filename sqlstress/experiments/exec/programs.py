@@ -269,7 +269,8 @@ class Ear:
         self._end = (self._end + text[room:])[-KEPT:]
 
 
-# How much of its time a command has the database open: the rest is starting and ending.
+# How much of its time a command has the database open (the rest is starting and ending), and whether it has
+# the original of a copy open.
 #
 # Looked at now and then, where Linux lists the files of a process: nothing is asked of the command, and the
 # database is not opened. Other systems do not tell.
@@ -279,12 +280,18 @@ EVERY_S = 0.02
 """A look takes about 0.1 ms: half a percent of a processor."""
 
 
+WORKED, STRAYED, REACHED = range(3)
+"""Places in the shared flags of a trial: an operation has worked; a command had the original of the copy
+open; a command had the database of the trial open."""
+
+
 class Opened:
     """Looks at the commands of one worker while they run."""
 
-    def __init__(self, database: str, pid: Callable[[], int | None]) -> None:
-        """`pid` returns the command that runs now."""
-        self._database, self._pid = os.path.realpath(database), pid
+    def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
+        """`pid` returns the command that runs now; `original` is a path, or empty if there is no copy."""
+        self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
+        self._original = Path(original) if original else None
         self._open = self._closed = 0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._look_on, daemon=True)
@@ -304,7 +311,12 @@ class Opened:
             pid = self._pid()
             if pid is None:
                 continue
-            has_it = any(has_open(one, self._database) for one in family(pid))
+            processes = family(pid)
+            has_it = any(has_open(one, self._database) for one in processes)
+            if self._original and any(has_file_open(one, self._original) for one in processes):
+                self._flags[STRAYED] = 1
+            if has_it:
+                self._flags[REACHED] = 1
             if pid == self._pid():  # else the command has ended meanwhile
                 self._open += has_it
                 self._closed += not has_it
@@ -324,4 +336,16 @@ def has_open(pid: int, database: str) -> bool:
     """Return whether a process has a database open."""
     with suppress(OSError):  # it has ended
         return any(str(one.readlink()) == database for one in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
+def has_file_open(pid: int, file: Path) -> bool:
+    """Return whether a process has a file open, by any name of the file."""
+    with suppress(OSError):  # the process has ended, or the file is missing
+        wanted = file.stat()
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found = link.stat()
+                if (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino):
+                    return True
     return False

@@ -21,9 +21,11 @@ from sqlstress.experiments.exec import (
     EXIT_CODE,
     LEFT_BEHIND,
     MOMENTS,
+    ORIGINAL,
     STAYED,
     STDERR,
     TOO_LATE,
+    UNUSED,
 )
 from sqlstress.experiments.exec.experiment import NOTHING
 from sqlstress.report import Run
@@ -151,6 +153,16 @@ def messages(group: Group) -> Iterator[Finding]:
             yield Finding(code, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
 
 
+def databases(group: Group) -> Iterator[Finding]:
+    """Yield that commands did not use the copy, or that the original changed."""
+    database = group.case.spec.data.database
+    if any(sightings(group, UNUSED)):
+        yield Finding("copy-unused", database=database, variable="{db}")
+    changed = [sighting.what for sighting in sightings(group, ORIGINAL)]
+    if changed:
+        yield Finding("original-changed", database=database, changes=changed[0], variable="{db}")
+
+
 def locked(group: Group) -> Iterator[Finding]:
     """Yield what helps commands that did not get a lock."""
     met = (one for topic in (STDERR, ANSWER) for one in sightings(group, topic))
@@ -194,6 +206,7 @@ class ExecShown(UserShown):
     """How they are shown."""
 
     topics = (
+        databases,
         starting,
         scaling,
         ended,
@@ -214,6 +227,11 @@ class ExecShown(UserShown):
     def work(self, case: Case) -> str:
         called: str = case.spec.called
         return called
+
+    def what(self, group: Group) -> str:
+        said = super().what(group)
+        copy = f"a copy of {group.case.spec.data.database}"
+        return said.replace(copy, f"{copy}, which no command used") if any(sightings(group, UNUSED)) else said
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         table = table_of(case_table.rows_of(group), _figures(group), _LEAVING)

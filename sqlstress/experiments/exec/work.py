@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
-from sqlstress.experiments.exec import ENDED, ESCAPED
+from sqlstress.errors import EnvironmentFailure
+from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
+from sqlstress.experiments.exec.original import Original
+from sqlstress.experiments.exec.programs import REACHED, STRAYED
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import GRACE_S
@@ -19,11 +23,19 @@ from sqlstress.system.sharing import shared_array
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.engine.protocols import Outcome
     from sqlstress.report import Trial, Verdict
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
+    from sqlstress.targets.sqlite.place import SqlitePlace
+
+
+_STOPPED = "the original was used"
+"""Key of the message with which a load was stopped, in what trials of a sweep hand on."""
+LOOKS_ENOUGH = 50
+"""Looks at running commands from which on a copy that none of them had open counts as unused."""
 
 
 class ExecWork(UserWork):
@@ -35,17 +47,62 @@ class ExecWork(UserWork):
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self._trial = secrets.token_hex(16)
-        self.shared = (*self.shared, shared_array("q", 1), self._trial)
+        self._flags = shared_array("q", 3)
+        self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
+        self._copy_is_untouched = False
+        self._original: Original | None = None
+        """Of the copy on which commands work; None without a copy, and for the empty command."""
+
+    def create(self, pulse: Pulse) -> None:
+        if _STOPPED in self._carry:
+            raise EnvironmentFailure(self._carry[_STOPPED])
+        super().create(pulse)
+
+    def begins(self, pulse: Pulse) -> None:
+        super().begins(pulse)
+        if self.data.database and self.case.spec.command and self.place.stores:
+            copy = Path(cast("SqlitePlace", self.place).paths[0])
+            self._original = Original(self.data.database, copy, (TRIAL, self._trial))
+
+    def meanwhile(self, window: Window, pulse: Pulse) -> None:
+        super().meanwhile(window, pulse)
+        self._check_original()
+
+    def ended(self, pulse: Pulse) -> None:
+        super().ended(pulse)
+        self._check_original()
+
+    def _check_original(self) -> None:
+        """Raise EnvironmentFailure if commands use the original; no later trial begins."""
+        if self._original:
+            strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
+            try:
+                self._original.check(opened_by_command=strayed, copy_was_opened=reached)
+            except EnvironmentFailure as failure:
+                self._carry[_STOPPED] = str(failure)
+                raise
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         self._end_all()
+        # The checks that follow may change its files.
+        self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
         return super().verify(outcomes, pulse)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
+        if self._original:
+            trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
         return super().complete(trial, pulse)
+
+    def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
+        """Yield that no command used the copy, and that an unknown program changed the original."""
+        if original.unexplained:
+            yield Sighting(ORIGINAL, original.unexplained, 1)
+        looks = sum(sighting.count for sighting in trial.sightings if sighting.topic == MOMENTS)
+        if looks >= LOOKS_ENOUGH and not self._flags[REACHED] and self._copy_is_untouched:
+            yield Sighting(UNUSED, "copy", looks)
 
     def discard(self) -> None:
         self._end_all()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ANSWER, ENDED, EXIT_CODE, LEFT_BEHIND, STAYED, STDERR, TOO_LATE
-from sqlstress.experiments.exec.programs import Dialogue, Ear, Ended, Opened, Starter
+from sqlstress.experiments.exec.programs import WORKED, Dialogue, Ear, Ended, Opened, Starter
 from sqlstress.experiments.exec.template import Given, filled, parsed
 from sqlstress.system.child import when_orphaned
 from sqlstress.user_work.loading import environment
@@ -63,8 +63,7 @@ class ProgramSource(UserSource):
         self._codes, self._messages = Counter[int](), Kinds(OTHERS)
         self._ends = Counter[str]()
         self._failed = 0
-        # The first is not 0 as soon as an operation of any worker has worked.
-        *_, self._worked, trial = shared
+        *_, self._flags, trial = shared
         # Where nothing is stored no command is run.
         self._runs = place.stores
         self.calls: Sequence[Callable[[Any], Any]] = (self._run if self._runs else lambda _: None,)
@@ -120,7 +119,7 @@ class ProgramSource(UserSource):
         """Raise Failed; EnvironmentFailure if all by now failed alike, and not for a lock that was taken."""
         self._failed += 1
         hopeless = self._failed == FAILED_ALIKE and self.case.max_failed < 1
-        if not hopeless or self._worked[0] or self._ends[TOO_LATE] or len(self._codes) > 1:
+        if not hopeless or self._flags[WORKED] or self._ends[TOO_LATE] or len(self._codes) > 1:
             raise Failed
         self._ear.caught_up()
         examples = list(self._messages.examples.values())
@@ -159,7 +158,8 @@ class CommandSource(ProgramSource):
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         self._starter = Starter(variables, spec.stdin, self._ear.theirs, spec.timeout_s)
-        self._opened = Opened(self._address if spec.command else "", lambda: self._starter.pid)
+        database = self._address if spec.command else ""
+        self._opened = Opened(database, spec.data.database, lambda: self._starter.pid, self._flags)
         when_orphaned(self._starter.end)
 
     def prepared(self, picks: Sequence[int]) -> list[list[str]]:
@@ -170,7 +170,7 @@ class CommandSource(ProgramSource):
         self._ear.ended()
         self._count(ended)
         if not ended.too_late and ended.code == 0:
-            self._worked[0] = 1
+            self._flags[WORKED] = 1
             return
         self._fail()
 
@@ -183,12 +183,14 @@ class LineSource(ProgramSource):
     """Starts a program once, and lets it read a line for each operation."""
 
     _dialogue: Dialogue
+    _opened: Opened
     _topic, _what = ANSWER, "lines"
 
     def _open(self, variables: dict[str, str]) -> None:
         spec = self.case.spec
         words = filled(self._words, self._given(0))
         self._dialogue = Dialogue(variables, words, self._ear.theirs, spec.timeout_s)
+        self._opened = Opened(self._address, spec.data.database, lambda: self._dialogue.pid, self._flags)
         when_orphaned(self._dialogue.end)
         # Before the load: how long a program takes to start is in no latency, and what is wrong is told.
         answer = self._dialogue.ask(self._line())
@@ -209,7 +211,7 @@ class LineSource(ProgramSource):
     def _run(self, given: bytes) -> None:
         answer = self._dialogue.ask(given)
         if answer == "ok" or (isinstance(answer, str) and answer.startswith("ok ") and "\n" not in answer):
-            self._worked[0] = 1
+            self._flags[WORKED] = 1
             return
         if isinstance(answer, Ended):
             self._ear.ended()  # what it wrote last says why
@@ -230,6 +232,7 @@ class LineSource(ProgramSource):
     def _close(self) -> None:
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
+        self.seen.sightings = self._opened.sightings()
         self.seen.reconnected = True  # the program has closed the database, and may have removed the WAL
         self._dialogue.close()
 
