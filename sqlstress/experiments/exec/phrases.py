@@ -51,9 +51,41 @@ PHRASES = {
         "or they left its group)|commands left running} ({escaped?processes|commands}: {count}). Make each "
         "command wait for the processes it starts."
     ),
-    "commands-locked": Phrase(
-        '{count:plural command} printed "database is locked". Set a busy timeout in the program (sqlite3: '
-        "-cmd '.timeout 5000'). If it has one, use BEGIN IMMEDIATE."
+    "locked-soon": Phrase(
+        '{count:plural operation} failed with "database is locked"[, {how}]. Without a busy timeout a '
+        "program fails at once: set it first on every connection, before PRAGMA journal_mode (sqlite3: "
+        "-cmd '.timeout 5000'). If the program has a longer timeout, it was not waited for: a transaction "
+        "read before it wrote (use BEGIN IMMEDIATE), or a SELECT was still open. The output does not tell "
+        "which.",
+        rank=GRAVE,
+    ),
+    "locked-long": Phrase(
+        '{count:plural operation} failed with "database is locked"[, {how}], probably after the whole busy '
+        "timeout. Use --where to see which command holds the write lock, and for how long.",
+        rank=GRAVE,
+    ),
+    "locked-alone": Phrase(
+        '{count:plural operation} failed with "database is locked" at 1 process[, {how}]. No other process '
+        "was there to hold a lock: the program waits for another connection of its own, with an open "
+        "transaction or an unread SELECT. Commit or close it; a longer timeout does not help.",
+        rank=GRAVE,
+    ),
+    "locked-snapshot": Phrase(
+        "{count:plural operation} failed with SQLITE_BUSY_SNAPSHOT (517)[, {how}]: a transaction read, "
+        "another process committed, and then it wrote.[ Probably for the same reason {busy} failed with "
+        "SQLITE_BUSY, without waiting.] No timeout helps. Use BEGIN IMMEDIATE and repeat from BEGIN; read "
+        "every SELECT to its end.",
+        rank=GRAVE,
+    ),
+    "locked-table": Phrase(
+        "{count:plural operation} failed with SQLITE_LOCKED[, {how}]: another connection of the same program "
+        "has the table. No timeout helps. Leave out cache=shared, and read every SELECT to its end.",
+        rank=GRAVE,
+    ),
+    "locked-recovery": Phrase(
+        "{count:plural operation} failed with SQLITE_BUSY_RECOVERY (261)[, {how}]: another process was "
+        "recovering the WAL. Set a busy timeout first on every connection.",
+        rank=GRAVE,
     ),
     "checks-opened": Phrase(
         "While commands ran, the checks opened and closed the database {low:plural time}[ ({high} in "

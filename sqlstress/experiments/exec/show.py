@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +11,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
+from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput, waits
@@ -46,7 +49,7 @@ from sqlstress.user_work.show import (
     sightings,
 )
 
-LOCKED = "database is locked"
+_LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
 """What its own processes do with the write lock: the last to close the database has it for a moment."""
 MOST_KINDS = 5
@@ -164,11 +167,52 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def locked(group: Group) -> Iterator[Finding]:
-    """Yield what helps commands that did not get a lock."""
-    met = (one for topic in (STDERR, ANSWER) for one in sightings(group, topic))
-    count = sum(one.count for one in met if LOCKED in one.example)
-    if count:
-        yield Finding("commands-locked", count=count)
+    """Yield the cause and cure of commands that did not get a lock, as far as their output tells it."""
+    alone: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for run in group.runs:
+        causes = alone if run.case.concurrency == 1 else others
+        for met in _met(run):
+            if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
+                causes[cause] += met.count
+    wait = wait_of(group, None)
+    waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
+    for cause in (SNAPSHOT, TABLE, RECOVERY):
+        if count := alone.pop(cause, 0) + others.pop(cause, 0):
+            # SQLITE_BUSY as soon as that has the same cause: another process still writes.
+            busy = others.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
+            yield Finding(cause, count=count, how=wait and wait.finding(), busy=busy or None)
+    if count := alone.total():
+        yield Finding("locked-alone", count=count, how=wait and wait.finding())
+    if count := others.total():
+        yield Finding(
+            "locked-long" if waited else "locked-soon",
+            count=count,
+            how=wait and wait.finding(),
+            lines=group.case.spec.lines,
+        )
+
+
+SNAPSHOT, TABLE, RECOVERY, BUSY = "locked-snapshot", "locked-table", "locked-recovery", "locked"
+WAITED_NS = 1e9
+"""Median time of failed commands from which on they have probably waited for a busy timeout, in ns."""
+_CAUSES = {
+    SNAPSHOT: re.compile(r"BUSY_SNAPSHOT|\b517\b"),
+    RECOVERY: re.compile(r"BUSY_RECOVERY|\b261\b"),
+    TABLE: re.compile(r"database table is locked|SQLITE_LOCKED|\b262\b|\(6\)"),
+    BUSY: re.compile(r"database is locked|SQLITE_BUSY|\(5\)"),
+}
+"""Lock errors by what a program prints of them: names of SQLite, its messages and result codes.
+
+Source: https://www.sqlite.org/rescode.html
+"""
+
+
+def lock_cause(message: str) -> str:
+    """Return the code of the finding on a message of a lock error; empty if it is none."""
+    if not _LOCKED.search(message):
+        return ""
+    return next((cause for cause, pattern in _CAUSES.items() if pattern.search(message)), "")
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
@@ -207,11 +251,11 @@ class ExecShown(UserShown):
 
     topics = (
         databases,
+        locked,
         starting,
         scaling,
-        ended,
         messages,
-        locked,
+        ended,
         held_long,
         cut_short,
         looked,

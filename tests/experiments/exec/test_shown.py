@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sqlstress.report import read
-from sqlstress.report.results import Holder, Holds, WriteLock
+import pytest
+
+from sqlstress.analysis.group import Group
+from sqlstress.experiments.exec import STDERR
+from sqlstress.experiments.exec.experiment import Command
+from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, lock_cause, locked
+from sqlstress.report import Failures, Latency, read
+from sqlstress.report.case import Case
+from sqlstress.report.results import Holder, Holds, Sighting, WriteLock
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
+from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.user_work import OURS, UNKNOWN
-from tests.example_report import assert_golden
+from tests.example_report import assert_golden, example_report
 
 REPORT = Path(__file__).parents[2] / "corpus" / "own-exec.json"
 
@@ -45,3 +54,43 @@ def test_who_held_the_write_lock_is_shown_by_program() -> None:
         replace(several, trials=told),
     )
     assert_golden("exec-where.txt", report_text(replace(report, runs=runs, planned=2)))
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("Error: stepping, database is locked (5)", BUSY),
+        ("sqlite3.OperationalError: database is locked", BUSY),
+        ("database is locked (517) (SQLITE_BUSY_SNAPSHOT)", SNAPSHOT),
+        ("SQLite3::BusyException: SQLITE_BUSY_RECOVERY", RECOVERY),
+        ("database is locked (261)", RECOVERY),
+        ("database table is locked: t (6)", TABLE),
+        ("SQLITE_LOCKED_SHAREDCACHE: database table is locked (262)", TABLE),
+        ("no such table: t", ""),
+        ("line 5: value 517 is wrong", ""),
+    ],
+)
+def test_lock_cause_follows_the_code_in_the_message(message: str, cause: str) -> None:
+    assert lock_cause(message) == cause
+
+
+def locked_findings(concurrency: int, failed_ms: float, message: str = "database is locked") -> list[str]:
+    """Return the codes of the findings on a case whose commands failed after a time."""
+    run = example_report().runs[0]
+    latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
+    trial = replace(
+        run.trials[0],
+        failures=(Failures("", "", latency),),
+        sightings=(Sighting(STDERR, message, 9, message),),
+    )
+    case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
+    group = Group(case, (replace(run, case=case, trials=(trial,)),))
+    return [finding.code for finding in locked(group)]
+
+
+def test_cure_follows_the_number_of_processes_and_the_time() -> None:
+    assert locked_findings(8, 5.0) == ["locked-soon"]
+    assert locked_findings(8, 5001.0) == ["locked-long"]
+    assert locked_findings(1, 5001.0) == ["locked-alone"]
+    assert locked_findings(1, 5.0, "database is locked (517)") == [SNAPSHOT]
+    assert locked_findings(8, 5.0, "syntax error") == []
