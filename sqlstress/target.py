@@ -82,8 +82,6 @@ DRIVERS = {
 """Name, as cases and reports have it → what is known of it. The first one is used if none is named."""
 
 DEFAULT = next(iter(DRIVERS))
-UNSTATED = "unknown"
-"""Driver of published figures whose source does not name it."""
 
 GROUP = "sqlstress.targets"
 """The entry points of drivers that lie in other packages: name → a Known."""

@@ -106,7 +106,7 @@ def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
         workload=st.just(experiment.name),
         concurrency=st.integers(1, case.MAX_CONCURRENCY),
         buckets=st.integers(1, case.MAX_BUCKETS),
-        driver=st.sampled_from([*target.DRIVERS, target.UNSTATED]),
+        driver=st.sampled_from([*target.DRIVERS, case.UNKNOWN_DRIVER]),
         spec=by_type(experiment.spec),
     )
 

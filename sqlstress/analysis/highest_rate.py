@@ -163,7 +163,8 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 def _answer(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> Finding:
     windows, what = _windows(rates), promised(search.promise)
     if found == Answer(None, None):
-        return Finding("limit-unknown", promise=what, none=not windows, **_around(windows))
+        longer = _longer(search) if windows else None
+        return Finding("limit-unknown", promise=what, none=not windows, **_around(windows), next=longer)
     if found.breaks is None:
         return Finding("limit-holds", promise=what, holds=found.holds, highest=max(windows))
     if found.holds is None:
@@ -173,12 +174,26 @@ def _answer(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> Findi
 
 
 def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
-    """Return between which rates the limit seems to lie; of one side only, which rates were tried."""
+    """Return the bounds that the windows show: the highest rate that mostly held, the lowest that did not."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     broken = [rate for rate in windows if rate not in kept]
-    if kept and broken and max(kept) < min(broken):
-        return {"kept": max(kept), "broken": min(broken)}
-    return {"lowest": min(windows, default=None), "highest": max(windows, default=None)}
+    bounds = {"kept": max(kept, default=None), "broken": min(broken, default=None)}
+    return {name: _counted(rate, windows[rate]) for name, rate in bounds.items() if rate is not None}
+
+
+def _counted(rate: int, margins: Sequence[float]) -> Finding:
+    """Return the number of windows at a rate that kept the promise."""
+    return Finding("limit-rate", rate=rate, held=sum(each <= 0 for each in margins), windows=len(margins))
+
+
+_USUAL_S = 300.0
+"""Time limit of a search whose report has none, in s."""
+
+
+def _longer(search: LimitSearch) -> str:
+    """Return the option that gives an undecided search twice the time."""
+    minutes = math.ceil(2 * (search.max_time_s or _USUAL_S) / 60)
+    return f"--max-time {minutes}m"
 
 
 def _judged(rates: Sequence[Tried], promise: Promise) -> Iterator[Finding]:

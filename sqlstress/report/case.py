@@ -353,7 +353,7 @@ class Case:
             raise UsageError(
                 f"this sqlstress has no experiment {workload!r:.60}. Use the version that wrote the report."
             )
-        if driver not in (*target.drivers(), target.UNSTATED):
+        if driver not in (*target.drivers(), UNKNOWN_DRIVER):
             raise UsageError(
                 f"this sqlstress has no driver {driver!r:.60}. Install the package that brings it, or use "
                 "the version that wrote the report."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from sqlstress.analysis.answers import sides_of
@@ -12,7 +12,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, cores, listing
 from sqlstress.experiment import face_of
-from sqlstress.report import Environment, Report, Run, Trial
+from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
 from sqlstress.show.phrases import phrase
@@ -123,7 +123,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
     loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
     if drove := [words.get(loop, loop) for loop in loops if loop]:
         yield listing(drove, "or"), drove == ["native loop"]
-    yield from ((text, False) for text in _libraries(group, report.environment))
+    yield from ((text, False) for text in _all_libraries(group, report))
     if report.published is None:
         seeds = {run.case.seed for run in group.runs}
         yield (f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"), True
@@ -163,17 +163,32 @@ def _settings(group: Group) -> Iterator[str]:
         yield " ".join(named)
 
 
-def _libraries(group: Group, environment: Environment) -> Iterator[str]:
-    """Yield the drivers with their libraries; of commands, the servers of which the directions are ours."""
-    connects = face_of(group.case).behaviour.connects
-    for name in dict.fromkeys(run.case.driver for run in group.runs if connects or run.case.server):
-        runs = [run for run in group.runs if run.case.driver == name]
+def _all_libraries(group: Group, report: Report) -> Iterator[str]:
+    """Yield the drivers with their libraries; those of each arm of an A/B test if they differ."""
+    environment, arms = report.environment, report.ab.arms if report.ab else ()
+    by_arm = {
+        arm.name: tuple(
+            _libraries([run for run in report.runs if run.arm == arm.name], arm.builds or environment.builds)
+        )
+        for arm in arms
+    }
+    if len(set(by_arm.values())) > 1:
+        yield from (f"{name}: {', '.join(libraries) or 'unknown'}" for name, libraries in by_arm.items())
+    else:
+        yield from _libraries(group.runs, environment.builds)
+
+
+def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
+    """Yield the drivers of some runs with their libraries; for commands, the servers."""
+    connects = {run.case: face_of(run.case).behaviour.connects for run in all_runs}
+    for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
+        runs = [run for run in all_runs if run.case.driver == name]
         servers = {run.case.server.address or "our own" for run in runs if run.case.server}
         where = " or ".join(sorted(servers))
-        if not connects:
+        if not connects[runs[0].case]:
             yield f"{product(name)} ({where})"
             continue
-        build = next((build for build in environment.builds if build.driver == name), None)
+        build = next((build for build in builds if build.driver == name), None)
         answers = (trial.effective.get("server_version", "") for run in runs for trial in run.trials)
         version = " or ".join(sorted(filter(None, {answer.partition(" ")[0] for answer in answers})))
         if version and where:

@@ -376,10 +376,10 @@ PHRASES: dict[str, Phrase] = {
         "was not tried."
     ),
     "limit-unknown": Phrase(
-        "Cannot tell which rate holds {promise}[: it seems to lie between {kept:whole}/s and "
-        "{broken:whole}/s]"
-        "[: rates from {lowest:whole}/s to {highest:whole}/s were tried]{none?: no window was judged|}."
+        "Cannot tell which rate holds {promise}{none?: no window was judged|}[: {kept}][, {broken}].[ "
+        "Measure longer: {next}.]"
     ),
+    "limit-rate": Phrase("at {rate:whole}/s {held} of {windows:plural window} kept it"),
     "limit-ended": Phrase("It ended early: {reason}."),
     "limit-judged": Phrase("Judged: {windows:plural window} of at least {fewest:plural operation}."),
     "limit-harness-late": Phrase(

@@ -276,7 +276,9 @@ def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
     (run,) = saved().runs
     assert run.trials and run.trials[0].error is None
     # What helps a command that met a lock is said where one did, and nowhere else.
-    assert ("Without a busy timeout a program fails at once" in " ".join(said.out.split())) == ("locked" in program)
+    assert ("Without a busy timeout a program fails at once" in " ".join(said.out.split())) == (
+        "locked" in program
+    )
 
 
 @pytest.mark.parametrize(

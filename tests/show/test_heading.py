@@ -12,12 +12,13 @@ from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
 from sqlstress.show import heading
 from sqlstress.show.text import report_text
+from tests.ab_report import ab_report
 from tests.example_report import assert_golden_texts
 from tests.show.variants import EXAMPLE, UNKNOWN, each_run, each_trial, with_case, with_one
 
 
 def described(report: Report) -> str:
-    (group,) = group_runs(report.runs)
+    group, *_ = group_runs(report.runs)
     return heading.describe(KeyValueShown().what(group), group, report)
 
 
@@ -115,3 +116,15 @@ def test_a_warning_of_the_library_is_of_those_connections_that_it_opens_with_a_w
     assert said.startswith(f"Warning: {bug.text} This is sqlstress's own SQLite; ")
     text = report_text(replace(report, runs=(*EXAMPLE.runs, *with_case(duration_s=9.0).runs)))
     assert text.count("can corrupt a WAL database") == 1
+
+
+def test_arms_of_an_ab_test_have_their_libraries() -> None:
+    report = ab_report([[1.0] * 10])
+    assert report.ab
+    (build,) = report.environment.builds
+    newer = replace(build, version="3.99.0")
+    a, b = report.ab.arms
+    arms = (replace(a, builds=(build,)), replace(b, builds=(newer,)))
+    said = described(replace(report, ab=replace(report.ab, arms=arms)))
+    assert f"A: driver sqlite3, SQLite {build.version}; B: driver sqlite3, SQLite 3.99.0" in said
+    assert "A: " not in described(report)
