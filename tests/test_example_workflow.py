@@ -52,9 +52,10 @@ def commands() -> Iterator[list[str]]:
     """Yield the words of each command of ours in a step."""
     for step in steps():
         for line in step.get("run", "").replace("\\\n", " ").splitlines():
+            if not re.match(r"\s*(sqlstress |env .* -m sqlstress )", line):
+                continue
             words = shlex.split(line.replace("$GATE", workflow()["env"]["GATE"]))
-            if words[:1] == ["sqlstress"]:
-                yield words[1:]
+            yield words[words.index("sqlstress") + 1 :]
 
 
 @pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
@@ -166,6 +167,29 @@ def test_the_gate_measures_the_change_against_the_target_branch_and_passes_no_do
     (checkout / "base" / "stress" / "bank.py").unlink()
     done = gated(checkout, at_once)
     assert done.returncode == 0 and "::warning::stress/bank.py is not on the target branch" in done.stdout
+
+
+SLOW = "import time\n\n\ndef pause() -> None:\n    time.sleep({})\n"
+
+
+@pytest.mark.thorough
+@posix
+def test_gate_fails_for_a_slow_package_at_the_root(checkout: Path) -> None:
+    for folder, pause_s in ((checkout / "base", 0), (checkout, 0.02)):
+        (folder / "mybank").mkdir()
+        (folder / "mybank" / "__init__.py").write_text(SLOW.format(pause_s), encoding="utf-8")
+        app = folder / "stress" / "bank.py"
+        text = app.read_text(encoding="utf-8")
+        begin = '    connection.execute("BEGIN IMMEDIATE")\n'
+        assert begin in text
+        text = text.replace(begin, f"    mybank.pause()\n{begin}")
+        app.write_text(text.replace("import random\n", "import mybank\nimport random\n", 1), encoding="utf-8")
+    done = gated(checkout, "--concurrency 1 --duration 300ms --max-drop 5% --strict --max-time 4m")
+    report = from_json((checkout / "ab.json").read_text(encoding="utf-8"))
+    files = [Path(run.trials[0].modules["mybank"]) for run in report.runs]
+    home = checkout.resolve()
+    assert files == [home / "base" / "mybank" / "__init__.py", home / "mybank" / "__init__.py"]
+    assert done.returncode == 1, done.stdout + done.stderr
 
 
 @pytest.mark.thorough
