@@ -27,15 +27,11 @@ import psutil
 
 from benchmarks import (
     climit_build,
-    endurance,
-    fair,
     harness,
     limit,
-    memory,
     pgbench,
     published,
     sql,
-    watched,
 )
 from benchmarks import where as price_of_where
 from benchmarks.bench import DRIVERS, LOADS, Bench, Options, Tool, ToolFailure
@@ -43,7 +39,6 @@ from benchmarks.document import Document, Plan, Row, Section, number, revision, 
 from benchmarks.loops import LoopFailure
 from benchmarks.options import counts, duration, folder, positive
 
-USUAL = Options()
 CHOICE: dict[str, Any] = {"action": "append", "default": [], "help": "repeatable (default: the study's own)"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "repeats": {"type": positive, "default": 5, "help": "pairs for each cell (default: 5)"},
@@ -54,9 +49,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "synchronous": {**CHOICE, "choices": ("full", "normal", "off")},
     "arm": {**CHOICE, "choices": limit.EVERY_ARM, "dest": "arms"},
     "concurrency": {"type": counts, "default": (), "metavar": "N,N", "help": "numbers of processes"},
-    "workers": {"type": positive, "default": USUAL.workers, "help": f"(default: {USUAL.workers:,})"},
-    "buckets": {"type": positive, "default": USUAL.buckets, "help": f"(default: {USUAL.buckets:,})"},
-    "keys": {"type": positive, "default": USUAL.keys, "help": f"(default: {USUAL.keys:,})"},
     "seed": {"type": int, "default": 1, "help": "of the first round (default: 1)"},
     "dir": {"type": folder, "default": Path(), "help": "where the databases go (default: here)"},
     "output": {"type": Path, "metavar": "NAME.md", "help": "write NAME.md and NAME.json too"},
@@ -78,20 +70,13 @@ STUDIES = {
     "limit": Study(limit.plan, limit.TITLE, f"{WINDOW} driver load concurrency synchronous arm"),
     "published": Study(published.plan, published.TITLE, "repeats concurrency", ("sqlite3",)),
     "harness": Study(harness.plan, harness.TITLE, f"{WINDOW} load", ("sqlite3",)),
-    "fair": Study(fair.plan, fair.TITLE, f"{WINDOW} driver load concurrency arm"),
-    "memory": Study(memory.plan, memory.TITLE, f"{WINDOW} driver concurrency"),
     "sql": Study(sql.plan, sql.TITLE, f"{WINDOW} synchronous", ("sqlite3",)),
     "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
-    "watched": Study(watched.plan, watched.TITLE, "repeats load synchronous", ("sqlite3",)),
-    "endurance": Study(endurance.plan, endurance.TITLE, "duration workers buckets keys"),
 }
-APART = ("endurance", "pgbench")
-"""Not among `all`: one takes a quarter of an hour, the other needs a server's programs."""
+APART = ("pgbench",)
+"""Not among `all`: it needs a server's programs."""
 ELSEWHERE = {
-    "gate": "how often `sqlstress ab` is wrong",
-    "limits": "does `sqlstress limit` agree with itself",
-    "contradictions": "do two runs contradict each other in what they conclude",
     "mutations": "what the verdicts catch",
     "hunt": "how soon a hunt finds what is there",
     "mutants": "which changes of the code the tests notice",
@@ -134,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure sqlstress side by side with its limit and its peers, and print ratios.",
     )
     commands = found.add_subparsers(dest="study", required=True, metavar="COMMAND")
-    every = {**STUDIES, "all": Study(limit.plan, "all of them but endurance and pgbench", " ".join(OPTIONS))}
+    every = {**STUDIES, "all": Study(limit.plan, "all of them but pgbench", " ".join(OPTIONS))}
     for name, study in every.items():
         command = commands.add_parser(name, help=study.title, description=study.title)
         for option in dict.fromkeys((*study.options.split(), "seed", "dir", "output")):

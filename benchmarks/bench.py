@@ -35,9 +35,6 @@ class Options:
     synchronous: tuple[str, ...] = ()
     concurrency: tuple[int, ...] = ()
     arms: tuple[str, ...] = ()
-    workers: int = 256
-    buckets: int = 1_000
-    keys: int = 10_000_000
 
 
 class ToolFailure(Exception):

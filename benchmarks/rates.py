@@ -14,17 +14,6 @@ def clopper_pearson(hits: int, runs: int, confidence: float = 0.95) -> tuple[flo
     return low, high
 
 
-def described(hits: int, runs: int) -> str:
-    """Return a rate with its interval."""
-    low, high = clopper_pearson(hits, runs)
-    return f"{hits / runs:.1%} ({low:.1%} to {high:.1%})"
-
-
-def met(reached: bool) -> str:
-    """Return whether a target was reached, as a word."""
-    return "reached" if reached else "SHORT"
-
-
 def _at_most(hits: int, runs: int, rate: float) -> float:
     """Return the probability of so many hits or fewer."""
     if rate in (0.0, 1.0):

@@ -17,7 +17,6 @@ from benchmarks import climit_build
 from benchmarks.__main__ import APART, STUDIES, main
 from benchmarks.document import AT_MOST, CHECKOUT, Comparison, Row, Section, measure, ratios
 from benchmarks.loops import WAL_FRAMES, Cell, Crew, LoopFailure, database, python_worker
-from benchmarks.watch import Moment, Taken, largest_shares
 from tests.rows import mostly_long, mostly_thorough
 
 KEYS = 500
@@ -102,15 +101,6 @@ def test_a_cell_that_falls_short_or_failed_is_marked_in_the_table_and_counted() 
     assert (failed, summary) == ("FAILED: no disk", "1 of 3 cells reach their targets; 2 fall short.")
 
 
-def test_of_what_workers_share_only_looks_count_that_met_all_of_them() -> None:
-    looks = ({1: 70}, {1: 30, 2: 20}, {1: 20, 2: 25, 3: 10}, {1: 22, 2: 24, 3: 11}, {3: 80})
-    moments = [
-        Moment(0.0, Taken(0, 0, 0), {pid: Taken(0, share, 0) for pid, share in look.items()})
-        for look in looks
-    ]
-    assert largest_shares(moments) == [22, 25, 11]
-
-
 def test_the_preloaded_database_holds_every_key_and_a_wal_of_its_working_size(tmp_path: Path) -> None:
     with database(tmp_path, KEYS) as path:
         frames = (path.with_name("kv.db-wal").stat().st_size - 32) // (4096 + 24)
@@ -190,7 +180,6 @@ ONE_CELL = (
 SMOKE = {
     "limit": ONE_CELL,
     "all": ONE_CELL,
-    "endurance": ("--duration", "3s", "--workers", "3", "--buckets", "5", "--keys", "20000"),
 }
 
 
@@ -209,10 +198,7 @@ def test_every_study_measures_and_all_go_into_one_document(
     assert [*sections] == ([name for name in STUDIES if name not in APART] if study == "all" else [study])
     for name, cells in sections.items():
         assert cells and all(row["error"] is None and row["samples"] for row in cells)
-        compared = [bool(row["comparisons"]) for row in cells]
-        assert compared == (
-            [False, True, False, False, False] if name == "endurance" else [True] * len(cells)
-        )
+        assert all(row["comparisons"] for row in cells)
         assert all(c["low"] <= c["median"] <= c["high"] for row in cells for c in row["comparisons"])
         assert f"## {name}" in output.read_text(encoding="utf-8")
     assert [entry.name for entry in tmp_path.iterdir()] == ["results"], "the databases' folder is removed"

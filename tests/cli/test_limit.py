@@ -166,7 +166,7 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
     refused: list[tuple[str, dict[str, Any], str]] = [
         ("keys", {"p99": "10ms"}, "'keys' is not available here"),
         ("sql", {"builtin": ["bank"]}, "no latency promise"),
-        ("kv", {"p99": "10ms", "repeat": 3}, "--repeat is not an option of limit"),
+        ("kv", {"p99": "10ms", "repeat": 3}, "repeat is not an option of limit"),
     ]
     for what, given, said in refused:
         with pytest.raises(sqlstress.UsageError, match=said):

@@ -1,4 +1,4 @@
-"""Search: designs, least squares, races, and the highest rate, on machines that are made up."""
+"""Search for the highest rate, on made-up machines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.limits_simulated import QUIET, STALLING, Machine, row
 from sqlstress.statistics.compare import quantile
 from sqlstress.statistics.search import (
     BREAKS,
@@ -28,6 +27,7 @@ from sqlstress.statistics.search import (
     mostly_kept,
     next_rate,
 )
+from tests.statistics.made_up_machines import QUIET, STALLING, Machine, row
 
 # The search for the highest rate, on machines that are made up: noisy, moody, and with stalls.
 

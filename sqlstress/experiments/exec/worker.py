@@ -232,7 +232,9 @@ class LineSource(ProgramSource):
     def _close(self) -> None:
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
-        self.seen.sightings = self._opened.sightings()
+        looks = self._opened.sightings()
+        if self.case.spec.data.database:  # they tell whether the copy was used
+            self.seen.sightings = looks
         self.seen.reconnected = True  # the program has closed the database, and may have removed the WAL
         self._dialogue.close()
 

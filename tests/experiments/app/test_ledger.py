@@ -256,5 +256,5 @@ def test_a_hunt_in_an_application_has_a_ledger() -> None:
 
 def test_a_server_has_no_ledger_of_an_application() -> None:
     bank = str(ROOT / "examples" / "app" / "bank.py")
-    with pytest.raises(UsageError, match="--ledger needs SQLite"):
+    with pytest.raises(UsageError, match="ledger needs SQLite"):
         sqlstress.measure("app", file=bank, target="postgres", dsn="postgresql://127.0.0.1/x", ledger=True)

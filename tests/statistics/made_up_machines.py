@@ -1,32 +1,21 @@
-"""limits_simulated: how well `sqlstress limit` finds the same limit again, on machines that are made up.
+"""Made-up machines for the search for the highest rate: noise, moods that last some windows, and stalls.
 
-    python -m benchmarks limits_simulated --cases 200 --output benchmarks/results/limits-simulated.md
-
-Each case is a limit, searched for five times by the rates and the rule of `sqlstress limit` itself. The
-limits found are to agree within 20 %: the highest is at most 1.2 of the lowest. Two answers overlap when a
-rate may be the limit by both.
+Each case is a limit that the rates and the rule of `sqlstress limit` search for five times.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from statistics import median
 
-from tabulate import tabulate
-
-from benchmarks.document import listed, revision, write
-from benchmarks.options import command, positive
 from sqlstress.statistics.search import Answer, answer, by_rate, next_rate
 
 MOST_WINDOWS = 50
 """Windows for which there is time: five minutes of them."""
 REPEATS, AGREE = 5, 1.2
-HEADERS = ("machine", "limits agree", "answers overlap", "limit within", "does not / holds", "windows", "p90")
 
 
 @dataclass(frozen=True)
@@ -48,14 +37,6 @@ class Machine:
 
 QUIET = Machine("quiet", 0.03, 0.03, 0.02, 0.02, slope=8)
 STALLING = Machine("noisy, with stalls", 0.1, 0.05, 0.02, 0.05, slope=3)
-MACHINES = (
-    QUIET,
-    Machine("quiet, latency rises slowly", 0.03, 0.03, 0.02, 0.02, slope=3),
-    STALLING,
-    Machine("moody", 0.08, 0.08, 0.03, 0.05, slope=6),
-    Machine("noisier", 0.15, 0.05, 0.02, 0.01, slope=3),
-    Machine("very noisy", 0.25, 0.05, 0.02, 0.0, slope=3),
-)
 SLOWNESS = 5.0
 """Windows in which a mood changes."""
 
@@ -119,51 +100,3 @@ def row(machine: Machine, cases: int) -> Row:
     most = sorted(windows)[int(0.9 * len(windows))]
     told = (agreeing, overlapping, len(widths), covering)
     return Row(machine.name, cases, *told, median(widths), median(windows), most)
-
-
-def main(arguments: list[str]) -> int:
-    """Simulate, write the page and the figures, and return the exit code."""
-    parser = command("limits_simulated", __doc__)
-    parser.add_argument("--cases", type=positive, default=200, help="of each machine (default: 200)")
-    given = parser.parse_args(arguments)
-    found = [row(machine, given.cases) for machine in MACHINES]
-    words = " ".join(("python -m benchmarks limits_simulated", *arguments))
-    page = markdown(found, words)
-    write(given.output, page, {"command": words, "revision": revision(), "rows": list(map(asdict, found))})
-    print(page)
-    return 0
-
-
-def markdown(found: Sequence[Row], words: str) -> str:
-    """Return everything as Markdown."""
-    rows = [
-        (
-            one.machine,
-            *(f"{count / one.cases:.1%}" for count in (one.agreeing, one.overlapping)),
-            f"{one.covering / max(1, one.answers):.1%}",
-            *(f"{one.width:.2f}", f"{one.windows:g}", f"{one.most:g}"),
-        )
-        for one in found
-    ]
-    parts = [
-        "# limit, simulated",
-        f"```\n{words}\n```",
-        f"{found[0].cases} limits of each machine, each searched for {REPEATS} times, in {MOST_WINDOWS} "
-        f"windows at most. Limits agree: the highest of the five is at most {AGREE:g} of the lowest. Answers "
-        "overlap: of all five. Limit within: searches between whose ends the true limit lies. Windows: "
-        "median, and the 90th percentile.",
-        listed(
-            [
-                f"{one.name}: windows vary by {one.noise:.0%}, moods by {one.mood:.0%}, searches by "
-                f"{one.day:.0%}; {one.stalls:.0%} of the windows stall; latency rises with the rate to the "
-                f"power of {one.slope:g}"
-                for one in MACHINES
-            ]
-        ),
-        tabulate(rows, HEADERS, tablefmt="pipe", disable_numparse=True, colalign=("left", *("right",) * 6)),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
