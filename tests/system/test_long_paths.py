@@ -1,6 +1,6 @@
 """Paths that are too long for a Windows that allows no long ones: what it answers is put in its place here.
 
-It says of them that there is no such file, whatever is there; Wine takes them (tests/windows/gaps.py).
+It says of them that there is no such file, whatever is there; Wine takes them.
 """
 
 from __future__ import annotations

