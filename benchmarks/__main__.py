@@ -32,7 +32,6 @@ from benchmarks import (
     harness,
     limit,
     memory,
-    pgbench,
     published,
     sql,
     watched,
@@ -81,13 +80,12 @@ STUDIES = {
     "fair": Study(fair.plan, fair.TITLE, f"{WINDOW} driver load concurrency arm"),
     "memory": Study(memory.plan, memory.TITLE, f"{WINDOW} driver concurrency"),
     "sql": Study(sql.plan, sql.TITLE, f"{WINDOW} synchronous", ("sqlite3",)),
-    "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
     "watched": Study(watched.plan, watched.TITLE, "repeats load synchronous", ("sqlite3",)),
     "endurance": Study(endurance.plan, endurance.TITLE, "duration workers buckets keys"),
 }
-APART = ("endurance", "pgbench")
-"""Not among `all`: one takes a quarter of an hour, the other needs a server's programs."""
+APART = ("endurance",)
+"""Not among `all`: it takes a quarter of an hour."""
 ELSEWHERE = {
     "gate": "how often `sqlstress ab` is wrong",
     "limits": "does `sqlstress limit` agree with itself",
@@ -134,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure sqlstress side by side with its limit and its peers, and print ratios.",
     )
     commands = found.add_subparsers(dest="study", required=True, metavar="COMMAND")
-    every = {**STUDIES, "all": Study(limit.plan, "all of them but endurance and pgbench", " ".join(OPTIONS))}
+    every = {**STUDIES, "all": Study(limit.plan, "all of them but endurance", " ".join(OPTIONS))}
     for name, study in every.items():
         command = commands.add_parser(name, help=study.title, description=study.title)
         for option in dict.fromkeys((*study.options.split(), "seed", "dir", "output")):
