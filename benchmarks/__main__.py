@@ -29,7 +29,6 @@ from benchmarks import (
     climit_build,
     harness,
     limit,
-    pgbench,
     published,
     sql,
 )
@@ -71,11 +70,8 @@ STUDIES = {
     "published": Study(published.plan, published.TITLE, "repeats concurrency", ("sqlite3",)),
     "harness": Study(harness.plan, harness.TITLE, f"{WINDOW} load", ("sqlite3",)),
     "sql": Study(sql.plan, sql.TITLE, f"{WINDOW} synchronous", ("sqlite3",)),
-    "pgbench": Study(pgbench.plan, pgbench.TITLE, f"{WINDOW} load concurrency synchronous", ("sqlite3",)),
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
 }
-APART = ("pgbench",)
-"""Not among `all`: it needs a server's programs."""
 ELSEWHERE = {
     "mutations": "what the verdicts catch",
     "hunt": "how soon a hunt finds what is there",
@@ -89,7 +85,7 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] in ELSEWHERE:
         return subprocess.call([sys.executable, "-m", f"benchmarks.{arguments[0]}", *arguments[1:]])
     given = _parser().parse_args(arguments)
-    names = [name for name in STUDIES if name not in APART] if given.study == "all" else [given.study]
+    names = [*STUDIES] if given.study == "all" else [given.study]
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(given).items()
@@ -119,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure sqlstress side by side with its limit and its peers, and print ratios.",
     )
     commands = found.add_subparsers(dest="study", required=True, metavar="COMMAND")
-    every = {**STUDIES, "all": Study(limit.plan, "all of them but pgbench", " ".join(OPTIONS))}
+    every = {**STUDIES, "all": Study(limit.plan, "all of them", " ".join(OPTIONS))}
     for name, study in every.items():
         command = commands.add_parser(name, help=study.title, description=study.title)
         for option in dict.fromkeys((*study.options.split(), "seed", "dir", "output")):

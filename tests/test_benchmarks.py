@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks import climit_build
-from benchmarks.__main__ import APART, STUDIES, main
+from benchmarks.__main__ import STUDIES, main
 from benchmarks.document import AT_MOST, CHECKOUT, Comparison, Row, Section, measure, ratios
 from benchmarks.loops import WAL_FRAMES, Cell, Crew, LoopFailure, database, python_worker
 from tests.rows import mostly_long, mostly_thorough
@@ -195,7 +195,7 @@ def test_every_study_measures_and_all_go_into_one_document(
     assert written["command"][:4] == ["python", "-m", "benchmarks", study]
     assert written["environment"]["sync"]["append_p50_ns"] > 0
     sections = {section["name"]: section["rows"] for section in written["sections"]}
-    assert [*sections] == ([name for name in STUDIES if name not in APART] if study == "all" else [study])
+    assert [*sections] == ([*STUDIES] if study == "all" else [study])
     for name, cells in sections.items():
         assert cells and all(row["error"] is None and row["samples"] for row in cells)
         assert all(row["comparisons"] for row in cells)

@@ -86,7 +86,6 @@ RAN, STOPPED, OUT_OF_PATIENCE = range(3)
 OF_NO_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
-    "server": None,
     "fair": False,
     "turn_ns": 0,
     "mean_wait_ns": 0,

@@ -153,56 +153,8 @@ typedef struct {
 void reads_bad(Reads *reads, const BadRead *bad);
 void reads_pair(Reads *reads, const PairRead *pair, int batch);
 
-/* What is used of libpq, by the addresses of the driver's own functions: none is linked or bundled.
- * Source: PostgreSQL's documentation, chapter "libpq - C Library", and appendix A, "PostgreSQL Error Codes". */
-
-typedef struct pg_conn PGconn;
-typedef struct pg_result PGresult;
-
-enum { PGRES_COMMAND_OK = 1, PGRES_TUPLES_OK = 2 };
-enum { PQTRANS_IDLE = 0 };
-enum { PG_DIAG_SQLSTATE = 'C', PG_DIAG_MESSAGE_PRIMARY = 'M' };
-#define SERIALIZATION_FAILURE "40001"
-#define DEADLOCK_DETECTED "40P01"
-#define LOCK_NOT_AVAILABLE "55P03"
-
-/* result, name, parameters */
-#define LIBPQ_ROUTINES(ROUTINE)                                                                               \
-    ROUTINE(PGresult *, PQexec, (PGconn *, const char *))                                                     \
-    ROUTINE(PGresult *, PQexecPrepared,                                                                       \
-            (PGconn *, const char *, int, const char *const *, const int *, const int *, int))                \
-    ROUTINE(int, PQresultStatus, (const PGresult *))                                                          \
-    ROUTINE(char *, PQresultErrorField, (const PGresult *, int))                                              \
-    ROUTINE(char *, PQerrorMessage, (const PGconn *))                                                         \
-    ROUTINE(int, PQtransactionStatus, (const PGconn *))                                                       \
-    ROUTINE(int, PQntuples, (const PGresult *))                                                               \
-    ROUTINE(int, PQgetisnull, (const PGresult *, int, int))                                                   \
-    ROUTINE(int, PQgetlength, (const PGresult *, int, int))                                                   \
-    ROUTINE(char *, PQgetvalue, (const PGresult *, int, int))                                                 \
-    ROUTINE(void, PQclear, (PGresult *))
-
-#define LIBPQ_FIELD(result, name, parameters) result(*name) parameters;
-typedef struct {
-    LIBPQ_ROUTINES(LIBPQ_FIELD)
-} Libpq;
-#undef LIBPQ_FIELD
-
-typedef enum { PREPARED_GET, PREPARED_PAIR, PREPARED_PUT, PREPARED_COUNT, PREPARED_SET_COUNT, PREPARED } Prepared;
-
-typedef struct {
-    int64_t number, sequence;
-} Placed;
-
-typedef struct {
-    Libpq libpq;
-    PGconn *connection; /* NULL: there is no server */
-    const char **names; /* of the prepared statements, PREPARED for each bucket */
-    int in_order;       /* whether batches take their locks in an order that all have in common */
-    Placed *rows;       /* room for a batch */
-} Server;
-
-/* sqlite.c, postgres.c and loop.c (which has those of no store): the operations, each a transaction. They return an
- * (extended) code of SQLite. */
+/* sqlite.c and loop.c (which has those of no store): the operations, each a transaction. They return an (extended)
+ * code of SQLite. */
 
 typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, SQL_COUNT, SQL_SET_COUNT, SQLS } Sql;
 
@@ -218,13 +170,12 @@ struct Store {
     const char *sql[SQLS];
     Bucket *buckets;
     int count;
-    Server server;
     KeyType key_type;
     int batch;
     Values values;
     Waiting waiting;
     Reads *reads; /* NULL: nothing is checked */
-    char said[1024]; /* by SQLite or the server, of what went wrong */
+    char said[1024]; /* by SQLite, of what went wrong */
     int (*get)(Store *, int bucket, int64_t number, int64_t *header);
     int (*put)(Store *, int bucket, int64_t number, int64_t sequence);
     int (*put_all)(Store *, int bucket, const int64_t *numbers, int64_t sequence);
@@ -233,7 +184,6 @@ struct Store {
 };
 
 void store_over_sqlite(Store *store);
-void store_over_postgres(Store *store);
 void store_over_nothing(Store *store);
 void store_open(Store *store);
 void store_close(Store *store);

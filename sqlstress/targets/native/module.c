@@ -141,24 +141,6 @@ static void read_connections(Store *store, PyObject *asked) {
     }
 }
 
-/* "server" is (address of the connection, of libpq's functions by name, names of the prepared statements,
- * whether batches are in order), or None. */
-static void read_server(Store *store, PyObject *asked) {
-    PyObject *server = field(asked, "server"), *libpq, *names;
-    Server *to = &store->server;
-    unsigned long long connection;
-    if (!server || server == Py_None) return;
-    if (!PyArg_ParseTuple(server, "KOOp", &connection, &libpq, &names, &to->in_order)) return;
-#define TAKE(result, name, parameters) to->libpq.name = (result(*) parameters)(uintptr_t)integer(libpq, #name);
-    LIBPQ_ROUTINES(TAKE)
-#undef TAKE
-    Py_ssize_t count = PyList_Size(names);
-    to->names = room((size_t)(count < 0 ? 0 : count), sizeof *to->names);
-    to->rows = room((size_t)store->batch, sizeof *to->rows);
-    for (Py_ssize_t i = 0; to->names && i < count; i++) to->names[i] = PyBytes_AsString(PyList_GetItem(names, i));
-    to->connection = (PGconn *)(uintptr_t)connection;
-}
-
 static void read_store(Loop *loop, PyObject *asked, Plan *plan) {
     Store *store = &loop->store;
     store->key_type = (KeyType)integer(asked, "key_type");
@@ -167,11 +149,8 @@ static void read_store(Loop *loop, PyObject *asked, Plan *plan) {
     read_values(&store->values, asked, plan);
     read_waiting(&store->waiting, asked);
     read_connections(store, asked);
-    read_server(store, asked);
     if (store->count)
         store_over_sqlite(store);
-    else if (store->server.connection)
-        store_over_postgres(store);
     else
         store_over_nothing(store);
 }
@@ -221,8 +200,6 @@ static void plan_free(Plan *plan) {
     free(loop->chunk.numbers);
     free(loop->store.values.padding);
     free(loop->store.buckets);
-    free((void *)loop->store.server.names);
-    free(loop->store.server.rows);
     while (plan->viewed) PyBuffer_Release(&plan->views[--plan->viewed]);
     free(plan);
 }

@@ -79,7 +79,7 @@ class PostgresTarget(Target):
         return closing(PostgresMeeting(dsn_of(cases[0]), invited))
 
     def preload(self, driver: str) -> tuple[str, ...]:
-        return f"{__name__}.place", "sqlstress.targets.native._native"
+        return (f"{__name__}.place",)
 
     def explain(self, driver: str, error: Exception) -> str:
         if isinstance(error, SqlstressError | MemoryError):
@@ -93,15 +93,10 @@ class PostgresTarget(Target):
 
         return at_server(effective) or ""
 
-    def lacks_native(self, driver: str) -> str | None:
-        """Raises NotInstalled where psycopg, or the libpq that it needs, cannot be imported."""
-        from sqlstress.options.dsn import PACKAGE
+    def lacks_native(self, driver: str) -> str:
+        from sqlstress.targets.postgres.dialect import NO_NATIVE
 
-        try:
-            from sqlstress.targets.postgres.client import lacks
-        except ImportError as error:
-            raise NotInstalled(driver, PACKAGE, error) from error
-        return lacks()
+        return NO_NATIVE
 
     def foresees(self, error: Exception) -> bool:
         kind = type(error)

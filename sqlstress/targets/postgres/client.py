@@ -6,14 +6,10 @@ BUSY is: the transaction is begun again, until its time-out has passed.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from itertools import count
 from operator import itemgetter
-from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +17,6 @@ from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, PGconn, Transact
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
-from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.postgres.dialect import (
     BUSY,
@@ -104,10 +99,6 @@ class Client:
             self.close()
             raise EnvironmentFailure(f"cannot open {self._schema}: {explained(error)}") from error
         return self
-
-    @property
-    def address(self) -> int:
-        return int(self._connection.pgconn_ptr)
 
     def run(self, sql: str) -> Any:
         return fine(self._connection.exec_(sql.encode()))
@@ -242,7 +233,6 @@ class PostgresStore(ClientStore):
         """`begin` is how transactions of several statements begin: "immediate" takes their locks first."""
         client = Client(case, schema).connect()
         super().__init__(client)
-        self.address = client.address
         try:
             for bucket in range(case.buckets):
                 self._prepare(client, bucket, locks=begin == "immediate")
@@ -295,86 +285,6 @@ class PostgresStore(ClientStore):
             commit()
 
         self.updates.append(retried(increment))
-
-
-# The same from C: psycopg's own connection, and what is prepared on it, handed over with the functions of
-# psycopg's own libpq. A second libpq is never an option.
-
-
-NAMES = (
-    "PQexec",
-    "PQexecPrepared",
-    "PQresultStatus",
-    "PQresultErrorField",
-    "PQerrorMessage",
-    "PQtransactionStatus",
-    "PQntuples",
-    "PQgetisnull",
-    "PQgetlength",
-    "PQgetvalue",
-    "PQclear",
-)
-"""What the loop in C calls, as loop.h has it."""
-KINDS = ("get", "pair", "put", "count", "set")
-"""The statements of a bucket, in the order of Prepared in loop.h."""
-_STATE = 5
-"""Characters of an SQLSTATE."""
-
-
-def native_store(case: Case, schema: str, begin: str) -> NativeStore:
-    """Open the tables of a schema. Raises EnvironmentFailure, with the server's words."""
-    with needed(case.driver):
-        extension()
-        addresses = functions()
-    store = PostgresStore(case, schema, begin)
-    names = [f"{kind}_{bucket}".encode() for bucket in range(case.buckets) for kind in KINDS]
-    plan = {"stores": True, "server": (store.address, addresses, names, begin == "immediate")}
-
-    def words(_code: int, said: str) -> str:
-        error = ServerError(said[:_STATE].strip(), said[_STATE:])
-        return explained(error) or str(error)
-
-    return NativeStore(store, plan, words)
-
-
-@cache
-def lacks() -> str | None:
-    """Say why there is no native loop for psycopg here; None: there is."""
-    return lacking(extension) or lacking(functions)
-
-
-@cache
-def functions() -> dict[str, int]:
-    """Return the address of each function. Raises NotToBeHad."""
-    from psycopg import pq
-
-    try:
-        library = ctypes.CDLL(_library(pq))
-        addresses = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in NAMES}
-        version = library.PQlibVersion()
-    except (AttributeError, OSError) as error:
-        raise NotToBeHad(f"psycopg hides its libpq ({error})") from error
-    if version != pq.version():
-        raise NotToBeHad(f"found libpq {version}, but psycopg uses {pq.version()}")
-    return addresses
-
-
-def _library(pq: Any) -> str:
-    """Return the file through which psycopg's libpq is found: its binding, or where that is none, itself."""
-    binding = Path(str(sys.modules[pq.PGconn.__module__].__file__))
-    if pq.__impl__ == "python":
-        from psycopg.pq.misc import find_libpq_full_path
-
-        library = find_libpq_full_path()
-    elif sys.platform != "win32":
-        library = str(binding)
-    else:
-        # There a library does not show what those have that it needs.
-        beside = binding.parent.with_name(f"{binding.parent.name}.libs")
-        library = next(map(str, beside.glob("libpq*.dll")), None)
-    if library is None:
-        raise NotToBeHad("the library that psycopg uses was not found")
-    return library
 
 
 # Statements of the user's, whose parameters have names.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OURS = "SQLSTRESS_OWN_SERVER"
 """The environment variable that tells our processes where the server is that runs for this measurement."""
 PREFIX = "sqlstress_"
+NO_NATIVE = "the native loop drives SQLite only"
 
 
 def dsn_of(case: Case) -> str:

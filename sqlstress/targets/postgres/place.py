@@ -12,7 +12,7 @@ import psycopg
 from psycopg.pq import Conninfo, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import Place
@@ -23,10 +23,17 @@ from sqlstress.targets.postgres.client import (
     PostgresStore,
     connected,
     fine,
-    native_store,
     numbered,
 )
-from sqlstress.targets.postgres.dialect import UNTYPED, ServerError, answer, differences, dsn_of, schema_of
+from sqlstress.targets.postgres.dialect import (
+    NO_NATIVE,
+    UNTYPED,
+    ServerError,
+    answer,
+    differences,
+    dsn_of,
+    schema_of,
+)
 from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
 from sqlstress.targets.views import Answer, Directions, Row, T
 
@@ -83,7 +90,7 @@ class PostgresPlace(Place):
             yield lambda: select(())
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        return native_store(self.case, self.name, begin)
+        raise EnvironmentFailure(f"{NO_NATIVE}. Use --loop python.")
 
     def client(self, worker: int) -> Client:
         return Client(self.case, self.name)

