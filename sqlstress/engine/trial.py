@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,36 +114,46 @@ class Standstill:
         """`asleep` returns the seconds that the machine has slept, from any beginning."""
         self._clock, self._asleep = clock, asleep
         self._slept_before = self._asleep()
-        self._last, self._longest = clock(), 0.0
+        self._last = clock()
+        self._longest = (self._last, self._last)
+        """The longest time between two looks: its begin and end."""
 
     def look(self) -> None:
         """Look at the clock: to be called several times a second."""
         now = self._clock()
-        self._last, self._longest = now, max(self._longest, now - self._last)
+        begin, end = self._longest
+        if now - self._last > end - begin:
+            self._longest = (self._last, now)
+        self._last = now
 
-    def seconds(self, idle_s: float = math.inf) -> float:
+    def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return how long nothing ran, at most; 0 for what a busy machine does, too.
 
-        `idle_s` is the longest time in which no worker finished anything, if that is known. A look that
-        comes late although the workers went on shows only that this process got no processor.
+        `went_on` returns whether workers went on between two times of the clock. If so, a look that comes
+        late shows only that this process got no processor.
         """
-        late_s = self._longest if idle_s > NOTICED_S / 2 else 0.0
+        begin, end = self._longest
+        late_s = end - begin
+        if late_s > NOTICED_S and went_on(begin, end):
+            late_s = 0.0
         longest = max(late_s, self._asleep() - self._slept_before)
         return longest if longest > NOTICED_S else 0.0
 
 
-def longest_idle_s(window: Window, ended: Sequence[Ended]) -> float:
-    """Return the longest time of a window in which no worker finished anything; infinite if unknown."""
+def went_on(window: Window, ended: Sequence[Ended], begin_s: float, end_s: float) -> bool:
+    """Return whether workers finished operations in most bins of a window between two times.
+
+    The bins are tenths of a second. False if none of them lies between the times as a whole.
+    """
     counts = [one.done.totals.bins for one in ended if one.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
-        return math.inf
+        return False
     whole = (window.closes_ns - window.opens_ns) // window.bin_ns
-    merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)][:whole]
-    longest = idle = 0
-    for count in [*merged, *[0] * (whole - len(merged))]:
-        idle = 0 if count else idle + 1
-        longest = max(longest, idle)
-    return longest * window.bin_ns / NS_PER_S
+    first = max(0, math.ceil((begin_s * NS_PER_S - window.opens_ns) / window.bin_ns))
+    last = min(whole, math.floor((end_s * NS_PER_S - window.opens_ns) / window.bin_ns))
+    merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)]
+    between = [merged[place] if place < len(merged) else 0 for place in range(first, last)]
+    return 2 * sum(count > 0 for count in between) > len(between)
 
 
 # When a trial's window opens and closes, and whether all workers were there in time.
@@ -492,7 +503,7 @@ class TrialRunner:
             watch.shares(),
             throttling,
             disk_share,
-            standstill.seconds(longest_idle_s(window, ended)),
+            standstill.seconds(partial(went_on, window, ended)),
         )
 
     def _summed(self, case: Case, index: int, measured: Measured) -> Trial:

@@ -98,7 +98,7 @@ def test_shares_are_those_that_the_holder_knows_itself_within_the_stated_error(d
 def test_a_database_that_nobody_has_open_is_waited_for(database: Path) -> None:
     done = watch(database, "--duration", "1.2s")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0].endswith(f"nobody has {database} open; waiting")
+    assert done.stdout.splitlines()[0].endswith(f"no process has {database} open; waiting")
     assert [path.name for path in database.parent.iterdir()] == ["app.db"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +25,9 @@ from sqlstress.engine.trial import (
     empty_flaw,
     flaw_of,
     lateness_s,
-    longest_idle_s,
     plan_window,
     seconds_asleep,
+    went_on,
 )
 from sqlstress.engine.worker import Done
 from sqlstress.experiment import face_of
@@ -186,23 +185,31 @@ def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
         times = iter([0.0, 2.5])
         return Standstill(lambda: next(times), lambda: 0.0)
 
-    for idle_s, expected in ((0.2, 0.0), (2.4, 2.5), (math.inf, 2.5)):
+    for workers_went_on, expected in ((True, 0.0), (False, 2.5)):
         still = standstill()
         still.look()
-        assert still.seconds(idle_s) == expected
+        assert still.seconds(lambda begin_s, end_s, answer=workers_went_on: answer) == expected  # type: ignore[misc]
     slept = iter([0.0, 3.0])
-    assert Standstill(lambda: 0.0, lambda: next(slept)).seconds(0.1) == 3.0
+    assert Standstill(lambda: 0.0, lambda: next(slept)).seconds(lambda begin_s, end_s: True) == 3.0
 
 
-def test_the_longest_idle_time_is_that_of_all_workers_together() -> None:
-    def ended(*bins: int) -> Ended:
-        totals = SimpleNamespace(bins=list(bins))
-        return Ended(1, cast(Done, SimpleNamespace(totals=totals)))
-
-    window = Window(0, 0, 10 * BIN_NS)
-    assert longest_idle_s(window, [ended(1, 0, 0, 0, 1, 1), ended(0, 1, 0, 0, 0, 1, 1)]) == pytest.approx(0.3)
-    assert longest_idle_s(window, [ended()]) == math.inf
-    assert longest_idle_s(Window(0, 0, FOREVER_NS), [ended(1)]) == math.inf
+@pytest.mark.parametrize(
+    ("bins", "begin_s", "end_s", "expected"),
+    [
+        ((1, 0, 1, 1, 1, 1, 1, 1, 1, 1), 0.05, 2.0, True),
+        # A window that closes while all processes stand still has few bins for it.
+        ((1, 1, 1, 0, 0), 0.25, 1.6, False),
+        ((1, 1, 1, 1, 1, 1, 1, 1), 0.75, 2.5, False),
+        ((1, 1, 1), 1.5, 2.9, False),
+        ((), 0.1, 2.0, False),
+    ],
+)
+def test_workers_went_on_if_most_bins_between_two_looks_have_operations(
+    bins: tuple[int, ...], begin_s: float, end_s: float, expected: bool
+) -> None:
+    ended = [Ended(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
+    assert went_on(Window(0, 0, 10 * BIN_NS), ended, begin_s, end_s) is expected
+    assert not went_on(Window(0, 0, FOREVER_NS), ended, begin_s, end_s)
 
 
 LOST = Verdict((Check("last write", "failed", 10, 1),))

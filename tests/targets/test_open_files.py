@@ -49,10 +49,11 @@ def test_idle_connection_is_an_opener(tmp_path: Path) -> None:
 
 
 @linux
-def test_deleted_wal_is_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffixes", [("-wal", "-shm"), ("-wal",), ("-shm",)])
+def test_deleted_wal_or_index_is_reported(tmp_path: Path, suffixes: tuple[str, ...]) -> None:
     database = (tmp_path / "app.db").resolve()
     with connected(database) as pid:
-        for suffix in ("-wal", "-shm"):
+        for suffix in suffixes:
             database.with_name(f"app.db{suffix}").unlink()
         assert openers_by_pid(database)[pid].wal == DELETED
 

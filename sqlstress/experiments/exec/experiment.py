@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
+from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.template import has_number, parsed
 from sqlstress.options.option import LOAD, REST, SWEEP, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, either, shown, switch, whole
@@ -144,9 +145,6 @@ def _first(request: ExecRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
     data = options.read(request.extra, dialect_of(driver))
     if data.database:
-        # Help loads this module, and needs no processes.
-        from sqlstress.experiments.exec.original import refuse_original
-
         refuse_original(request.spec.command, data.database)
     settings = replace(options.settings_of(request, data), synchronous=None)
     case = options.check_together(request, data)

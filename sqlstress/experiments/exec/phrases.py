@@ -48,8 +48,8 @@ PHRASES = {
     ),
     "left-behind": Phrase(
         "At {where}, sqlstress ended processes that {escaped?no worker could reach any more (it was killed, "
-        "or they left its group)|commands left running} ({escaped?processes|commands}: {count}). Make each "
-        "command wait for the processes it starts."
+        "or they left its group)|commands left running} ({count} in all). Make each command wait for the "
+        "processes it starts."
     ),
     "locked-soon": Phrase(
         '{count:plural operation} failed with "database is locked"[, {how}]. Without a busy timeout a '

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
+from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
-from sqlstress.experiments.exec.original import Original
 from sqlstress.experiments.exec.programs import REACHED, STRAYED
+from sqlstress.experiments.exec.refusal import CURE
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite import open_files
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -127,3 +129,84 @@ def end_marked(name: str, value: str) -> int:
                 process.kill()
     psutil.wait_procs(ended, GRACE_S)
     return len(ended)
+
+
+# The original of the copy: compared with its state before the load about ten times a second, while the
+# workers look at the open files of their commands (Linux). No file is opened here: on POSIX the process of the
+# user that calls `sqlstress.measure` may have a connection to it, and would lose its locks.
+
+
+State = dict[str, tuple[int, int]]
+"""Size in bytes and time of the last change in ns, by name: the database, its WAL and its journal."""
+
+
+def state_of(database: Path) -> State:
+    """Return the state of a database and of the files next to it that hold data."""
+    state: State = {}
+    for suffix in ("", "-wal", "-journal"):
+        path = database.with_name(f"{database.name}{suffix}")
+        with suppress(OSError):
+            found = path.stat()
+            state[path.name] = found.st_size, found.st_mtime_ns
+    return state
+
+
+def changes(before: State, now: State) -> str:
+    """Return a description of the changes between two states; empty if there are none."""
+    texts = []
+    for name in dict.fromkeys((*before, *now)):
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        if old is None or new is None:
+            texts.append(f"{name} {'appeared' if new else 'disappeared'}")
+        elif old[0] != new[0]:
+            texts.append(f"{name} changed from {size(old[0])} to {size(new[0])}")
+        else:
+            texts.append(f"{name} was written")
+    return ", ".join(texts)
+
+
+class Original:
+    """The original during one load. The copy of the trial tells whether the commands use that."""
+
+    def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
+        """`marker` is a variable in the environment of all commands of the trial: name and value."""
+        self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
+        self._before, self._copy_before = state_of(self._path), state_of(copy)
+        self.unexplained = ""
+        """Changes of the original by a program that was not seen; empty if there were none."""
+
+    @property
+    def copy_is_untouched(self) -> bool:
+        """Whether no file of the copy has changed since the load began."""
+        return state_of(self._copy) == self._copy_before
+
+    def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
+        """Raise EnvironmentFailure if a command of the trial has opened or changed the original."""
+        if opened_by_command:
+            raise self._failure("a command has it open")
+        now = state_of(self._path)
+        if not (changed := changes(self._before, now)):
+            return
+        users = open_files.openers(self._path)
+        ours = [one for one in users.seen if self._is_command(one.pid)] if users else []
+        if ours:
+            raise self._failure(changed)
+        if not (users and users.seen):
+            if self.copy_is_untouched and not copy_was_opened:
+                raise self._failure(f"{changed}, and no command has used the copy")
+            self.unexplained = changed
+        self._before = now
+
+    def _is_command(self, pid: int) -> bool:
+        name, value = self._marker
+        with suppress(psutil.Error, OSError):
+            return psutil.Process(pid).environ().get(name) == value
+        return False
+
+    def _failure(self, what: str) -> EnvironmentFailure:
+        return EnvironmentFailure(
+            f"the command uses the original {str(self._path)!r:.200}, not its copy: {what}. The load was "
+            f"stopped. {CURE}"
+        )

@@ -22,7 +22,8 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL of a process: that of the watched path, a deleted file, or the file next to another name."""
+"""WAL of a process: that of the watched path, a deleted file (or its index is), or the file next to another
+name."""
 
 Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -61,7 +62,7 @@ class _OpenFile(NamedTuple):
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the processes that have the database or its WAL open; None if the system lists no open files.
+    """Return the processes that have the database open; None if the system lists no open files.
 
     `database` is a path without symbolic links. The process that calls is left out.
     """
@@ -110,14 +111,20 @@ def _opener(
     names = [item.name for item in files if item.identity == file or (item.is_deleted and item.name == path)]
     if not names:
         return None
-    # A container may know the file by another path: its WAL lies next to the name that it opened.
-    wals = [item for item in files if item.name in {f"{name}-wal" for name in names}]
-    strange = [item for item in wals if item.is_deleted or item.identity != wal]
+    # A container may know the file by another path: its WAL is next to the name that it opened.
+    wals = {f"{name}-wal" for name in names}
+    indices = {f"{name}-shm" for name in names}
+    strange = [
+        item
+        for item in files
+        if (item.name in wals and (item.is_deleted or item.identity != wal))
+        or (item.name in indices and item.is_deleted)
+    ]
     if not strange:
         return Opener(pid, names[0])
     newest = max(strange, key=lambda item: item.found.st_mtime_ns)
     kind = DELETED if newest.is_deleted else OTHER
-    name = newest.name.removesuffix("-wal")
+    name = newest.name.removesuffix("-wal").removesuffix("-shm")
     return Opener(pid, name, kind, newest.found.st_size, newest.found.st_mtime_ns)
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.exec.original import Original, changes, refuse_original, state_of
 from sqlstress.experiments.exec.programs import has_file_open
+from sqlstress.experiments.exec.refusal import refuse_original
+from sqlstress.experiments.exec.work import Original, changes, state_of
 
 MARKER = ("SQLSTRESS_TEST_TRIAL", "5f")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of processes")

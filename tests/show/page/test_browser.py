@@ -244,16 +244,8 @@ def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Pag
     assert page.ask(f"document.querySelectorAll('{plot} .key').length") == 0
 
 
-def test_on_a_phone_the_matrix_shows_its_answers_and_keeps_its_names_in_sight(
-    page: Page, tmp_path: Path
-) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-crash-kills.json")), 390)
-    seen = (
-        "[...document.querySelectorAll('thead th')].filter(one => one.getBoundingClientRect().right"
-        " <= document.querySelector('.table').getBoundingClientRect().right).map(one => one.innerText)"
-    )
-    names = ["journal mode", "synchronous"]
-    assert page.ask(seen) == [*names, "good", "lost", "torn", "corrupt"]
+def test_table_on_a_phone_keeps_its_names_in_sight(page: Page, tmp_path: Path) -> None:
+    page.open(saved(tmp_path, read(KEPT / "linux-20-files.json")), 390)
     page.ask("document.querySelector('.table').scrollLeft = 1000")
     places = page.ask(
         "[...document.querySelectorAll('tbody tr:last-child td')].map(one => one.getBoundingClientRect().x)"

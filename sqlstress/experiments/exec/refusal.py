@@ -1,0 +1,60 @@
+"""Commands that name the original of --database: refused before anything is measured."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from sqlstress.errors import UsageError
+
+_PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
+"""Parts of a word that may be a path: of "--db=app.db", or of a command line for a shell."""
+LARGEST_SCRIPT = 1 << 20
+"""Size of the largest file that is read as a script, in bytes."""
+VARIABLE = "SQLSTRESS_DATABASE"
+CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
+
+
+def refuse_original(command: Sequence[str], database: str) -> None:
+    """Raise UsageError if a word of a command, or a script that it names, is the original database."""
+    for word in command:
+        for piece in _PIECE.findall(word):
+            if _is_same(piece.removeprefix("file:"), database):
+                raise UsageError(
+                    f"the command names {piece[:100]!r}, which is the original --database, not its copy. "
+                    f"{CURE}."
+                )
+    paths = {os.path.abspath(database), os.path.realpath(database)}  # noqa: PTH100
+    for script in _scripts(command):
+        text = script.read_text(encoding="utf-8", errors="replace")
+        # A script that reads the variable, by its first name too, may name the original for other uses.
+        if (
+            "\0" not in text
+            and not any(map(text.__contains__, (VARIABLE, "SQLSTRESS_DB")))
+            and any(path in text for path in paths)
+        ):
+            raise UsageError(
+                f"{str(script)[:100]!r} names the original --database, {os.path.realpath(database)!r:.200}, "
+                f"not its copy. {CURE}."
+            )
+
+
+def _is_same(piece: str, database: str) -> bool:
+    """Return whether a path is the file of the database, by any name of it."""
+    try:
+        return os.path.samefile(piece, database)  # noqa: PTH121
+    except (OSError, ValueError):
+        return False
+
+
+def _scripts(command: Sequence[str]) -> Iterator[Path]:
+    """Yield the files that a command names and that are small enough for a script."""
+    for word in (shutil.which(command[0]) or command[0], *command[1:]):
+        with suppress(OSError, ValueError):
+            path = Path(word)
+            if path.is_file() and path.stat().st_size <= LARGEST_SCRIPT:
+                yield path
