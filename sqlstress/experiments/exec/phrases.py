@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlstress.show.phrases import GRAVE, Phrase
+from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 
 PHRASES = {
     "copy-unused": Phrase(
@@ -14,6 +14,10 @@ PHRASES = {
         "{database} itself changed during the load ({changes}), by a program that was not seen. If it is "
         "your command, write {variable} in it, or read the variable SQLSTRESS_DATABASE.",
         rank=GRAVE,
+    ),
+    "original-in-use": Phrase(
+        "{database} itself changed during the load ({changes}), while process {process} had it open.",
+        rank=ASIDE,
     ),
     "exit-codes": Phrase(
         "{failed} of {commands:plural command}, including the warm-up, did not exit with 0. Exit codes, with "

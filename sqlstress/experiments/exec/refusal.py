@@ -7,12 +7,14 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
 """Parts of a word that may be a path: of "--db=app.db", or of a command line for a shell."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Size of the largest file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
@@ -22,8 +24,8 @@ CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 def refuse_original(command: Sequence[str], database: str) -> None:
     """Raise UsageError if a word of a command, or a script that it names, is the original database."""
     for word in command:
-        for piece in _PIECE.findall(word):
-            if _is_same(piece.removeprefix("file:"), database):
+        for piece in (word, *_PIECE.findall(word)):
+            if any(_is_same(path, database) for path in _paths(piece)):
                 raise UsageError(
                     f"the command names {piece[:100]!r}, which is the original --database, not its copy. "
                     f"{CURE}."
@@ -35,12 +37,28 @@ def refuse_original(command: Sequence[str], database: str) -> None:
         if (
             "\0" not in text
             and not any(map(text.__contains__, (VARIABLE, "SQLSTRESS_DB")))
-            and any(path in text for path in paths)
+            and any(map(_names, paths, repeat(text)))
         ):
             raise UsageError(
                 f"{str(script)[:100]!r} names the original --database, {os.path.realpath(database)!r:.200}, "
                 f"not its copy. {CURE}."
             )
+
+
+def _names(path: str, text: str) -> bool:
+    """Return whether a text contains a path, and not as the beginning of a longer name."""
+    return re.search(re.escape(path) + r"(?![\w.-])", text) is not None
+
+
+def _paths(piece: str) -> Iterator[str]:
+    """Yield the paths that a part of a word may mean: file:app.db?mode=rw, sqlite:////tmp/app.db."""
+    yield piece
+    if found := _URL.match(piece):
+        rest = piece[found.end() :].partition("?")[0]
+        yield rest
+        for _ in range(min(3, len(rest) - len(rest.lstrip("/")))):
+            rest = rest[1:]
+            yield rest
 
 
 def _is_same(piece: str, database: str) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from operator import attrgetter
 from typing import ClassVar
 
@@ -161,9 +162,12 @@ def databases(group: Group) -> Iterator[Finding]:
     database = group.case.spec.data.database
     if any(sightings(group, UNUSED)):
         yield Finding("copy-unused", database=database, variable="{db}")
-    changed = [sighting.what for sighting in sightings(group, ORIGINAL)]
-    if changed:
-        yield Finding("original-changed", database=database, changes=changed[0], variable="{db}")
+    for sighting in islice(sightings(group, ORIGINAL), 1):
+        facts = {"database": database, "changes": sighting.what}
+        if pid := sighting.traits.get("pid"):
+            yield Finding("original-in-use", **facts, process=pid)
+        else:
+            yield Finding("original-changed", **facts, variable="{db}")
 
 
 def locked(group: Group) -> Iterator[Finding]:

@@ -102,6 +102,9 @@ class ExecWork(UserWork):
         """Yield that no command used the copy, and that an unknown program changed the original."""
         if original.unexplained:
             yield Sighting(ORIGINAL, original.unexplained, 1)
+        if original.users:
+            changed, pid = original.users
+            yield Sighting(ORIGINAL, changed, 1, traits={"pid": str(pid)})
         looks = sum(sighting.count for sighting in trial.sightings if sighting.topic == MOMENTS)
         if looks >= LOOKS_ENOUGH and not self._flags[REACHED] and self._copy_is_untouched:
             yield Sighting(UNUSED, "copy", looks)
@@ -132,8 +135,8 @@ def end_marked(name: str, value: str) -> int:
 
 
 # The original of the copy: compared with its state before the load about ten times a second, while the
-# workers look at the open files of their commands (Linux). No file is opened here: on POSIX the process of the
-# user that calls `sqlstress.measure` may have a connection to it, and would lose its locks.
+# workers look at the open files of their commands (Linux). No file is opened here: on POSIX the process that
+# calls `sqlstress.measure` may have a connection to it, and would lose its locks.
 
 
 State = dict[str, tuple[int, int]]
@@ -176,6 +179,8 @@ class Original:
         self._before, self._copy_before = state_of(self._path), state_of(copy)
         self.unexplained = ""
         """Changes of the original by a program that was not seen; empty if there were none."""
+        self.users: tuple[str, int] | None = None
+        """Changes of the original while another program had it open, and the number of that process."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -193,9 +198,13 @@ class Original:
         ours = [one for one in users.seen if self._is_command(one.pid)] if users else []
         if ours:
             raise self._failure(changed)
-        if not (users and users.seen):
-            if self.copy_is_untouched and not copy_was_opened:
-                raise self._failure(f"{changed}, and no command has used the copy")
+        if users and users.seen:
+            self.users = changed, users.seen[0].pid
+        elif self.copy_is_untouched and not copy_was_opened:
+            raise self._failure(f"{changed}, and no command has used the copy")
+        elif users and not users.hidden:
+            raise self._failure(f"{changed}, and no other program has it open")
+        else:
             self.unexplained = changed
         self._before = now
 

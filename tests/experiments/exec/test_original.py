@@ -15,6 +15,8 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.exec.programs import has_file_open
 from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.work import Original, changes, state_of
+from sqlstress.targets.sqlite import open_files
+from sqlstress.targets.sqlite.open_files import Openers
 
 MARKER = ("SQLSTRESS_TEST_TRIAL", "5f")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of processes")
@@ -41,11 +43,27 @@ def insert(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["app.db", "./app.db", "{path}", "--db=app.db", "file:app.db?mode=rw", 'sqlite3 "app.db" "SELECT 1"'],
+    [
+        "app.db",
+        "./app.db",
+        "{path}",
+        "--db=app.db",
+        "file:app.db?mode=rw",
+        "sqlite:///{path}",
+        'sqlite3 "app.db" "SELECT 1"',
+    ],
 )
 def test_word_that_is_the_original_is_refused(database: Path, word: str) -> None:
     with pytest.raises(UsageError, match="is the original --database, not its copy"):
         refuse_original(["sh", word.replace("{path}", str(database))], "app.db")
+
+
+def test_path_with_spaces_is_refused(database: Path) -> None:
+    folder = database.parent / "my folder"
+    folder.mkdir()
+    path = database.rename(folder / "app.db")
+    with pytest.raises(UsageError, match="is the original --database"):
+        refuse_original(["sqlite3", str(path)], str(path))
 
 
 def test_other_names_of_the_original_are_refused(database: Path) -> None:
@@ -60,6 +78,7 @@ def test_other_names_of_the_original_are_refused(database: Path) -> None:
         ("connect('{path}')", True),
         ("connect(os.environ.get('SQLSTRESS_DATABASE', '{path}'))", False),
         ("connect('elsewhere.db')", False),
+        ("connect('{path}.bak')", False),
     ],
 )
 def test_script_that_names_the_original_is_refused(database: Path, text: str, refused: bool) -> None:
@@ -91,13 +110,22 @@ def test_change_without_use_of_the_copy_stops_the_load(database: Path, tmp_path:
         original.check(opened_by_command=False, copy_was_opened=False)
 
 
-def test_change_by_an_unseen_program_is_kept_if_commands_use_the_copy(database: Path, tmp_path: Path) -> None:
+def test_change_by_an_unseen_program_stops_the_load_if_open_files_are_known(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy = tmp_path / "copy.db"
     copy.write_bytes(database.read_bytes())
     original = Original(str(database), copy, MARKER)
     insert(database)
-    original.check(opened_by_command=False, copy_was_opened=True)
-    assert "app.db" in original.unexplained
+    monkeypatch.setattr(open_files, "openers", lambda path: Openers((), 0))
+    with pytest.raises(EnvironmentFailure, match="no other program has it open"):
+        original.check(opened_by_command=False, copy_was_opened=True)
+    for unknown in (None, Openers((), 3)):
+        monkeypatch.setattr(open_files, "openers", lambda path, answer=unknown: answer)
+        original.unexplained = ""
+        insert(database)
+        original.check(opened_by_command=False, copy_was_opened=True)
+        assert "app.db" in original.unexplained
 
 
 @linux
@@ -112,6 +140,7 @@ def test_program_that_has_the_original_open_is_not_accused(database: Path, tmp_p
         assert program.stdout and program.stdout.readline()
         original.check(opened_by_command=False, copy_was_opened=False)
         assert original.unexplained == "" and has_file_open(program.pid, database)
+        assert original.users and original.users[1] == program.pid
         program.kill()
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **dict([MARKER])}

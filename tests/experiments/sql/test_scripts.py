@@ -15,6 +15,7 @@ from sqlstress.experiments.sql.builtin import SCRIPTS
 from sqlstress.experiments.sql.expressions import Variables
 from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
 from sqlstress.experiments.sql.worker import Nowhere
+from sqlstress.plan import cases_of
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
 
@@ -150,3 +151,8 @@ def test_a_trigger_and_strings_end_where_sqlite_ends_them() -> None:
     text = "CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT ';'; END; SELECT '\\set', :x; -- \\if\nSELECT 2"
     script = read("x.sql", text, ["x"])
     assert [one.statement.verb for one in statements(script.commands)] == ["create", "select", "select"]
+
+
+def test_statement_in_place_of_a_script_says_that_it_has_to_be_a_file() -> None:
+    with pytest.raises(UsageError, match=r"no such file: 'SELECT 1'\. A script is a file"):
+        cases_of({"script": ("SELECT 1",)}, "sql")
