@@ -99,17 +99,6 @@ def test_what_is_counted_adds_up(tmp_path: Path, bench: Bench, load: Load, isola
     assert refused or isolation == "read-committed"
 
 
-@pytest.mark.thorough
-def test_a_value_of_before_one_s_own_write_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
-    def restore(_pool: Pool) -> None:
-        preload = Values(SALT, 8).maker(0)(2)
-        bench.insist(0.45, f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = 2", preload)
-
-    case = case_of(Load(key_space=3, read_ratio=0.9), concurrency=1, duration_s=0.3)
-    verdict = bench.measure(case, tmp_path, restore).verdict()
-    rejected(verdict, "values read", "a get of key 2 read the preload after")
-
-
 @pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", "UPDATE {}.kv_0 SET value = -7"])
 def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Bench, change: str) -> None:
     case = case_of(Load(key_space=3, read_ratio=1.0), concurrency=1, duration_s=0.3)
@@ -124,11 +113,11 @@ def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Benc
 
 @pytest.mark.thorough
 def test_half_a_batch_is_caught_when_it_is_read(tmp_path: Path, bench: Bench) -> None:
-    case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=0.4)
+    case = case_of(Load(key_space=4, batch=2, read_ratio=0.8), concurrency=1, duration_s=1.0)
 
     def tear(_pool: Pool) -> None:
         stray = Values(SALT, 8).maker(0)(1)
-        bench.insist(0.5, f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = 1", stray)
+        bench.insist(1.3, f"UPDATE {schema_of(tmp_path)}.kv_0 SET value = %s WHERE key = 1", stray)
 
     rejected(bench.measure(case, tmp_path, tear).verdict(), "torn transactions")
 
