@@ -237,7 +237,10 @@ class Flaw(NamedTuple):
                 f"the machine slept, or this program was stopped, while it measured{times} "
                 f"(for {self.still_s:.1f} s): let it run undisturbed"
             )
-        return f"a worker came late to the window{times}: give a longer --warmup"
+        late = f"a worker came late to the window{times}"
+        if self.crowd:
+            return f"{late}: {self.crowd}. Lower --concurrency, or use a machine with more processors"
+        return f"{late}: give a longer --warmup"
 
 
 CROWD = 50

@@ -180,6 +180,14 @@ def test_a_standstill_names_its_probable_cause(flaw: Flaw | None, words: str) ->
     assert flaw.message(1).startswith(words)
 
 
+def test_late_worker_among_many_names_the_number_of_processes() -> None:
+    flaw = flaw_of(0.5, 0.0, 100_000)
+    assert flaw and "came late to the window: 100,000 processes on" in flaw.message(1)
+    assert "more processors" in flaw.message(1) and "--warmup" not in flaw.message(1)
+    few = flaw_of(0.5, 0.0, 2)
+    assert few and "--warmup" in few.message(1)
+
+
 def test_a_late_look_is_no_standstill_if_the_workers_went_on() -> None:
     def standstill() -> Standstill:
         times = iter([0.0, 2.5])
