@@ -350,7 +350,7 @@ def test_command_that_writes_into_the_original_is_stopped(cli: Cli) -> None:
     words = ("--database=app.db", "--alone", "-c1,2", "--repeat=2", "--duration=60s")
     said = cli("exec", *words, "--", sys.executable, "stray.py")
     assert (said.code, len(said.lines)) == (4, 1)
-    assert "the command uses the original" in said.err and "{db}" in said.err
+    assert "uses the original" in said.err and "{db}" in said.err
     with closing(sqlite3.connect("app.db")) as connection:
         ((rows,),) = connection.execute("SELECT count(*) FROM t")
     # Starting Python takes longer than the time between two looks.

@@ -114,7 +114,7 @@ class ExecWork(UserWork):
         super().discard()
 
     def _end_all(self) -> None:
-        """End what the workers could not: what left its process group, or whose worker was killed."""
+        """End the processes that left their process group, and those of a killed worker."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
 
@@ -190,20 +190,19 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original."""
         if opened_by_command:
-            raise self._failure("a command has it open")
+            raise self._failure("uses", "a command has it open")
         now = state_of(self._path)
         if not (changed := changes(self._before, now)):
             return
         users = open_files.openers(self._path)
-        ours = [one for one in users.seen if self._is_command(one.pid)] if users else []
-        if ours:
-            raise self._failure(changed)
+        if users and any(self._is_command(user.pid) for user in users.seen):
+            raise self._failure("uses", changed)
         if users and users.seen:
             self.users = changed, users.seen[0].pid
         elif self.copy_is_untouched and not copy_was_opened:
-            raise self._failure(f"{changed}, and no command has used the copy")
+            raise self._failure("probably uses", f"{changed}, and no command has used the copy")
         elif users and not users.hidden:
-            raise self._failure(f"{changed}, and no other program has it open")
+            raise self._failure("probably uses", f"{changed}, and no other program has it open")
         else:
             self.unexplained = changed
         self._before = now
@@ -214,8 +213,8 @@ class Original:
             return psutil.Process(pid).environ().get(name) == value
         return False
 
-    def _failure(self, what: str) -> EnvironmentFailure:
+    def _failure(self, verb: str, what: str) -> EnvironmentFailure:
         return EnvironmentFailure(
-            f"the command uses the original {str(self._path)!r:.200}, not its copy: {what}. The load was "
+            f"the command {verb} the original {str(self._path)!r:.200}, not its copy: {what}. The load was "
             f"stopped. {CURE}"
         )

@@ -106,7 +106,7 @@ def test_change_without_use_of_the_copy_stops_the_load(database: Path, tmp_path:
     original = Original(str(database), copy, MARKER)
     original.check(opened_by_command=False, copy_was_opened=False)
     insert(database)
-    with pytest.raises(EnvironmentFailure, match=r"app\.db .*no command has used the copy"):
+    with pytest.raises(EnvironmentFailure, match=r"probably uses .*app\.db.*no command has used the copy"):
         original.check(opened_by_command=False, copy_was_opened=False)
 
 
@@ -118,7 +118,7 @@ def test_change_by_an_unseen_program_stops_the_load_if_open_files_are_known(
     original = Original(str(database), copy, MARKER)
     insert(database)
     monkeypatch.setattr(open_files, "openers", lambda path: Openers((), 0))
-    with pytest.raises(EnvironmentFailure, match="no other program has it open"):
+    with pytest.raises(EnvironmentFailure, match=r"probably uses .*no other program has it open"):
         original.check(opened_by_command=False, copy_was_opened=True)
     for unknown in (None, Openers((), 3)):
         monkeypatch.setattr(open_files, "openers", lambda path, answer=unknown: answer)
