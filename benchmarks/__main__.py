@@ -120,8 +120,6 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=study.title, description=study.title)
         for option in dict.fromkeys((*study.options.split(), "seed", "dir", "output")):
             command.add_argument(f"--{option}", **OPTIONS[option])
-        if name == "endurance":
-            command.set_defaults(duration_s=600.0)  # the long run
     for name, about in ELSEWHERE.items():
         commands.add_parser(name, help=about)
     return found

@@ -1,4 +1,4 @@
-"""What is large still works and is verified. What it takes: `python -m benchmarks endurance`."""
+"""Large trials work and are verified."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ large = fault("scale", "64 workers; 256 workers; 1,000 buckets; 10 million keys"
 @pytest.mark.parametrize("workers", [thorough(64), pytest.param(256, marks=pytest.mark.long)])
 def test_many_workers_all_work(tmp_path: Path, workers: int) -> None:
     trial = measured(tmp_path, "-c", f"{workers}", "--ops", "20", "--key-space", f"{8 * workers}")
-    assert [one.transactions for one in trial.workers] == [20] * workers
+    assert [worker.transactions for worker in trial.workers] == [20] * workers
 
 
 @large

@@ -189,12 +189,7 @@ def locked(group: Group) -> Iterator[Finding]:
     if count := alone.total():
         yield Finding("locked-alone", count=count, how=wait and wait.finding())
     if count := others.total():
-        yield Finding(
-            "locked-long" if waited else "locked-soon",
-            count=count,
-            how=wait and wait.finding(),
-            lines=group.case.spec.lines,
-        )
+        yield Finding("locked-long" if waited else "locked-soon", count=count, how=wait and wait.finding())
 
 
 SNAPSHOT, TABLE, RECOVERY, BUSY = "locked-snapshot", "locked-table", "locked-recovery", "locked"
