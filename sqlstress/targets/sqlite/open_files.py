@@ -142,6 +142,6 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return links, False
-    # 36 35 98:0 /root/app.db /app.db rw,noatime shared:1 - ext3 /dev/root rw; a space is written \040
+    # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw; a space is written \040
     points = {words[4].replace("\\040", " ") for line in lines if len(words := line.split()) > 4}
     return links, str(database) in points
