@@ -9,12 +9,7 @@ from typing import Any
 
 from sqlstress.analysis.durability import build_of, own_options, versions
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import (
-    loss,
-    noun,
-    place,
-    what_is_possible,
-)
+from sqlstress.analysis.wording import loss, noun, place, what_is_possible
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.case import Case
 from sqlstress.report.study_results import A, B

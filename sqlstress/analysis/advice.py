@@ -16,10 +16,7 @@ from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.failed import too_many
 from sqlstress.analysis.finding import Finding, interruption, parts
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.analysis.wording import (
-    listing,
-    places,
-)
+from sqlstress.analysis.wording import listing, places
 from sqlstress.experiment import face_of
 from sqlstress.report import LEFT_OUT, Check, Report, Run
 from sqlstress.report.case import Case

@@ -11,13 +11,7 @@ from sqlstress.analysis.differences import CPU_QUOTA, Part, barriers
 from sqlstress.analysis.durability import build_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import group_runs, rate_of
-from sqlstress.analysis.wording import (
-    cut,
-    duration,
-    listing,
-    place,
-    quota,
-)
+from sqlstress.analysis.wording import cut, duration, listing, place, quota
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
 from sqlstress.report import Report, Run

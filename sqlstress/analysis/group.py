@@ -8,13 +8,7 @@ from functools import cached_property, wraps
 from typing import TypeVar
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import (
-    cut,
-    laid_out,
-    listing,
-    place,
-    places,
-)
+from sqlstress.analysis.wording import cut, laid_out, listing, place, places
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.scaling import SATURATED, saturation
-from sqlstress.analysis.wording import (
-    listing,
-)
+from sqlstress.analysis.wording import listing
 from sqlstress.report import Latency, Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
 from sqlstress.statistics import histogram

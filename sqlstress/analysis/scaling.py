@@ -19,11 +19,7 @@ from sqlstress.analysis.group import (
     noise,
     of_closed_loops,
 )
-from sqlstress.analysis.wording import (
-    laid_out,
-    layouts,
-    places,
-)
+from sqlstress.analysis.wording import laid_out, layouts, places
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, FEWEST, quantile, verdict

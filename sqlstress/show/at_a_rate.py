@@ -9,10 +9,7 @@ from typing import Any
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
-from sqlstress.analysis.wording import (
-    on_buckets,
-    processes,
-)
+from sqlstress.analysis.wording import on_buckets, processes
 from sqlstress.report import Arrived, Latency, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import merged

@@ -23,11 +23,7 @@ from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed, throttled
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
-from sqlstress.analysis.wording import (
-    duration,
-    listing,
-    percent,
-)
+from sqlstress.analysis.wording import duration, listing, percent
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (

@@ -15,11 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.comparison import Compared
-from sqlstress.analysis.wording import (
-    cut,
-    laid_out,
-    place,
-)
+from sqlstress.analysis.wording import cut, laid_out, place
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case

@@ -26,14 +26,7 @@ from sqlstress.analysis.highest_rate import (
     tried,
     unjudged,
 )
-from sqlstress.analysis.wording import (
-    listing,
-    loss,
-    noun,
-    percent,
-    place,
-    signed,
-)
+from sqlstress.analysis.wording import listing, loss, noun, percent, place, signed
 from sqlstress.analysis.wording import what_is_possible as possible
 from sqlstress.experiment import face_of
 from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial

@@ -10,12 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
-from sqlstress.analysis.wording import (
-    laid_out,
-    on_buckets,
-    place,
-    processes,
-)
+from sqlstress.analysis.wording import laid_out, on_buckets, place, processes
 from sqlstress.experiment import face_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.results import WorkerResult

@@ -17,9 +17,7 @@ from sqlstress.analysis.finding import (
     ended_early,
 )
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import (
-    buckets,
-)
+from sqlstress.analysis.wording import buckets
 from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading

@@ -19,10 +19,7 @@ from sqlstress.analysis.scaling import (
     starvation,
     tally,
 )
-from sqlstress.analysis.wording import (
-    place,
-    places,
-)
+from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv.experiment import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results

@@ -9,9 +9,7 @@ from statistics import median_low
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
-from sqlstress.analysis.wording import (
-    processes,
-)
+from sqlstress.analysis.wording import processes
 from sqlstress.experiments.methods.experiment import tricks_of
 from sqlstress.experiments.methods.method_findings import (
     BARE,

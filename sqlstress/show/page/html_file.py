@@ -23,11 +23,7 @@ from sqlstress.analysis.finding import results
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
-from sqlstress.analysis.wording import (
-    percent,
-    place,
-    quota,
-)
+from sqlstress.analysis.wording import percent, place, quota
 from sqlstress.experiment import face_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
