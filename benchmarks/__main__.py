@@ -73,7 +73,6 @@ STUDIES = {
     "where": Study(price_of_where.plan, price_of_where.TITLE, "repeats driver load"),
 }
 ELSEWHERE = {
-    "mutations": "what the verdicts catch",
     "hunt": "how soon a hunt finds what is there",
     "mutants": "which changes of the code the tests notice",
 }

@@ -198,7 +198,6 @@ ELSEWHERE = {
     "python -m tests.reliability": "it runs the fault tests, and writes docs/reliability.md",
     "python -m sqlstress.show.phrases": "a test reads every phrase with its sample",
     "python -m benchmarks all --output benchmarks/results/NAME.md": "it takes hours",
-    "python -m benchmarks mutations --seeds 200 --output benchmarks/results/mutations.md": "it takes an hour",
     "python -m benchmarks --help": "the benchmarks have tests of their own",
     ".ci/run": "it runs the tests",
     "sqlstress crash --rounds 100 --journal-mode off --cache-size 10": "it must fail, as a test sees",

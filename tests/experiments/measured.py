@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutations.trial import Worked, work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.summary import outcomes, recorded_series
 from sqlstress.report import Check, Verdict
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
+from tests.damage.trial import Worked, work_on
 from tests.pulses import nothing
 
 SALT = 7

@@ -12,14 +12,14 @@ from random import Random
 
 import pytest
 
-from benchmarks.mutations import trial
-from benchmarks.mutations.trial import work_on
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress_lmdb.environments import Held, map_size
 from sqlstress_lmdb.place import LmdbPlace
+from tests.damage import trial
+from tests.damage.trial import work_on
 from tests.pulses import nothing
 from tests.rows import mostly_long, mostly_thorough
 

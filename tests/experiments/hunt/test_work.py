@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.mutations.trial import measure
 from sqlstress.experiments.hunt.rounds import drawn
 from sqlstress.plan import cases_of
+from tests.damage.trial import measure
 
 GIVEN = {"duration": "200ms", "writers": "2", "keys": "16", "filler": "100"}
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutations.trial import work_on
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
 from sqlstress.experiments.kv.experiment import Load
 from sqlstress.report.case import Case
+from tests.damage.trial import work_on
 from tests.experiments.kv.loops import (
     FAST,
     FOREVER_S,

@@ -8,10 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from benchmarks.mutations import rows
-from benchmarks.mutations.flips import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK, flip
-from benchmarks.mutations.rows import drop, give, swap, tear
-from benchmarks.mutations.trial import Mutation, Trial, Words, measure, measure_killed
 from sqlstress.experiments.crash.experiment import Transactions
 from sqlstress.experiments.cycles.experiment import Cycling
 from sqlstress.experiments.hunt.rounds import drawn
@@ -21,6 +17,10 @@ from sqlstress.experiments.methods.experiment import Method
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.connections import lacks
+from tests.damage import rows
+from tests.damage.flips import ENTRY, PAGE_HEADER, POINTER, ROW, TRUNK, flip
+from tests.damage.rows import drop, give, swap, tear
+from tests.damage.trial import Mutation, Trial, Words, measure, measure_killed
 
 WAL = Settings(synchronous="off", page_size=512, wal_autocheckpoint=16)
 """Small pages, so that a few rows take several of them."""

@@ -17,11 +17,11 @@ from contextlib import closing
 from random import Random
 from typing import Any, NamedTuple
 
-from benchmarks.mutations.trial import Change, Mutation, NothingToChange, Trial, Words
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, Page, PageFile, Tree, varint
 from sqlstress.targets.sqlite.space import trees_of
+from tests.damage.trial import Change, Mutation, NothingToChange, Trial, Words
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"
 """What a byte is part of: a cell of a table or of an index, a pointer to a cell or to a page, …"""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from benchmarks.mutations.trial import Change, Mutation, NothingToChange, Trial, changed
 from sqlstress.engine.values import Values
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.cycles.worker import table
@@ -21,6 +20,7 @@ from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.worker import LARGEST_KEY
 from sqlstress.experiments.methods.tables import PATH, PENDING, pair_place, part_of
+from tests.damage.trial import Change, Mutation, NothingToChange, Trial, changed
 
 Cells = tuple[Any, ...]
 

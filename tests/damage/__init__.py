@@ -1,0 +1,1 @@
+"""Changes of the files of a trial, which its verdict must report."""
