@@ -1,7 +1,7 @@
 """Writes anew what follows from the code: `python -m tests.renew`, after a change that is meant.
 
 Read the diff then. It is the schema, the reference of the options, golden files and digests of what is shown,
-the Markdown beside kept reports, published figures, and what pages show of saved reports. What pages show of
+the Markdown beside kept reports, the format of published figures, and what pages show of saved reports. What pages show of
 a measurement is pasted by hand.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "benchmarks.publications")
+MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "tests.published")
 """Those that write something anew when they are run."""
 
 

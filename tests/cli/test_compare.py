@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.publications.__main__ import FOLDER
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.commands import short_names
 from sqlstress.report import FORMAT_VERSION, Report, to_json
 from tests.cli.conftest import EXAMPLE, Cli, assert_golden_refusals
 from tests.engine.processes import environment
+from tests.published import FOLDER
 
 MACOS, WINDOWS = (FOLDER / f"003-{name}-1-file.json" for name in ("macos", "windows"))
 ROOT = FOLDER.parents[1]

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.publications.__main__ import REPORTS
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.experiments.keys.experiment import Picks
@@ -22,6 +21,7 @@ from tests import strategies
 from tests.analysis.comparison.sides import WINDOWS, comparison, library, report, settings_read_back
 from tests.analysis.hand_made import run, trial
 from tests.drawing import CHARACTERS, examples
+from tests.published import REPORTS
 from tests.show.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
 from tests.strategies import cases, reports
 

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 import sqlstress.show.page as page_room
-from benchmarks.publications.__main__ import FOLDER as PUBLISHED
-from benchmarks.publications.__main__ import REPORTS
 from sqlstress.report import read
 from sqlstress.show.page.html_file import SCRIPTS, report_html, script
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
 from tests.example_report import example_report, failed_report
+from tests.published import FOLDER as PUBLISHED
+from tests.published import REPORTS
 from tests.show.hostile import HUGE, hostile_report
 from tests.show.variants import beside_report, classic_report, with_case
 
