@@ -1,8 +1,8 @@
-"""Writes anew what follows from the code: `python -m tests.renew`, after a change that is meant.
+"""Write the files that follow from the code: `python -m tests.renew`, after an intended change.
 
-Read the diff then. It is the schema, the reference of the options, golden files and digests of what is shown,
-the Markdown beside kept reports, the format of published figures, and what pages show of saved reports. What pages show of
-a measurement is pasted by hand.
+These are the schema, the reference of the options, golden files and digests, the Markdown of reports, the
+format of published figures, and the outputs of saved reports in the documents. Read the diff afterwards.
+Outputs of measurements in the documents are pasted by hand.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "tests.published")
-"""Those that write something anew when they are run."""
+"""Modules that write files when they are run."""
 
 
 def main() -> None:
-    """Write all of it anew."""
+    """Write all files."""
     for module in MODULES:
         _run("-m", module)
     for path in sorted((ROOT / "reports").glob("*.json")):
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def goldens() -> None:
-    """Let the tests of golden files write what differs, and take it."""
+    """Replace each golden file that differs from the output of its test."""
     tests = [path for path in HERE.rglob("test_*.py") if "assert_golden" in path.read_text(encoding="utf-8")]
     subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *map(str, sorted(tests))],
