@@ -8,7 +8,7 @@
 What it offers is imported when it is asked for: a worker process imports this module too.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     "sqlstress.api": ("Figure", "Finding", "Report", "ab", "hunt", "limit", "measure", "read"),

