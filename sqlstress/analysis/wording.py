@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlstress.experiment import face_of, has_window
 from sqlstress.report import Host
 from sqlstress.report.case import Case
-from sqlstress.report.study_results import Gain
-from sqlstress.statistics.compare import Ratio, verdict
-from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, finite, format_duration, plural, rounded, whole
+from sqlstress.statistics.compare import Ratio
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration, plural, rounded, whole
 
 _LONGEST_LIST = 8
 
@@ -169,33 +168,6 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
     if len(values) > 2 and last - values[0] == len(others):
         return f"{whole(values[0])} to {named(last)}"
     return listing([*map(whole, others), named(last)])
-
-
-# Gains in words and in cells: what one setting does over another, no more than its noise leaves.
-
-
-EQUAL = 0.05
-"""Settings that differ by less are called as good as each other."""
-
-
-def interval(gain: Gain) -> str:
-    """Write what is possible: "1.5 to 2.3"."""
-    return f"{rounded(gain.low, 3)} to {rounded(gain.high, 3)}"
-
-
-def gained(gain: Gain | None) -> str:
-    """Return the verdict of a gain: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW."""
-    return verdict(Ratio(gain.ratio, gain.low, gain.high, gain.rounds) if gain else None, EQUAL)
-
-
-def cells(gain: Gain | None, missing: str) -> tuple[str, str, str]:
-    """Return a gain and the ends of its interval, as the cells of a table."""
-    if gain is None:
-        return missing, missing, missing
-    low, middle, high = (
-        missing if finite(value) is None else rounded(value, 3) for value in (gain.low, gain.ratio, gain.high)
-    )
-    return middle, low, high
 
 
 # What is shown of a drop, and what is left possible, in the same words wherever a gate judges.

@@ -216,10 +216,6 @@ class Pool:
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
-    def process_ids(self) -> list[int]:
-        """Return the system's number of each process, the workers' first."""
-        return [process.pid for process in self._processes if process.pid is not None]
-
     def done_so_far(self) -> int:
         """Return the operations that all workers have done."""
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())

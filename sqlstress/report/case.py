@@ -383,10 +383,6 @@ class Case:
         return label(self)
 
 
-MOST_LEVELS = 20
-"""Lists and objects within each other in what a case of an unknown experiment says."""
-
-
 COMMON = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
 """The options that several experiments have, with the main one's defaults, by name."""
 # Drawn where it is not given, so that a plan's seed is one of its own.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from sqlstress.options.option import option
 from sqlstress.options.parsing import duration_with_unit
 from sqlstress.report.environment import SqliteBuild
-from sqlstress.statistics.compare import Ratio
 
 A, B = ARMS = ("A", "B")
 """The baseline, and what is compared with it."""
@@ -133,22 +132,3 @@ class LimitSearch:
     """How long the search took, the closed loop before it included."""
     ended: str | None = None
     """Why it ended before the answer was whole; None when it did not, or was interrupted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """What was done in a second with some settings, over what was done with those they are set against."""
-
-    ratio: float
-    """The geometric mean over the rounds."""
-    low: float
-    """Lower end of its interval; all intervals of a kind hold together with a probability of 95 %."""
-    high: float
-    """Its upper end."""
-    rounds: int
-    """Rounds in which both were measured."""
-
-    @classmethod
-    def of(cls, ratio: Ratio | None) -> Gain | None:
-        """Return a ratio as what is kept of it."""
-        return None if ratio is None else cls(ratio.estimate, ratio.low, ratio.high, ratio.pairs)

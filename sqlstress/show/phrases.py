@@ -157,11 +157,10 @@ FORMATS: Mapping[str, Callable[..., str]] = {
     ),
     "compared": _compared,
     "relative": _relative,
-    "interval": wording.interval,
     "fixed": lambda number, digits: f"{number:.{digits}f}",
     "seconds": format_duration,
     "ms": format_ms,
-    "estimate": lambda gain: wording.times(gain.estimate if isinstance(gain, Ratio) else gain.ratio),
+    "estimate": lambda ratio: wording.times(ratio.estimate),
     "two": lambda number: units.rounded(number, 2),
     "capital": lambda fact: _capital(written(fact)),
     "quoted": lambda counts: "; ".join(f'"{what}" ({units.whole(count)})' for what, count in counts.items()),
@@ -191,7 +190,7 @@ _RATIO = Ratio(3.1, 2.9, 3.4, 5)
 NUMBERS: Mapping[str, Any] = {
     "percent": 0.1, "signed": 1.12, "times": 2.1, "duration": 3.4e9, "size": 85_000_000, "rounded": 5960.0,
     "whole": 2000, "plain": 5, "plural": 12, "processes": 8, "files": 20, "faster": -0.2, "compared": _RATIO,
-    "relative": _RATIO, "interval": _RATIO, "estimate": _RATIO, "fixed": 0.81, "seconds": 2.0, "ms": 3e5,
+    "relative": _RATIO, "estimate": _RATIO, "fixed": 0.81, "seconds": 2.0, "ms": 3e5,
     "two": 0.31,
 }  # fmt: skip
 """The same of facts that are numbers, by format."""
