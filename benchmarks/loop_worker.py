@@ -108,7 +108,7 @@ def own_loop(kind: str, load: Load) -> Callable[[int], Result]:
     """Open a worker of sqlstress, and return a function of t0 that runs its timed loop, proof included."""
     from sqlstress.engine.loop import Window, work_through
     from sqlstress.experiments.kv.acks import shape_of
-    from sqlstress.experiments.kv.experiment import Load as Spec
+    from sqlstress.experiments.kv.spec import Load as Spec
     from sqlstress.experiments.kv.worker import open_source
     from sqlstress.report.case import Case, Settings
     from sqlstress.system.sharing import shared_array

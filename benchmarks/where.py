@@ -28,7 +28,7 @@ from benchmarks.document import AT_MOST, Comparison, Plan, Row, grid, measure, r
 from benchmarks.loops import LoopFailure
 from sqlstress.engine.loop import FOREVER_NS, Window, work_through
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.experiment import LOOPS, Load
+from sqlstress.experiments.kv.spec import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
 

@@ -156,16 +156,16 @@ class StudyOf:
     called: str
     """What such a measurement is called, with its article."""
     opens: str = ""
-    """Import string of (cases, extra) → the study."""
+    """Import string of (cases, selection) → the study."""
     looks_on: bool = False
     """Whether it only looks at what others do: it makes no databases, and shows each moment."""
     asks: str = ""
     """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
     experiment that measures the cases of others; "": its options say the cases."""
 
-    def open(self, cases: Sequence[Case], extra: Any) -> Study[Bench]:
+    def open(self, cases: Sequence[Case], selection: Any) -> Study[Bench]:
         """Make the study that the experiment's options ask for."""
-        return cast("Study[Bench]", resolve_name(self.opens)(cases, extra))
+        return cast("Study[Bench]", resolve_name(self.opens)(cases, selection))
 
     def result_type(self) -> type:
         """Return the dataclass of what it finds."""
@@ -191,7 +191,7 @@ class Experiment:
     """Options of others that it has not got: name → why."""
     by_itself: Mapping[str, Any] = field(default_factory=dict)
     """Of its options, which make several cases of one: what they are where each is measured by itself."""
-    extra: type | None = None
+    selection: type | None = None
     """The dataclass of options that only say which cases there are, and stand in none of them."""
     cases: Callable[[Request[Any, Any]], Iterator[Case]] = lambda ask: iter(())
     """What its options mean. Raises UsageError when they contradict each other."""

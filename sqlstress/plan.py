@@ -29,7 +29,7 @@ class Request(Generic[S, E]):
 
     case: Case
     """The first of the cases that were asked for, as far as the options say it; its spec is `spec`."""
-    extra: E
+    selection: E
     lists: Mapping[str, tuple[Any, ...]]
     """The values of the options of which each case has one, by name."""
     given: frozenset[str]
@@ -95,7 +95,7 @@ class Planned(NamedTuple):
     cases: tuple[Case, ...]
     experiment: Experiment | None = None
     """The one whose options asked for it; None: a plan, whose cases are of any."""
-    extra: Any = None
+    selection: Any = None
     """Its options that stand in no case."""
 
 
@@ -155,11 +155,11 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
         spec=built(experiment.spec, first_values),
         **window,
     )
-    extra = built(experiment.extra, values) if experiment.extra else None
-    request: Request[Any, Any] = Request(case, extra, lists, frozenset(given))
+    selection = built(experiment.selection, values) if experiment.selection else None
+    request: Request[Any, Any] = Request(case, selection, lists, frozenset(given))
     cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
     check_count(len(cases))
-    return Planned(cases, experiment, extra)
+    return Planned(cases, experiment, selection)
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.experiments.app import CONNECTION, DECLARED, EXCEPTION, HERE, UNSEEN
-from sqlstress.experiments.app.experiment import App, Weighted
+from sqlstress.experiments.app.spec import App, Weighted
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import KEPT, Case, Settings
 from sqlstress.report.results import Sighting

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.crash.experiment import (
-    ACKNOWLEDGED,
-    INTEGRITY,
-    SURVIVORS,
-    WHOLE,
-    Kills,
-    Transactions,
-)
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills, Transactions
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Check, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.hunt.experiment import OWN_LOAD, WAL_RESET, Hunt, Witness
 from sqlstress.experiments.hunt.proof import STALE, WRITES
+from sqlstress.experiments.hunt.result import OWN_LOAD, WAL_RESET, Hunt, Witness
 from sqlstress.experiments.hunt.spec import Round, Schedule
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.case import Case, Settings

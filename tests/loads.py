@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.kv.experiment import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 
 OTHERS: dict[str, Any] = {
     "read_ratio": 0.9,

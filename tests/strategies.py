@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sqlstress import target
 from sqlstress.experiment import Experiment, face, faces, studies
 from sqlstress.experiments import cycles
-from sqlstress.experiments.crash.experiment import Kills
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.hunt.experiment import Hunt
-from sqlstress.experiments.watch.experiment import Watch
+from sqlstress.experiments.crash.spec import Kills
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.hunt.result import Hunt
+from sqlstress.experiments.watch.spec import Watch
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
 from sqlstress.report import case, document, environment, file_space, results, study_results

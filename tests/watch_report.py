@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlstress.experiments.watch.experiment import (
+from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
     DELETED_WAL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import (

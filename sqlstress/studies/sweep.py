@@ -322,7 +322,7 @@ def study_of_plan(
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""
     own = plan.experiment and plan.experiment.study
-    study = own.open(plan.cases, plan.extra) if own else Sweep(plan.cases, keep_going)
+    study = own.open(plan.cases, plan.selection) if own else Sweep(plan.cases, keep_going)
     return study, Session(plan.cases, directory, keep, command)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.ab import NAMES, arm_differences, conclusion, differences, estimate, figure
 from sqlstress.analysis.wording import signed
-from sqlstress.experiments.sql.experiment import Scripted, Scripts
+from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import AbTest, Arm, Latency, Report, SqliteBuild
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.blocks import MISSING, Table

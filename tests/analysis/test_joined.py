@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.experiments.kv.experiment import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from tests.analysis.hand_made import run

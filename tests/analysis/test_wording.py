@@ -13,9 +13,9 @@ from sqlstress.analysis import wording
 from sqlstress.analysis.group import rate_of
 from sqlstress.experiment import face_of
 from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.keys.experiment import Picks
-from sqlstress.experiments.methods.experiment import Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics import units

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.crash.experiment import Kills
+from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.crash.study import Strike
 from sqlstress.report import to_json
 from tests.cli.conftest import Cli, saved

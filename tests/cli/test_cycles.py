@@ -7,7 +7,7 @@ import re
 import pytest
 
 from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.experiment import setting_of
+from sqlstress.experiments.cycles.spec import setting_of
 from sqlstress.statistics.series import WAL_FRAMES
 from tests.cli.conftest import Cli, Said, saved
 

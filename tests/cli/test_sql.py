@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.experiments.sql.experiment import Scripts
+from sqlstress.experiments.sql.spec import Scripts
 from sqlstress.plan import from_toml
 from tests.cli.conftest import Cli, saved
 from tests.pages import ROOT

@@ -16,7 +16,7 @@ import pytest
 
 from sqlstress.cli.commands import run
 from sqlstress.cli.measure import screen
-from sqlstress.experiments.watch.experiment import WRITE
+from sqlstress.experiments.watch.spec import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import LOOPS
 from sqlstress.experiments.kv.load_findings import shares
+from sqlstress.experiments.kv.spec import LOOPS
 from sqlstress.machine.host import usable_cores
 from sqlstress.report import Run
 from sqlstress.report.results import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where

@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.crash.experiment import Transactions
-from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.crash.spec import Transactions
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.hunt.rounds import drawn
-from sqlstress.experiments.keys.experiment import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.kv.experiment import Load
-from sqlstress.experiments.methods.experiment import Method
+from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.connections import lacks

@@ -12,7 +12,7 @@ import pytest
 from sqlstress.engine.pool import Crew
 from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.interrupt import StopSignals

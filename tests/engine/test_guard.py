@@ -13,7 +13,7 @@ import pytest
 from sqlstress.engine.pool import Ended
 from sqlstress.engine.trial import Guard, unread
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
 from sqlstress.targets.place import Disturbance

@@ -12,7 +12,7 @@ import pytest
 from sqlstress.engine import harness_cost
 from sqlstress.engine.harness_cost import ROUND_NS, ROUNDS, bare_call_ns, harness_ns
 from sqlstress.errors import Interrupted
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from sqlstress.targets.dry import DryPlace

@@ -13,7 +13,7 @@ from sqlstress.engine import session as limits
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite import TARGET

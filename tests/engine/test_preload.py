@@ -13,10 +13,10 @@ import pytest
 from sqlstress.engine import pool
 from sqlstress.engine.pool import plain
 from sqlstress.experiment import face_of
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.keys.experiment import Picks
-from sqlstress.experiments.kv.experiment import Load
-from sqlstress.experiments.methods.experiment import Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.processes import starting
 from tests.engine import preloaded
@@ -64,7 +64,7 @@ def test_what_is_imported_is_there_is_the_cases_own_and_begins_no_thread(name: s
 def test_a_worker_whose_loop_is_in_c_imports_nothing_of_ours_itself(tmp_path: Path) -> None:
     pytest.importorskip("sqlstress.targets.native._native")
     opened = (
-        "from sqlstress.experiments.kv.experiment import Load\n"
+        "from sqlstress.experiments.kv.spec import Load\n"
         "from sqlstress.report.case import Case\n"
         "from tests.halves import open_source, open_work\n"
         "from pathlib import Path\n"

@@ -229,7 +229,7 @@ def test_the_help_of_an_option_names_every_value_that_can_be_chosen(options: Seq
 
 @pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
 def test_every_option_of_a_spec_is_offered_by_its_command(experiment: Experiment) -> None:
-    said = {one.name for cls in (experiment.spec, experiment.extra) for one in options_of(cls).values()}
+    said = {one.name for cls in (experiment.spec, experiment.selection) for one in options_of(cls).values()}
     assert said <= {one.name for one in experiment.options}
 
 

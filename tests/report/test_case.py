@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.pool import plain
 from sqlstress.experiment import face_of, has_window
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.keys.experiment import Picks
-from sqlstress.experiments.methods.experiment import PHASES, Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.methods.spec import PHASES, Method
 from sqlstress.report.case import Case, Settings
 
 DELETE, EVERY_50 = Settings(journal_mode="delete"), Settings(wal_autocheckpoint=50)

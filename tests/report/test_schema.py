@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, from_json, json_schema, to_json
 from tests.drawing import examples
 from tests.example_report import example_report, failed_report

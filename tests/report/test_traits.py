@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings, traits, words
 from tests.loads import OTHERS
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.show import KeyValueShown
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Report, Warning
 from sqlstress.report.case import Case, Settings
 from sqlstress.show import heading

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sqlstress.experiments.keys.experiment import Picks
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.junit import report_junit

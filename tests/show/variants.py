@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Settings
 from sqlstress.statistics.series import (

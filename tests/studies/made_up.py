@@ -13,7 +13,7 @@ import pytest
 from sqlstress.engine.study import Observer, Progress, Study
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.experiments.crash import study as crash
-from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, Kills
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, Kills
 from sqlstress.experiments.crash.study import KillStudy
 from sqlstress.plan import cases_of
 from sqlstress.report import Check, LimitSearch, Promise, Report, Trial, Verdict

@@ -15,7 +15,7 @@ import pytest
 from sqlstress.engine.study import NOBODY
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.studies.slices import OtherPythons, OwnPython, Python

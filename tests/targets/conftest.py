@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite.drivers import DRIVERS

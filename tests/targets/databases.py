@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.keys.work import definitions
 
 ID_TYPES = ("int", "uuid4")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
 from sqlstress.targets.sqlite import copies

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.sql.experiment import Scripts
+from sqlstress.experiments.sql.spec import Scripts
 from sqlstress.report.case import Case, Server
 from sqlstress.target import for_programs, serves
 from sqlstress.targets import open_place, target_of

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.target import drivers
 from sqlstress.targets import dry, file_patterns, open_place, postgres, sqlite, target_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress_lmdb.place import LmdbPlace
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.harness_cost import bare_call_ns
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import read
 from sqlstress.report.case import Case
 from sqlstress.target import SYNCED, commit_class

@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from sqlstress_lmdb.environments import Held, map_size
 from sqlstress_lmdb.place import LmdbPlace

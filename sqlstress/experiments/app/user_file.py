@@ -25,7 +25,7 @@ from sqlstress.user_work.checks import at_end
 from sqlstress.user_work.own_files import OtherFile, OwnFiles, own_files
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.app.experiment import App
+    from sqlstress.experiments.app.spec import App
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Directions
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlstress.errors import message_of
-from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, WHOLE
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, WHOLE
 from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
 from sqlstress.report import Check, Verdict
 from sqlstress.report.results import Tally

@@ -18,7 +18,7 @@ from sqlstress.analysis.finding import (
 )
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import buckets
-from sqlstress.experiments.crash.experiment import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict

@@ -18,7 +18,7 @@ from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import READY_EACH_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
-from sqlstress.experiments.crash.experiment import SURVIVORS, Extra, Kills
+from sqlstress.experiments.crash.spec import SURVIVORS, CaseSelection, Kills
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
 from sqlstress.report.case import Case
@@ -321,7 +321,7 @@ LARGEST = 64 << 20
 """Bytes of all records: they are read again after every kill."""
 
 
-def study_of(cases: Sequence[Case], extra: Extra) -> KillStudy:
+def study_of(cases: Sequence[Case], selection: CaseSelection) -> KillStudy:
     """Return the study that options ask for. Raises UsageError for more than can be read after every kill."""
     (case,) = cases
     needed = RECORDS * case.spec.batch * case.spec.value_size * case.buckets
@@ -330,7 +330,7 @@ def study_of(cases: Sequence[Case], extra: Extra) -> KillStudy:
             f"each kill would read {size(needed)} of rows, and the limit is {size(LARGEST)}. Lower "
             "--batch, --value-size or --buckets."
         )
-    return KillStudy(Kills(case, extra.rounds))
+    return KillStudy(Kills(case, selection.rounds))
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:

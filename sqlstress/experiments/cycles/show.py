@@ -19,7 +19,7 @@ from sqlstress.experiments.cycles.cycle_findings import (
     times_of,
     total_ns,
 )
-from sqlstress.experiments.cycles.experiment import Cycling, setting_of
+from sqlstress.experiments.cycles.spec import Cycling, setting_of
 from sqlstress.report import Run
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (

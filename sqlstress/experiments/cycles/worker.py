@@ -15,7 +15,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.cycles.experiment import Cycling
+    from sqlstress.experiments.cycles.spec import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import Place

@@ -2,124 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.exec.refusal import refuse_original
+from sqlstress.experiments.exec.spec import CaseSelection, Command, ExecRequest
 from sqlstress.experiments.exec.template import has_number, parsed
-from sqlstress.options.option import LOAD, REST, SWEEP, chosen, option, options_of
-from sqlstress.options.parsing import choice, duration, either, shown, switch, whole
-from sqlstress.plan import AT_A_RATE, Request, at_rates
+from sqlstress.options.option import chosen, options_of
+from sqlstress.options.parsing import choice, either
+from sqlstress.plan import AT_A_RATE, at_rates
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_programs, takes
 from sqlstress.user_work import options
-from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of
-
-NOTHING = "empty command"
-MOST_WORDS = 1000
-MOST_BYTES = 100_000
-"""Of all words together: less than any system takes."""
-
-
-def words(value: Any) -> tuple[str, ...]:
-    """Read a program and its words."""
-    found = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(one, str) and "\0" not in one for one in found):
-        raise ValueError(f"{shown(value)} is not a list of texts: the program and its arguments")
-    if len(found) > MOST_WORDS or sum(len(one.encode(errors="replace")) for one in found) > MOST_BYTES:
-        raise ValueError(f"the command has more than {MOST_WORDS:,} words or {MOST_BYTES:,} bytes")
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """The experiment with commands."""
-
-    data: Data = field(default_factory=Data)
-    """The database that they find, and what must hold of it."""
-    command: tuple[str, ...] = option(
-        words,
-        (),
-        LOAD,
-        "The program and its arguments, after --. {n}, {worker}, {db}, {inner} and {random:1:1000} are "
-        "replaced by values. Write {{ for a brace.",
-        metavar="COMMAND...",
-        argument=REST,
-        meaning="The program and its arguments, with placeholders; empty: a command that does nothing.",
-    )
-    stdin: str | None = option(
-        options.name,
-        None,
-        LOAD,
-        "File for the standard input of each command. Default: empty input.",
-        metavar="FILE",
-        meaning="File for the standard input of each command; None: empty input.",
-    )
-    timeout_s: float = option(
-        duration(0.01),
-        "10s",
-        LOAD,
-        "Time limit of a command. A command that exceeds it is killed, with its children, and counts as "
-        "failed.",
-        name="timeout",
-        metavar="TIME",
-        meaning="Time limit of a command, in seconds.",
-    )
-
-    lines: bool = option(
-        switch,
-        False,
-        LOAD,
-        "Start the program once per process. It reads a line, works, and answers with the line ok or "
-        "error MESSAGE.",
-        flag=True,
-        meaning="Whether the program is started once, and answers a line for each operation.",
-    )
-    inner: int = option(
-        whole(1, 10**6),
-        1,
-        LOAD,
-        "Operations that one command does; TPS counts each. {inner} is replaced by N.",
-        metavar="N",
-        meaning="Operations that one command does.",
-    )
-    where: bool = options.where_option()
-
-    @property
-    def called(self) -> str:
-        """The command, as it is typed."""
-        words = shlex.join(self.command)
-        return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or NOTHING
-
-
-@dataclass(frozen=True, slots=True)
-class Extra(DataOptions):
-    """Options that only say which cases there are, and what is read."""
-
-    alone: bool | None = option(
-        switch,
-        None,
-        SWEEP,
-        "Do not measure the empty command, which shows the cost of starting a process.",
-        flag=True,
-    )
-    where: Where = NOWHERE
-
 
 _KEPT_MODES = ("wal", "delete")
 """Those that a database keeps; the others are of a connection."""
 GUESS_S = 0.3
 """What making the database and looking at it takes, about."""
-
-ExecRequest = Request[Command, Extra]
 
 
 def cases(request: ExecRequest) -> Iterator[Case]:
@@ -130,20 +35,20 @@ def cases(request: ExecRequest) -> Iterator[Case]:
     _check(request.spec)
     if request.spec.inner > 1 and "rate" in request.given:
         raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
-    drivers = options.drivers(request, request.extra.where.target, for_programs())
+    drivers = options.drivers(request, request.selection.where.target, for_programs())
     firsts = [_first(request, driver) for driver in drivers]
     for concurrency in request.some("concurrency"):
         for first in firsts:
             for case in at_rates(request, replace(first, concurrency=concurrency)):
                 yield case
                 # It comes near no database: once is enough.
-                if first is firsts[0] and not (request.extra.alone or first.spec.lines):
+                if first is firsts[0] and not (request.selection.alone or first.spec.lines):
                     yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
     """Return the first case on the target of a driver. Raises UsageError."""
-    data = options.read(request.extra, dialect_of(driver))
+    data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
     settings = replace(options.settings_of(request, data), synchronous=None)
@@ -151,7 +56,7 @@ def _first(request: ExecRequest, driver: str) -> Case:
     case = replace(case, spec=replace(request.spec, data=data), settings=settings)
     if case.ops is not None:
         case = replace(case, warmup_s=0.0)
-    return options.on_target(request, case, driver, request.extra.where)
+    return options.on_target(request, case, driver, request.selection.where)
 
 
 def _check(spec: Command) -> None:
@@ -217,7 +122,7 @@ EXEC: Experiment = Experiment(
         *common("warmup"),
         otherwise("ops", help="Commands per process. Replaces --duration."),
         *common(*AT_A_RATE, "repeat"),
-        *chosen(options_of(Extra), "alone"),
+        *chosen(options_of(CaseSelection), "alone"),
         *options.WHERE,
         *options.DATA,
         *chosen(options_of(Command), "command", "lines", "inner", "stdin", "timeout"),
@@ -239,7 +144,7 @@ EXEC: Experiment = Experiment(
         *options.SEED,
     ),
     by_itself={"alone": True},
-    extra=Extra,
+    selection=CaseSelection,
     without=options.ITS_OWN,
     cases=cases,
     alike=Alike(

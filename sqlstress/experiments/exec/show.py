@@ -31,7 +31,7 @@ from sqlstress.experiments.exec import (
     TOO_LATE,
     UNUSED,
 )
-from sqlstress.experiments.exec.experiment import NOTHING
+from sqlstress.experiments.exec.spec import NOTHING
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting

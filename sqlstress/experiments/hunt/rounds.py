@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NamedTuple, cast
 
 from sqlstress.engine.pool import Pauses
-from sqlstress.experiments.hunt.experiment import Hunting
+from sqlstress.experiments.hunt.result import Hunting
 from sqlstress.experiments.hunt.spec import (
     MODES,
     POINTS,
@@ -237,13 +237,13 @@ class Drawn(NamedTuple):
 class OwnRounds:
     """Rounds of the hunt's own load."""
 
-    def __init__(self, base: Case, extra: Hunting) -> None:
+    def __init__(self, base: Case, hunting: Hunting) -> None:
         """What `base` leaves open, which is None there, is drawn."""
-        self._base, self._extra = base, extra
+        self._base, self._hunting = base, hunting
 
     def draw(self, number: int) -> Drawn:
         """Return a round; of the same number always the same."""
-        return Drawn(drawn(self._base, number, as_given=bool(self._extra.as_given)))
+        return Drawn(drawn(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
         """Yield rounds that are smaller than one."""
@@ -255,7 +255,7 @@ class OwnRounds:
         for part in (one.case.spec, one.case.settings):
             words += _given(part, LEFT_OUT)
         words += [] if one.case.driver == DEFAULT else ["--driver", one.case.driver]
-        return (*words, *(["--no-pauses"] if self._extra.no_pauses else []))
+        return (*words, *(["--no-pauses"] if self._hunting.no_pauses else []))
 
 
 def _given(part: Any, usual: Mapping[str, Any]) -> list[str]:

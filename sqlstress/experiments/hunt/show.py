@@ -15,8 +15,8 @@ from sqlstress.analysis.finding import (
     counterexamples,
     ended_early,
 )
-from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
+from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.spec import (
     CHECKPOINTER,
     HOLDER,

@@ -1,4 +1,4 @@
-"""What a round of a hunt is: who works on the database, how it is kept, and where they pause."""
+"""Spec of a round of a hunt: its workers, its database, and where they pause."""
 
 from __future__ import annotations
 

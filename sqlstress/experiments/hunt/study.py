@@ -14,7 +14,7 @@ from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kep
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
-from sqlstress.experiments.hunt.experiment import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
+from sqlstress.experiments.hunt.result import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, drawn, pauses_of
 from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.machine.warnings import has_wal_reset_bug
@@ -200,13 +200,15 @@ def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
 
 
 def _of_own_load(given: Mapping[str, Any]) -> StudyRequest:
-    (base,), _, extra = planned(given, "hunt")
+    (base,), _, hunting = planned(given, "hunt")
     if "pause" in given:
         raise UsageError(
             "--pause needs your own work. Use --writer-pause, --reader-pause or --checkpointer-pause."
         )
-    hunt = Hunt(base.driver, OWN_LOAD, base.seed, extra.max_time, base.duration_s, pauses=not extra.no_pauses)
-    study = HuntStudy(hunt, OwnRounds(base, extra), extra.shrink_time)
+    hunt = Hunt(
+        base.driver, OWN_LOAD, base.seed, hunting.max_time, base.duration_s, pauses=not hunting.no_pauses
+    )
+    study = HuntStudy(hunt, OwnRounds(base, hunting), hunting.shrink_time)
     return StudyRequest(study, (drawn(base, 0),), False)
 
 
@@ -215,7 +217,7 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
     for name in given:
         if name not in hunting and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    extra = built(Hunting, all_parsed(hunting.values(), given))
+    hunting = built(Hunting, all_parsed(hunting.values(), given))
     schedule = Schedule(*(parsed(hunting[name], given.get(name)) for name in _OF_PAUSES))
     several = commands()[command].by_itself
     usual = {name: value for name, value in USUAL.items() if name in options and name not in several}
@@ -229,12 +231,14 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
         first.driver,
         command,
         first.seed,
-        extra.max_time,
+        hunting.max_time,
         first.duration_s,
-        pauses=not extra.no_pauses,
+        pauses=not hunting.no_pauses,
         checked=data is None or bool(data.checks),
     )
-    study = HuntStudy(hunt, UserRounds(cases, schedule, _as_words(command, options, own)), extra.shrink_time)
+    study = HuntStudy(
+        hunt, UserRounds(cases, schedule, _as_words(command, options, own)), hunting.shrink_time
+    )
     return StudyRequest(study, tuple(cases), False)
 
 

@@ -3,78 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
-from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
-from sqlstress.options.parsing import choice, choices, either, switch, whole
-from sqlstress.plan import Request, check_locking
-from sqlstress.report.case import BEGINS, SETTINGS, Case, common, otherwise
+from sqlstress.experiments.keys.spec import SCHEMAS, CaseSelection, KeysRequest, Picks
+from sqlstress.options.option import chosen, options_of
+from sqlstress.plan import check_locking
+from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.target import stores_nothing
-
-SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
-ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
-ID_MAKERS = ("python", "sqlite")
-
-
-@dataclass(frozen=True, slots=True)
-class Picks:
-    """The experiment with primary keys: users pick items, a transaction for each user."""
-
-    schema: str = option(
-        choices(*SCHEMAS),
-        "id-rowid,no-key",
-        SWEEP,
-        f"Schemas of the table of picks: a list of {', '.join(SCHEMAS)}.",
-        metavar="LIST",
-        varies=True,
-        meaning="Name of the schema of the table of picks.",
-        required=True,
-    )
-    id_type: str = option(
-        choices(*ID_TYPES),
-        ",".join(ID_TYPES),
-        SWEEP,
-        f"Types of the primary keys: a list of {', '.join(ID_TYPES)}.",
-        metavar="LIST",
-        varies=True,
-        meaning="What identifies users, items and, where they have an id of their own, picks.",
-        required=True,
-    )
-    made_by: str = option(
-        choices(*ID_MAKERS),
-        "python",
-        SWEEP,
-        "Where the id of a pick is made: python, or sqlite (a registered function).",
-        metavar="LIST",
-        varies=True,
-    )
-    users: int = option(whole(1, 10**6), 1000, LOAD, "Number of users. Each is one transaction.")
-    picks: int = option(whole(1, 10**5), 100, LOAD, "Items that a user picks, give or take 10%.")
-    items: int = option(whole(1, 10**6), 10_000, LOAD, "Number of items to pick from.")
-    begin: str = option(
-        choice(*BEGINS), "deferred", LOAD, f"BEGIN of each transaction: {either(BEGINS)}.", metavar="HOW"
-    )
-
-    @property
-    def own_id(self) -> bool:
-        """Whether a pick has an id of its own; else it is the user and the item that identify it."""
-        return self.schema.startswith("id-")
-
-    @property
-    def most_picks(self) -> int:
-        """The largest number of items that one user can pick."""
-        return self.picks + self.picks // 10
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """Options that only say which cases there are."""
-
-    full: bool = option(switch, False, SWEEP, "Measure all schemas.", flag=True)
-
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
@@ -82,12 +20,10 @@ PICK_S = 50e-6
 USERS = 300
 """Five passes over so many take little longer than one over the thousand of the published experiment."""
 
-KeysRequest = Request[Picks, Extra]
-
 
 def cases(request: KeysRequest) -> Iterator[Case]:
     """Yield the cases, schemas outside, types inside. Raises UsageError."""
-    schemas = SCHEMAS if request.extra.full else request.some("schema")
+    schemas = SCHEMAS if request.selection.full else request.some("schema")
     _check_together(request, schemas)
     settings = request.settings
     if "foreign_keys" not in dict(settings.pragmas):
@@ -102,7 +38,7 @@ def cases(request: KeysRequest) -> Iterator[Case]:
 
 
 def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
-    if request.extra.full and "schema" in request.given:
+    if request.selection.full and "schema" in request.given:
         raise UsageError("--full measures every schema. Leave out --full or --schema.")
     if "sqlite" in request.some("made-by"):
         if not any(Picks(schema, "").own_id for schema in schemas):
@@ -160,7 +96,7 @@ KEYS = Experiment(
     options=(
         otherwise("concurrency", default="4"),
         *chosen(_PICKS, "schema"),
-        *chosen(options_of(Extra)),
+        *chosen(options_of(CaseSelection)),
         *chosen(_PICKS, "id-type", "made-by"),
         otherwise("repeat", default=5),
         replace(_PICKS["users"], default=USERS),
@@ -168,7 +104,7 @@ KEYS = Experiment(
         *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
         *common("driver", "verify", "max-failed", "seed"),
     ),
-    extra=Extra,
+    selection=CaseSelection,
     cases=cases,
     alike=Alike(one_table=_one_table),
     words=Words(work_of=_work_of, in_label=frozenset(("schema", "id_type", "made_by")), counted="rows"),

@@ -12,7 +12,7 @@ from typing import Any
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.keys.worker import ASCENDING, MAKERS, SIZE, picked_by, users_of
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case

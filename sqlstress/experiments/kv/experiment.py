@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
-from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
-from sqlstress.options.option import LOAD, SQLITE, TRUST, chosen, option, options_of
-from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
+from sqlstress.experiments.kv.spec import (
+    CHECKPOINTER,
+    PINNED_READER,
+    USUAL_S,
+    WAL_WATCHER,
+    CaseSelection,
+    Checkpointing,
+    Load,
+    LoadRequest,
+)
+from sqlstress.options.option import chosen, options_of
+from sqlstress.options.parsing import choice
 from sqlstress.plan import (
     AT_A_RATE,
     OF_SERVERS,
-    Request,
     at_rates,
     check_locking,
     check_options,
@@ -25,152 +33,19 @@ from sqlstress.plan import (
     traits_there,
 )
 from sqlstress.report.case import (
-    BEGINS,
     COMMON,
     SETTINGS,
     UNSET,
     Case,
     Server,
     Settings,
-    anyway_option,
     common,
     layout,
     otherwise,
-    target_option,
 )
 from sqlstress.statistics.units import format_duration
-from sqlstress.target import driver_help, for_keyvalue, stores_nothing, target_names
+from sqlstress.target import driver_help, for_keyvalue, stores_nothing
 from sqlstress.targets import target_of
-
-# What a key-value case says beside what all cases say.
-
-
-LOOPS = ("native", "python")
-CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpointing:
-    """What happens to the WAL beside the load, by processes of their own."""
-
-    mode: str = option(
-        choice(*CHECKPOINT_MODES),
-        "none",
-        SQLITE,
-        f"Checkpoint in a separate process: {either(CHECKPOINT_MODES[1:])}. "
-        "This turns off automatic checkpoints of the workers.",
-        name="checkpointer",
-        metavar="MODE",
-    )
-    interval_s: float = option(
-        duration_with_unit(0.001),
-        "20ms",
-        SQLITE,
-        "Pause between checkpoints, and between samples of the WAL size. Give a unit: 20ms.",
-        name="checkpoint-interval",
-        metavar="TIME",
-        meaning="Pause between checkpoints, and between samples of the WAL size, in seconds.",
-    )
-    pinned_reader: bool = option(
-        switch,
-        False,
-        SQLITE,
-        "Add a process that holds a snapshot open, which keeps checkpoints from completing.",
-        flag=True,
-        meaning="Whether a further process holds a snapshot open over the whole window.",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What the workers of a key-value case do."""
-
-    read_ratio: float = option(
-        ratio, "50%", LOAD, "Share of reads: 90% or 0.9.", metavar="SHARE", meaning="Share of reads, 0 to 1."
-    )
-    update_ratio: float = option(
-        ratio,
-        "0%",
-        LOAD,
-        "Share of transactions that read a counter and write it back plus one: 20% or 0.2.",
-        metavar="SHARE",
-        meaning="Share of transactions that read a counter and write it back plus one, 0 to 1.",
-    )
-    key_space: int = option(
-        whole(1, 10**8), 100_000, LOAD, "Number of keys. All are written before the load starts."
-    )
-    distribution: str = option(
-        choice(*DISTRIBUTIONS),
-        "uniform",
-        LOAD,
-        f"Distribution of the keys: {either(DISTRIBUTIONS)}.",
-        metavar="NAME",
-    )
-    key_type: str = option(
-        choice(*KEY_TYPES), "int", LOAD, f"Type of the keys: {either(KEY_TYPES)}.", metavar="TYPE"
-    )
-    value_size: int = option(whole(8, 1 << 20), 8, LOAD, "Size of a value, at least 8.", metavar="BYTES")
-    batch: int = option(whole(1, 100_000), 1, LOAD, "Writes per transaction.")
-    begin: str = option(
-        choice(*BEGINS),
-        "immediate",
-        LOAD,
-        f"BEGIN of a transaction with several statements: {either(BEGINS)}.",
-        metavar="HOW",
-    )
-    loop: str = option(
-        choice(*LOOPS),
-        None,
-        LOAD,
-        "Loop that runs the operations: native (C) or python. Default: native if available.",
-        metavar="LOOP",
-        meaning="Loop that ran the operations: native, in C, or python.",
-        unsaid="python",
-    )
-    where: bool = option(
-        switch,
-        False,
-        TRUST,
-        "Show where the time of an operation goes, and which process held the lock.",
-        flag=True,
-        meaning="Whether the report shows where the time of an operation goes, and who held the lock.",
-    )
-    checkpointing: Checkpointing | None = None
-    """What processes beside the workers do to the WAL; None: there are none."""
-
-
-_UNSAID = Server()
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """Options that only say which cases there are."""
-
-    preset: str | None = option(
-        choice("classic"), None, TRUST, "classic: measure what the published script measures.", metavar="NAME"
-    )
-    target: tuple[str, ...] | None = target_option(target_names(for_keyvalue()))
-    anyway: bool = anyway_option()
-    checkpointing: Checkpointing = Checkpointing()
-    """What is asked for beside the load."""
-    server: Server = _UNSAID
-    """What is said of a server."""
-
-
-LoadRequest = Request[Load, Extra]
-
-CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Processes beside the workers: what they do to the WAL, and what they see of it."""
-
-
-def companions_of(case: Case) -> tuple[str, ...]:
-    """Return which processes a case has beside its workers."""
-    beside = case.spec.checkpointing
-    if beside is None:
-        return ()
-    checkpointer = () if beside.mode == "none" else (CHECKPOINTER,)
-    return (*checkpointer, *[PINNED_READER] * beside.pinned_reader, WAL_WATCHER)
-
 
 # Which cases there are: on which targets, what of the options means something there, what contradicts itself.
 
@@ -200,11 +75,11 @@ MOST_WRITTEN = 1 << 30
 
 def cases(request: LoadRequest) -> Iterator[Case]:
     """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
-    extra = request.extra
+    selection = request.selection
     if "checkpoint-interval" in request.given and not _companion(request):
         raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them.")
-    drivers = drivers_of(request, extra.target, for_keyvalue())
-    first = _published(request) if extra.preset == "classic" else _checked(request, drivers)
+    drivers = drivers_of(request, selection.target, for_keyvalue())
+    first = _published(request) if selection.preset == "classic" else _checked(request, drivers)
     check_options(request, drivers, _OF_ANY, any)
     check_options(request, drivers, _OF_ALL, all)
     check_servers(request, drivers, for_keyvalue())
@@ -215,12 +90,14 @@ def cases(request: LoadRequest) -> Iterator[Case]:
         for concurrency in request.some("concurrency"):
             for driver in drivers:
                 case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
-                yield from at_rates(request, target_of(driver).checked(case, extra.server, extra.anyway))
+                yield from at_rates(
+                    request, target_of(driver).checked(case, selection.server, selection.anyway)
+                )
 
 
 def _companion(request: LoadRequest) -> str:
     """Return the option that asks for something beside the load; "" where none does."""
-    beside = request.extra.checkpointing
+    beside = request.selection.checkpointing
     return "checkpointer" if beside.mode != "none" else "pinned-reader" * beside.pinned_reader
 
 
@@ -257,7 +134,7 @@ def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
 
 
 def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
-    case, load, beside = request.case, request.spec, request.extra.checkpointing
+    case, load, beside = request.case, request.spec, request.selection.checkpointing
     if load.read_ratio + load.update_ratio > 1 + 1e-9:
         raise UsageError(
             "--read-ratio and --update-ratio add up to more than 1. Lower one of them; the rest are replaces."
@@ -298,7 +175,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
             "out.",
         )
     asked = "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint
-    if request.extra.checkpointing.mode != "none" and asked:
+    if request.selection.checkpointing.mode != "none" and asked:
         raise UsageError("--checkpointer turns off automatic checkpoints. Leave out --wal-autocheckpoint.")
 
 
@@ -318,8 +195,6 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 WINDOW_S, PASSES = 0.2, 10
 """Length and number of the windows of a case, unless something else is asked for."""
-USUAL_S = 5
-"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
 
 
 def _hides_waits(case: Case) -> bool:
@@ -385,11 +260,11 @@ KV = Experiment(
         otherwise("driver", parse=choice(*for_keyvalue()), help=driver_help(for_keyvalue())),
         *chosen(options_of(Server)),
         *common("verify", "max-failed"),
-        *chosen(options_of(Extra)),
+        *chosen(options_of(CaseSelection)),
         *common("name", "seed"),
     ),
     by_itself={"name": None, "preset": None, "target": None},
-    extra=Extra,
+    selection=CaseSelection,
     cases=cases,
     words=Words(does="random gets and writes, in transactions", work_of=layout),
     alike=Alike(

@@ -16,7 +16,7 @@ from zlib import crc32
 from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.kv.experiment import Load
+    from sqlstress.experiments.kv.spec import Load
     from sqlstress.report.case import Case
 
 # In the order of loop.h.

@@ -21,7 +21,7 @@ from sqlstress.analysis.scaling import (
 )
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import face_of, has_window
-from sqlstress.experiments.kv.experiment import USUAL_S, companions_of
+from sqlstress.experiments.kv.spec import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series

@@ -14,7 +14,6 @@ from sqlstress.analysis.scaling import throughput, waits
 from sqlstress.analysis.wording import buckets, listing, processes, size
 from sqlstress.experiment import face_of, has_window
 from sqlstress.experiments.kv import show_where
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.experiments.kv.load_findings import (
     COMMITS,
     GETS,
@@ -29,6 +28,7 @@ from sqlstress.experiments.kv.load_findings import (
     went,
     worst_p99_ns,
 )
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table

@@ -15,8 +15,8 @@ from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
 from sqlstress.engine.values import HEADER, Stamp, Values
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.experiment import companions_of
 from sqlstress.experiments.kv.keys import Placement, buckets_of, encoder, number_of
+from sqlstress.experiments.kv.spec import companions_of
 from sqlstress.experiments.kv.worker import drawn_keys
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case

@@ -4,104 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import isqrt
-from typing import Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
-from sqlstress.options.option import LOAD, SWEEP, chosen, option, options_of
-from sqlstress.options.parsing import choices, duration, ranges, switch, whole
-from sqlstress.plan import Request, check_locking
+from sqlstress.experiments.methods.spec import (
+    MOST_SAMPLES,
+    CaseSelection,
+    Method,
+    MethodsRequest,
+    queried,
+    tricks_of,
+)
+from sqlstress.options.option import SWEEP, chosen, options_of
+from sqlstress.options.parsing import choices
+from sqlstress.plan import check_locking
 from sqlstress.report.case import Case, common, otherwise
-
-PHASES = ("insert", "allocate", "query")
-METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")
-
-MOST_ROWS = 1_000_000
-MOST_SAMPLES = 3000
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One cell of the experiment with methods: how so many rows are written or read."""
-
-    phase: str
-    """What is done: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
-    name: str
-    """How: 1b1 (one by one), BLK, JSON, SPC, or one of their variants; one of METHODS."""
-    transaction: bool
-    """Whether all of it is one transaction (TSC)."""
-    scale: int
-    """Samples to insert, samples whose pairs are allocated, or pairs to query."""
-    timeout_s: float = option(
-        duration(0.01),
-        None,
-        LOAD,
-        "Stop a measurement after this time. Default: 2.6s, and 10s for queries and SPC.",
-        name="timeout",
-        metavar="TIME",
-        meaning="Time of work after which the measurement stops, in seconds.",
-        required=True,
-    )
-    samples: int = option(
-        whole(2, MOST_SAMPLES),
-        500,
-        LOAD,
-        "Samples in the queried table. It holds every pair of them.",
-        meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
-        unsaid=1000,
-    )
-    chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
-    as_published: bool = option(
-        switch,
-        False,
-        LOAD,
-        "Also show the insert summary as published, which mixes two phases.",
-        flag=True,
-        meaning="Whether the report also shows the insert summary as published, which mixes two phases.",
-    )
-
-    @property
-    def rows(self) -> int:
-        """Rows that are written or read."""
-        return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
-
-    @property
-    def sets(self) -> tuple[int, int]:
-        """Sizes of the two sets of ids between which the queried pairs lie: the nearest, the lower first."""
-        lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
-        return lower, self.scale // lower
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """Options that only say which cases there are."""
-
-    phase: tuple[str, ...] = option(
-        choices(*PHASES),
-        ",".join(PHASES),
-        SWEEP,
-        "Work to measure: insert (samples), allocate (results), query (pairs).",
-        metavar="LIST",
-    )
-    method: tuple[str, ...] | None = option(
-        choices(*map(str.lower, METHOD_NAMES)),
-        None,
-        SWEEP,
-        f"Methods to measure: a list of {', '.join(METHOD_NAMES)}. Each includes its published WAL and "
-        "TSC variants.",
-        metavar="LIST",
-    )
-    scale: tuple[int, ...] | None = option(
-        ranges(MOST_ROWS),
-        None,
-        SWEEP,
-        "Samples to insert, samples to pair, or pairs to query. Needs a single --phase. Default: some of the "
-        "published scales.",
-        metavar="LIST",
-    )
-    full: bool = option(switch, False, SWEEP, "Measure all published scales.", flag=True)
-
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
@@ -137,28 +54,27 @@ SCALES = (
 )
 
 
-MethodsRequest = Request[Any, Extra]
-
-
 def cases(request: MethodsRequest) -> Iterator[Case]:
     """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
 
     Raises UsageError when options contradict each other.
     """
-    extra = request.extra
-    if extra.scale is not None and extra.full:
+    selection = request.selection
+    if selection.scale is not None and selection.full:
         raise UsageError("--scale and --full contradict each other. Leave one of them out.")
-    if extra.scale is not None and len(extra.phase) > 1:
+    if selection.scale is not None and len(selection.phase) > 1:
         raise UsageError("--scale counts samples or pairs, which depends on the phase. Give one --phase.")
     check_locking(request)
     planned = [
         _case(request, phase, tricks, scale)
-        for phase in extra.phase
+        for phase in selection.phase
         for scales in SCALES
         if scales.phase == phase
         for tricks in scales.tricks
-        if extra.method is None or tricks.partition(" ")[0].lower() in extra.method
-        for scale in (sorted(extra.scale or ()) or (scales.published if extra.full else scales.chosen))
+        if selection.method is None or tricks.partition(" ")[0].lower() in selection.method
+        for scale in (
+            sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
+        )
     ]
     _check_use([case.spec for case in planned], request)
     for case in planned:
@@ -187,7 +103,7 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
     """Refuse what no cell would use."""
     if not planned:
         raise UsageError(
-            f"--method {','.join(request.extra.method or ())} does not exist in this --phase. Choose "
+            f"--method {','.join(request.selection.method or ())} does not exist in this --phase. Choose "
             "another.",
         )
     phases = {method.phase for method in planned}
@@ -218,13 +134,6 @@ def _check_scale(method: Method) -> None:
         )
 
 
-def tricks_of(case: Case) -> str:
-    """Return which method a case tries, as a column of its tables is headed: "1b1 + WAL + TSC"."""
-    parts = [case.spec.name, *["TSC"] * case.spec.transaction]
-    parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
-    return " + ".join(parts)
-
-
 def _work_of(case: Case) -> str:
     return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
 
@@ -232,11 +141,6 @@ def _work_of(case: Case) -> str:
 def _one_table(case: Case) -> Case:
     settings = replace(case.settings, journal_mode="")
     return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
-
-
-def queried(case: Case) -> int | None:
-    """Return the samples of which all pairs are in the table that a case queries; None: it queries none."""
-    return case.spec.samples if case.spec.phase == "query" else None
 
 
 def _same_work(case: Case) -> Case:
@@ -256,7 +160,7 @@ def _guess_s(case: Case) -> float:
     return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
 
 
-_EXTRA = options_of(Extra)
+_EXTRA = options_of(CaseSelection)
 
 METHODS = Experiment(
     name="methods",
@@ -295,7 +199,7 @@ METHODS = Experiment(
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),
     ),
-    extra=Extra,
+    selection=CaseSelection,
     cases=cases,
     alike=Alike(
         one_table=_one_table,

@@ -22,7 +22,7 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.experiment import Method
+    from sqlstress.experiments.methods.spec import Method
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 

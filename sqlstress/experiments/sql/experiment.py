@@ -2,135 +2,38 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
-from sqlstress.experiments.sql.script import Script, Sql, read, statements, states_behind
-from sqlstress.options.option import LOAD, MANY, TRUST, chosen, option, options_of
-from sqlstress.options.parsing import choice, suggestion, switch, whole
-from sqlstress.plan import Request, at_rates, traits_there
+from sqlstress.experiments.sql.script import Script, Sql, statements, states_behind
+from sqlstress.experiments.sql.spec import (
+    CaseSelection,
+    Scripted,
+    Scripts,
+    ScriptsRequest,
+    named,
+    read_scripts,
+)
+from sqlstress.options.option import chosen, options_of
+from sqlstress.options.parsing import choice, suggestion
+from sqlstress.plan import at_rates, traits_there
 from sqlstress.report.case import Case, Server, Settings, common, otherwise
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import driver_help, for_scripts, stores_nothing, target_name
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
-from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
+from sqlstress.user_work.options import Where
 from sqlstress.user_work.statements import dialect_of
 
-MOST_TRIES = 1000
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
-_DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
-
-
-def defines(value: Any) -> tuple[tuple[str, str], ...]:
-    """Read several NAME=VALUE."""
-    found = []
-    for one in value if isinstance(value, list | tuple) else [value]:
-        match = _DEFINED.fullmatch(one) if isinstance(one, str) else None
-        if not match:
-            raise ValueError(f"{str(one)[:40]!r} is not NAME=VALUE")
-        found.append((match[1], match[2]))
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Scripted:
-    """A script: a transaction, in pgbench's dialect."""
-
-    name: str
-    """The file, or the name of the one that is built in."""
-    text: str
-    """What stands in it."""
-    weight: int = 1
-    """How often it is drawn, beside the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scripts:
-    """What the workers of a case of SQL scripts do."""
-
-    scripts: tuple[Scripted, ...] = ()
-    """The scripts, of which each worker draws one after the other."""
-    data: Data = NO_DATA
-    """The database that they find, and what must hold of it."""
-    builtin_setup: tuple[str, ...] = ()
-    """Which tables that are built in are made: tpcb, bank."""
-    scale: int = option(
-        whole(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
-    )
-    define: tuple[tuple[str, str], ...] = option(
-        defines,
-        (),
-        LOAD,
-        "Define a variable for all scripts. May be repeated.",
-        short="D",
-        metavar="NAME=VALUE",
-        multiple=True,
-        meaning="Variables of all scripts, as (name, value).",
-    )
-    max_tries: int = option(
-        whole(1, MOST_TRIES),
-        1,
-        LOAD,
-        "How often to try a transaction that fails with BUSY, as a whole, with the same values. On a server: "
-        "with a serialization failure, a deadlock or a lock timeout.",
-    )
-    per_statement: bool = option(
-        switch,
-        False,
-        TRUST,
-        "Also show the latency of each statement.",
-        flag=True,
-        meaning="Whether each statement is timed too.",
-    )
-    ledger: bool = option(
-        switch,
-        False,
-        TRUST,
-        "Add a row to each writing transaction, which proves that every acknowledged transaction is there. "
-        "Also measures the load without it, which shows the cost.",
-        flag=True,
-        meaning="Whether sqlstress adds a row to each transaction that writes.",
-    )
-    strict: bool = options.strict_option()
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """Options that only say which cases there are."""
-
-    script: tuple[str, ...] = option(
-        options.names,
-        (),
-        LOAD,
-        "Scripts, each with an optional weight: transfer.sql@3.",
-        metavar="[SCRIPT[@N]]...",
-        argument=MANY,
-    )
-    builtin: tuple[str, ...] = option(
-        options.names,
-        (),
-        LOAD,
-        "A built-in script, with an optional weight: tpcb-like, simple-update, select-only or "
-        "bank. May be repeated.",
-        aliases=("-b",),
-        metavar="NAME[@N]",
-        multiple=True,
-    )
-    where: Where = NOWHERE
-    data: DataOptions = NO_OPTIONS
-
-
-ScriptsRequest = Request[Scripts, Extra]
 
 
 def cases(request: ScriptsRequest) -> Iterator[Case]:
@@ -138,7 +41,7 @@ def cases(request: ScriptsRequest) -> Iterator[Case]:
 
     Raises UsageError.
     """
-    drivers = options.drivers(request, request.extra.where.target, for_scripts())
+    drivers = options.drivers(request, request.selection.where.target, for_scripts())
     firsts = [_first(request, driver) for driver in drivers]
     for ledger in (False, True) if request.spec.ledger else (False,):
         for concurrency in request.some("concurrency"):
@@ -149,8 +52,8 @@ def cases(request: ScriptsRequest) -> Iterator[Case]:
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
     """Return the first case with a driver. Raises UsageError."""
-    scripts = tuple(_scripts(request.extra, driver))
-    data = options.read(request.extra.data, dialect_of(driver))
+    scripts = tuple(_scripts(request.selection, driver))
+    data = options.read(request.selection.data, dialect_of(driver))
     own = [one.name for one in scripts if one.name in SCRIPTS]
     tables = tuple(sorted({SCRIPTS[name].tables for name in own}))
     if not (tables or data.setup or data.database):
@@ -163,19 +66,19 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
     if case.ops is not None:
         case = replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in request.given else 1)
     case = replace(case, driver=driver, spec=spec, settings=settings)
-    return target_of(driver).checked(case, request.extra.where.server, request.extra.where.anyway)
+    return target_of(driver).checked(case, request.selection.where.server, request.selection.where.anyway)
 
 
-def _scripts(extra: Extra, driver: str) -> Iterator[Scripted]:
-    if not extra.script and not extra.builtin:
+def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
+    if not selection.script and not selection.builtin:
         raise UsageError("nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.")
-    for word in extra.builtin:
+    for word in selection.builtin:
         name, weight = options.weighted(word)
         if name not in SCRIPTS:
             known = ", ".join(SCRIPTS)
             raise UsageError(f"--builtin {name!r:.60} is not one of {known}.{suggestion(name, SCRIPTS)}")
         yield Scripted(name, SCRIPTS[name].text_for(driver), weight)
-    for word in extra.script:
+    for word in selection.script:
         name, weight = options.weighted(word)
         if " " in name.strip() and not Path(name).exists():
             raise UsageError(
@@ -183,17 +86,6 @@ def _scripts(extra: Extra, driver: str) -> Iterator[Scripted]:
                 "sqlstress sql query.sql."
             )
         yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
-
-
-def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return the scripts of a case. Raises UsageError, with the place in the file."""
-    variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
-    return [read(one.name, one.text, variables, dialect) for one in spec.scripts]
-
-
-def named(scripts: Sequence[Scripted]) -> str:
-    """Return scripts in a few words."""
-    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
 
 
 # What can't be run is refused.
@@ -324,7 +216,7 @@ SQL = Experiment(
         ),
     ),
     options=(
-        *chosen(options_of(Extra), "script", "builtin"),
+        *chosen(options_of(CaseSelection), "script", "builtin"),
         *options.DATA,
         *options.SWEPT,
         *chosen(options_of(Where), "target"),
@@ -339,7 +231,7 @@ SQL = Experiment(
         *options.SEED,
     ),
     by_itself={"ledger": None, "strict": None, "target": None},
-    extra=Extra,
+    selection=CaseSelection,
     behaviour=replace(options.BEHAVIOUR, begins_again=False, writes=_writes, guess_s=_guess_s),
     cases=cases,
     words=Words(does="SQL scripts", work_of=lambda case: named(case.spec.scripts)),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.builtin import setup
-from sqlstress.experiments.sql.experiment import read_scripts
 from sqlstress.experiments.sql.script import statements
+from sqlstress.experiments.sql.spec import read_scripts
 from sqlstress.experiments.sql.worker import LEDGER
 from sqlstress.report import Check
 from sqlstress.report.results import Tally

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.wording import cut, percent
-from sqlstress.experiments.watch.experiment import (
+from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
     EXCLUSIVE,

@@ -14,8 +14,8 @@ import psutil
 
 from sqlstress.engine.study import LookingOn, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.watch.experiment import Process, Shown, Watch, Watching
 from sqlstress.experiments.watch.show import now_line, now_page
+from sqlstress.experiments.watch.spec import Process, Shown, Watch, Watching
 from sqlstress.experiments.watch.tally import Tally
 from sqlstress.machine import host
 from sqlstress.machine.warnings import shared_file_system

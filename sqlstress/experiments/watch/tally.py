@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
-from sqlstress.experiments.watch.experiment import (
+from sqlstress.experiments.watch.spec import (
     DELETED,
     JOURNAL,
     READ,

@@ -9,8 +9,8 @@ import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
 from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.experiment import Cycling
-from sqlstress.experiments.methods.experiment import Method
+from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import phrase

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.database import Acknowledged, Contents, check_acknowledged, check_whole
-from sqlstress.experiments.crash.experiment import Transactions
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.report import Check
 from sqlstress.report.case import Case

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.crash.database import Acknowledged, Database, Remains
-from sqlstress.experiments.crash.experiment import Transactions
+from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings

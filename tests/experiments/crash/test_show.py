@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.experiments.crash.experiment import Kills
+from sqlstress.experiments.crash.spec import Kills
 from sqlstress.report import Report, read
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.github import workflow_commands

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import Database, Remains
-from sqlstress.experiments.crash.experiment import Kills, Transactions
+from sqlstress.experiments.crash.spec import Kills, Transactions
 from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import follow

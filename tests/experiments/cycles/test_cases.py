@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles.experiment import SETTINGS, Cycling, setting_of
+from sqlstress.experiments.cycles.spec import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.experiments.cycles.cycle_findings import checkpoints_in, rates, times_of
-from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (

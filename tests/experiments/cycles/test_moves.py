@@ -9,7 +9,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles.experiment import Cycling
+from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.cycles.worker import (
     BEGIN,
     COMMIT,

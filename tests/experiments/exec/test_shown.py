@@ -9,8 +9,8 @@ import pytest
 
 from sqlstress.analysis.group import Group
 from sqlstress.experiments.exec import STDERR
-from sqlstress.experiments.exec.experiment import Command
 from sqlstress.experiments.exec.show import BUSY, RECOVERY, SNAPSHOT, TABLE, lock_cause, locked
+from sqlstress.experiments.exec.spec import Command
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock

@@ -17,8 +17,8 @@ from sqlstress.engine.pool import Pauses, Pool
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import NOBODY
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.hunt.experiment import OWN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, WRITES
+from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Hunting
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, pauses_of
 from sqlstress.experiments.hunt.spec import CHECKPOINTER, Round, Schedule, pause_rate, role_of
 from sqlstress.experiments.hunt.study import HuntStudy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from tests.commands import by_name

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiments.keys import worker
-from sqlstress.experiments.keys.experiment import ID_TYPES, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, Picks
 from sqlstress.experiments.keys.worker import first_number, picked_by, users_of
 from sqlstress.report.case import Case
 

@@ -13,7 +13,7 @@ import pytest
 from sqlstress.engine.ordered import Ledger
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.keys.experiment import Picks
+from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.keys.worker import picked_by, users_of
 from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files

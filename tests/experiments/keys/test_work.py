@@ -14,7 +14,7 @@ import pytest
 
 from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.keys import worker
-from sqlstress.experiments.keys.experiment import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.keys.work import definitions
 from sqlstress.experiments.keys.worker import NEW_ID, insert_statement, picked_by, users_of
 from tests.example_report import example_report

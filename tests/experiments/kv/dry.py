@@ -11,7 +11,7 @@ from sqlstress.engine.loop import back_to_back
 from sqlstress.engine.protocols import Chunk, Source
 from sqlstress.engine.values import Stamp, Values
 from sqlstress.experiments.kv.acks import Area, area_of
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case
 from tests.halves import open_source, open_work

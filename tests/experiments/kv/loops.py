@@ -14,7 +14,7 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.engine.worker import SLOT_WORDS, STOP
 from sqlstress.experiments.kv.acks import area_of
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, SALT, UPDATE
 from tests.experiments.measured import Measured, rejected, wait_for

@@ -29,7 +29,7 @@ from sqlstress.experiments.kv.acks import (
     latest_begins,
     tracked,
 )
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.work import History
 from sqlstress.report.case import Arrivals, Case
 from tests.engine.fakes import FakeClock, idling

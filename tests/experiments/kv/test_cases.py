@@ -15,7 +15,7 @@ from sqlstress.analysis.comparison import compare
 from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report import Report, from_json, to_json
 from sqlstress.report.case import Arrivals, Case, Settings

@@ -26,7 +26,7 @@ from sqlstress.experiments.kv.companions import (
     Timing,
     WalWatcher,
 )
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import (
     BUSY_CHECKPOINTS,

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.kv import keys
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
+from sqlstress.experiments.kv.spec import Load
 from tests.drawing import CHARACTERS
 from tests.experiments.kv.evenness import uneven
 

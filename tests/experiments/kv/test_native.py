@@ -20,9 +20,9 @@ from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.engine.worker import STOP
 from sqlstress.experiments.kv.acks import area_of
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES, number_of
 from sqlstress.experiments.kv.native_loop import NativeSource
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place

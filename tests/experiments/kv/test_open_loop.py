@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics.units import NS_PER_MS

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 import sqlstress
 from sqlstress.errors import Interrupted, UsageError
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import (
     KEY_TYPES,
     Key,
@@ -31,6 +30,7 @@ from sqlstress.experiments.kv.keys import (
     key_bytes,
     scatter,
 )
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.work import shared_arrays
 from sqlstress.report.case import MAX_BUCKETS, Case
 from tests.drawing import examples

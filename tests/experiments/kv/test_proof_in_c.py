@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.values import Values
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import Key, encoder
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.native import extension, lacking

@@ -12,7 +12,7 @@ import pytest
 
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.values import Values
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from tests.damage.trial import work_on
 from tests.experiments.kv.loops import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.kv.acks import COUNTERS
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES, bucket_of, number_of
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import KINDS, PAIRS_AMONG_GETS, TransactionSource
 from tests.drawing import examples
 from tests.experiments.kv.dry import GET, PAIR, REPLACE, UPDATE, Call, Recorder, rows_of

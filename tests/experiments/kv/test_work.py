@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.protocols import Findings, Outcome
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case, Settings

@@ -16,8 +16,8 @@ from sqlstress.engine.protocols import FAILED
 from sqlstress.engine.values import SALTS, Stamp, Values
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv import acks
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES, bucket_of, number_of
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.worker import EXAMPLES, KINDS, ReadCheck
 from sqlstress.report.case import Settings
 from tests.drawing import examples

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.experiment import face_of
-from sqlstress.experiments.methods.experiment import tricks_of
+from sqlstress.experiments.methods.spec import tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlstress.experiment import face
-from sqlstress.experiments.sql.experiment import Scripted, Scripts
+from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.show.formats import FORMATS

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from sqlstress.experiments.watch.experiment import CHECKPOINT, WRITE, Watch
 from sqlstress.experiments.watch.show import MOST_ROWS, conclusion, findings, now_line, now_page
+from sqlstress.experiments.watch.spec import CHECKPOINT, WRITE, Watch
 from sqlstress.report.results import Holds
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS

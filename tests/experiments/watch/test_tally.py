@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sqlstress.experiments.watch.experiment import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
+from sqlstress.experiments.watch.spec import DELETED, JOURNAL, REPLACED, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import MOST_STEPS, Tally
 from sqlstress.targets.sqlite.lock_holders import (
     CHECKPOINT,

@@ -12,8 +12,8 @@ import pytest
 
 from sqlstress.engine.loop import Window
 from sqlstress.experiments.kv.acks import shape_of
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.native_loop import NativeSource
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.system.processes import call_apart
 from sqlstress.system.sharing import shared_array

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
 from sqlstress.targets.native import NotToBeHad, extension, lacking

@@ -15,7 +15,7 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.engine.worker import STOP
-from sqlstress.experiments.kv.experiment import Load
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets.postgres.dialect import schema_of
 from tests.experiments.kv.loops import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import LOOPS, Load
+from sqlstress.experiments.kv.spec import LOOPS, Load
 from sqlstress.report.case import BUSY_POLICIES, Case, Settings
 from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array

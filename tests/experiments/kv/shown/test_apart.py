@@ -10,7 +10,7 @@ import pytest
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.experiment import face_of
-from sqlstress.experiments.kv.experiment import Checkpointing
+from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Picture, Table

@@ -9,8 +9,8 @@ from dataclasses import fields, replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.show import build, legend
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.formats import FORMATS

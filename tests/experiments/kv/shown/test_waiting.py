@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.kv.experiment import Load
 from sqlstress.experiments.kv.load_findings import worst_p99_ns
+from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Failures, Latency, Run, Trial, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.report.results import Where

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.experiment import Checkpointing, Load
 from sqlstress.experiments.kv.show import WIDTH, bars, picture, wal_blocks
+from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import MAX_BUCKETS, MAX_CONCURRENCY, Case, Settings
 from sqlstress.show.blocks import MISSING, Block, Note, Picture, Table

@@ -1,0 +1,71 @@
+"""Options and spec of the experiment with cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlstress.options.option import LOAD, SWEEP, option
+from sqlstress.options.parsing import choice, choices, duration, whole
+from sqlstress.plan import Request
+from sqlstress.report.case import Case
+
+PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
+"""The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""
+SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
+WORDS = {"run": "tx", "cycle": "cycle"}
+"""What one transaction holds → the word for it in the name of a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycling:
+    """The experiment with cycles: insert rows, delete all of them, insert rows again."""
+
+    cycles: int = option(
+        whole(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
+    )
+    rows: int = option(whole(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
+    transaction: str = "none"
+    """What one transaction holds: none of ours (each statement is its own), a cycle, or the whole run."""
+    timeout_s: float | None = option(
+        duration(0.001),
+        "60s",
+        LOAD,
+        "Stop a run after this time. The report shows the completed cycles.",
+        name="timeout",
+        metavar="TIME",
+        meaning="Time of work after which a run stops, in seconds; None: never.",
+        unsaid=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSelection:
+    """Options that only say which cases there are."""
+
+    settings: tuple[str, ...] = option(
+        choices(*SETTINGS),
+        ",".join(PUBLISHED),
+        SWEEP,
+        f"Settings to measure: a list of {', '.join(SETTINGS)}. In these names, tx means one transaction for "
+        "the run, cycle one for each cycle, and off no automatic checkpoints.",
+        metavar="LIST",
+    )
+    transaction: str = option(
+        choice("cycle", "run"),
+        "run",
+        LOAD,
+        "What one transaction of the tx settings covers: the whole run, or a cycle.",
+        metavar="WHAT",
+    )
+
+
+CyclesRequest = Request[Cycling, CaseSelection]
+
+
+def setting_of(case: Case) -> str:
+    """Return which setting a case tries, as --settings has it; frames of a checkpoint come behind it."""
+    held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
+    parts = [case.settings.journal_mode]
+    parts += [WORDS.get(held, held)] * (held != "none")
+    parts += [str(frames) if frames else "off"] * (frames is not None)
+    return "-".join(parts)

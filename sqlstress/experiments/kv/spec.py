@@ -1,0 +1,149 @@
+"""Options and spec of key-value cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
+from sqlstress.options.option import LOAD, SQLITE, TRUST, option
+from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
+from sqlstress.plan import (
+    Request,
+)
+from sqlstress.report.case import (
+    BEGINS,
+    Case,
+    Server,
+    anyway_option,
+    target_option,
+)
+from sqlstress.target import for_keyvalue, target_names
+
+LOOPS = ("native", "python")
+CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointing:
+    """What happens to the WAL beside the load, by processes of their own."""
+
+    mode: str = option(
+        choice(*CHECKPOINT_MODES),
+        "none",
+        SQLITE,
+        f"Checkpoint in a separate process: {either(CHECKPOINT_MODES[1:])}. "
+        "This turns off automatic checkpoints of the workers.",
+        name="checkpointer",
+        metavar="MODE",
+    )
+    interval_s: float = option(
+        duration_with_unit(0.001),
+        "20ms",
+        SQLITE,
+        "Pause between checkpoints, and between samples of the WAL size. Give a unit: 20ms.",
+        name="checkpoint-interval",
+        metavar="TIME",
+        meaning="Pause between checkpoints, and between samples of the WAL size, in seconds.",
+    )
+    pinned_reader: bool = option(
+        switch,
+        False,
+        SQLITE,
+        "Add a process that holds a snapshot open, which keeps checkpoints from completing.",
+        flag=True,
+        meaning="Whether a further process holds a snapshot open over the whole window.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the workers of a key-value case do."""
+
+    read_ratio: float = option(
+        ratio, "50%", LOAD, "Share of reads: 90% or 0.9.", metavar="SHARE", meaning="Share of reads, 0 to 1."
+    )
+    update_ratio: float = option(
+        ratio,
+        "0%",
+        LOAD,
+        "Share of transactions that read a counter and write it back plus one: 20% or 0.2.",
+        metavar="SHARE",
+        meaning="Share of transactions that read a counter and write it back plus one, 0 to 1.",
+    )
+    key_space: int = option(
+        whole(1, 10**8), 100_000, LOAD, "Number of keys. All are written before the load starts."
+    )
+    distribution: str = option(
+        choice(*DISTRIBUTIONS),
+        "uniform",
+        LOAD,
+        f"Distribution of the keys: {either(DISTRIBUTIONS)}.",
+        metavar="NAME",
+    )
+    key_type: str = option(
+        choice(*KEY_TYPES), "int", LOAD, f"Type of the keys: {either(KEY_TYPES)}.", metavar="TYPE"
+    )
+    value_size: int = option(whole(8, 1 << 20), 8, LOAD, "Size of a value, at least 8.", metavar="BYTES")
+    batch: int = option(whole(1, 100_000), 1, LOAD, "Writes per transaction.")
+    begin: str = option(
+        choice(*BEGINS),
+        "immediate",
+        LOAD,
+        f"BEGIN of a transaction with several statements: {either(BEGINS)}.",
+        metavar="HOW",
+    )
+    loop: str = option(
+        choice(*LOOPS),
+        None,
+        LOAD,
+        "Loop that runs the operations: native (C) or python. Default: native if available.",
+        metavar="LOOP",
+        meaning="Loop that ran the operations: native, in C, or python.",
+        unsaid="python",
+    )
+    where: bool = option(
+        switch,
+        False,
+        TRUST,
+        "Show where the time of an operation goes, and which process held the lock.",
+        flag=True,
+        meaning="Whether the report shows where the time of an operation goes, and who held the lock.",
+    )
+    checkpointing: Checkpointing | None = None
+    """What processes beside the workers do to the WAL; None: there are none."""
+
+
+_UNSAID = Server()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSelection:
+    """Options that only say which cases there are."""
+
+    preset: str | None = option(
+        choice("classic"), None, TRUST, "classic: measure what the published script measures.", metavar="NAME"
+    )
+    target: tuple[str, ...] | None = target_option(target_names(for_keyvalue()))
+    anyway: bool = anyway_option()
+    checkpointing: Checkpointing = Checkpointing()
+    """What is asked for beside the load."""
+    server: Server = _UNSAID
+    """What is said of a server."""
+
+
+LoadRequest = Request[Load, CaseSelection]
+CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
+"""Processes beside the workers: what they do to the WAL, and what they see of it."""
+
+
+def companions_of(case: Case) -> tuple[str, ...]:
+    """Return which processes a case has beside its workers."""
+    beside = case.spec.checkpointing
+    if beside is None:
+        return ()
+    checkpointer = () if beside.mode == "none" else (CHECKPOINTER,)
+    return (*checkpointer, *[PINNED_READER] * beside.pinned_reader, WAL_WATCHER)
+
+
+USUAL_S = 5
+"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
