@@ -213,12 +213,12 @@ def _of_own_load(given: Mapping[str, Any]) -> StudyRequest:
 
 
 def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
-    hunting, options = _hunting(), {one.name: one for one in options_of_command(command)}
+    known, options = _hunting(), {one.name: one for one in options_of_command(command)}
     for name in given:
-        if name not in hunting and name not in options:
+        if name not in known and name not in options:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
-    hunting = built(Hunting, all_parsed(hunting.values(), given))
-    schedule = Schedule(*(parsed(hunting[name], given.get(name)) for name in _OF_PAUSES))
+    hunting = built(Hunting, all_parsed(known.values(), given))
+    schedule = Schedule(*(parsed(known[name], given.get(name)) for name in _OF_PAUSES))
     several = commands()[command].by_itself
     usual = {name: value for name, value in USUAL.items() if name in options and name not in several}
     own = {name: value for name, value in given.items() if name in options}
