@@ -18,7 +18,6 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from pkgutil import resolve_name
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +26,7 @@ from benchmarks.bench import LOADS, Bench
 from benchmarks.document import AT_MOST, Comparison, Plan, Row, grid, measure, ratios
 from benchmarks.loops import LoopFailure
 from sqlstress.engine.loop import FOREVER_NS, Window, work_through
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.experiments.kv.spec import LOOPS, Load
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets import open_place
@@ -90,11 +89,11 @@ _sources: list[Any] = []
 
 
 def _open(case: Case, folder: Path) -> None:
-    place, experiment = open_place(case, folder), face_of(case)
+    place, experiment = open_place(case, folder), experiment_of(case)
     work = experiment.open_work(case, place, 1, {})
     work.prepare(lambda: None)
     watch = place.watch(work.trace, 1) if work.trace else None
-    _sources[:] = [resolve_name(experiment.worker)(case, place, 1, 1, work.shared), watch]
+    _sources[:] = [experiment.worker_half()(case, place, 1, 1, work.shared), watch]
     work.release()
     if watch:
         watch.window(time.perf_counter_ns(), FOREVER_NS)

@@ -8,8 +8,6 @@
 What it offers is imported when it is asked for: a worker process imports this module too.
 """
 
-__version__ = "0.2.0"
-
 _PLACES = {
     "sqlstress.api": ("Figure", "Finding", "Report", "ab", "hunt", "limit", "measure", "read"),
     "sqlstress.engine.study": ("Progress",),
@@ -18,6 +16,7 @@ _PLACES = {
     "sqlstress.report.results": ("Run", "Trial"),
     "sqlstress.user_work.loading": ("check", "connect", "finish", "setup", "transaction"),
     "sqlstress.user_work.notes": ("Notes", "conserved", "counter", "exactly_once", "note"),
+    "sqlstress.version": ("__version__",),
 }
 """Module → the names that it has."""
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Run, Trial
     from sqlstress.user_work.loading import check, connect, finish, setup, transaction
     from sqlstress.user_work.notes import Notes, conserved, counter, exactly_once, note
+    from sqlstress.version import __version__
 
 __all__ = [
     "Case", "Figure", "Finding", "Notes", "Progress", "Report", "Run", "SqlstressError", "Trial",

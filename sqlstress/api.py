@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlstress.analysis.group import rate_of
 from sqlstress.engine.study import NOBODY, Observer, Progress
 from sqlstress.errors import SqlstressError, UsageError
-from sqlstress.experiment import DEFAULT, commands, face_of, with_windows
+from sqlstress.experiment import case_label, commands, rate_units_of, windowed_commands
 from sqlstress.options.dsn import redacted
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.registry import DEFAULT
 from sqlstress.report import Arm, Environment, Latency, Run, to_json, write_atomically
 from sqlstress.report import Report as Document
 from sqlstress.report.case import Case
@@ -62,10 +63,10 @@ class Figure:
         trial = run.shown()
         return cls(
             case=run.case,
-            label=run.case.label,
+            label=case_label(run.case),
             tps=run.median_tps(),
             rate=rate_of(run),
-            counts=face_of(run.case).rate_counts,
+            counts=rate_units_of(run.case),
             fairness=trial.fairness if trial else None,
             longest_wait_ns=trial.longest_wait_ns if trial else None,
             failed=trial.failed if trial else None,
@@ -308,22 +309,20 @@ def hunt(
     report is not `ok`, and `results["races"]` has the round. The others are those of `measure`, and so is
     what it raises.
     """
-    from pkgutil import resolve_name
-
     from sqlstress.engine.session import Session
 
     study = commands()["hunt"].study
     assert study
     load = {"load": (what,)} if what else {}
     with _parameters():
-        request = resolve_name(study.asks)({**_given(options), **load}, None)
+        request = study.parse_request({**_given(options), **load}, None)
     session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
     return _carried_out(request.study, session, save, progress)
 
 
 def _check_has_windows(what: str) -> None:
-    if what not in with_windows():
-        known = ", ".join(with_windows())
+    if what not in windowed_commands():
+        known = ", ".join(windowed_commands())
         raise UsageError(f"{what!r:.60} is not available here. Choose one of {known}.")
 
 

@@ -1,300 +1,280 @@
-"""The face of an experiment, and the registry of those that there are.
+"""Base class of the experiments, and how to get one by its name, by a case or by its command.
 
-An experiment is one package below `sqlstress.experiments`. Its `experiment` module has what its cases say
-beside what all cases say, its options, which cases they mean, and where its other parts are: imported
-when they are asked for.
+An experiment is a package below `sqlstress.experiments`, with a subclass in its module `experiment`. Its
+methods import the presenter, the study and both halves when they are called: help and tables need neither.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, cast
 
-from sqlstress.options.option import Nothing, Option
+from sqlstress.options.option import Option
+from sqlstress.registry import EXPERIMENTS, ReportFormat, ResultFormat, format_of
+from sqlstress.report import Run
+from sqlstress.report.case import Case
+from sqlstress.request import Request
 
-if TYPE_CHECKING:
-    from sqlstress.engine.protocols import Work
-    from sqlstress.engine.session import Bench
-    from sqlstress.engine.study import Study
-    from sqlstress.plan import Request
-    from sqlstress.report import Run
-    from sqlstress.report.case import Case
-    from sqlstress.show.shown import ResultShown, Shown
-
-EXPERIMENTS: dict[str, str] = {
-    "kv": "sqlstress.experiments.kv.experiment:KV",
-    "methods": "sqlstress.experiments.methods.experiment:METHODS",
-    "keys": "sqlstress.experiments.keys.experiment:KEYS",
-    "cycles": "sqlstress.experiments.cycles.experiment:CYCLES",
-    "crash": "sqlstress.experiments.crash.experiment:CRASH",
-    "sql": "sqlstress.experiments.sql.experiment:SQL",
-    "classic": "sqlstress.experiments.kv.experiment:CLASSIC",
-    "exec": "sqlstress.experiments.exec.experiment:EXEC",
-    "app": "sqlstress.experiments.app.experiment:APP",
-    "races": "sqlstress.experiments.hunt.experiment:HUNT",
-    "watch": "sqlstress.experiments.watch.experiment:WATCH",
-}
-"""Name of an experiment, as cases and plans have it → where its face is. The first one needs no name."""
-
-DEFAULT = next(iter(EXPERIMENTS))
+NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The command that measures an experiment."""
+    """Command that measures an experiment."""
 
     name: str = ""
-    """"": the cases of another experiment lead to this one."""
+    """Name; empty if options of another command select the cases."""
     summary: str = ""
-    """It in a line, for the list of all commands."""
+    """One line for the list of all commands."""
     help: str = ""
-    """It in a few sentences."""
+    """A few sentences."""
     example: str = ""
-    """A command line that works."""
+    """Command line that works."""
     takes: tuple[str, ...] = ()
-    """Suffixes of the files that it takes as first argument: ".py"."""
+    """Suffixes of the files that can be its first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """The options that are used most, by name: `--help` shows them first. Some may be those of all commands.
+    """Names of the options that `--help` shows first. Options of all commands may be among them.
 
-    Of the command that needs no name, the list of all commands shows them too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alike:
-    """Which cases of an experiment are shown and compared together."""
-
-    table: str = ""
-    """Experiments of which this is the same stand in the same tables; "": the experiment's name."""
-    one_table: Callable[[Case], Case] = lambda case: replace(
-        case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1)
-    )
-    """A case without what may differ within a table."""
-    traits: Callable[[Case], Mapping[str, str]] = lambda case: {}
-    """A case in words, by option: cases that differ in one of them only share a table. None: they don't."""
-    same_work: Callable[[Case], Case] = lambda case: case
-    """A case without what says nothing of the work that was done."""
-    may_be_unknown: Mapping[str, tuple[str, Callable[[Case], int | None]]] = field(default_factory=dict)
-    """Figures that are 0 where they are not known, of published reports: name → (in words, of a case)."""
-    forget: Callable[[Case], Case] = lambda case: case
-    """A case without those figures."""
+    The list of all commands also shows those of the default experiment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What an experiment is called in the sentences that all share."""
+class StudySpec(ResultFormat):
+    """Study of an experiment: it decides which cases are measured, and leaves a result in the report."""
 
-    does: str = ""
-    """What its processes do, to tell it from others that stand in the same tables."""
-    work_of: Callable[[Case], str] = lambda case: case.workload
-    """What each process of a case does, to tell it from the others of its plan."""
-    in_label: frozenset[str] = frozenset()
-    """Fields of the spec that this says already."""
-    unit: str = "transaction"
-    """What one transaction of the report is."""
-    counted: str = ""
-    """What it is compared by, in the plural; "": its transactions."""
-    strangers: str = "another program"
-    """Who may have changed what is defined, when somebody has, as the subject of a sentence."""
-    instead: str = ""
-    """What the user can do about it, as the end of that sentence."""
+    observes_only: ClassVar[bool] = False
+    """Whether it observes other programs: it makes no databases, and shows each moment."""
+    reads_options: ClassVar[bool] = False
+    """Whether `parse_request` reads the options; otherwise they select cases, as for a sweep."""
 
+    def make(self, cases: Sequence[Case], selection: Any) -> Any:
+        """Return a `Study` of these cases."""
+        raise NotImplementedError
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """What the processes of an experiment do, as far as those who run and show them must know."""
+    def parse_request(self, options: Mapping[str, Any], read_words: Any) -> Any:
+        """Return a `StudyRequest` or `LookingOn` from unparsed options; `read_words` parses words as options.
 
-    sweeps: bool = False
-    """Whether its cases are layouts with numbers of processes: then tables and places say it so."""
-    many_files: bool = True
-    """Whether its data may lie in several files; of one that has a single one nobody says so."""
-    windowed: bool = False
-    """Whether what completes within a window is counted, unless a number of operations is given."""
-    repeats_empty: bool = False
-    """Whether a window in which no operation ended is measured again; else it is 0 TPS."""
-    whole_script: bool = False
-    """Whether the files serve a whole sweep, and time counts from the first process's start."""
-    connects: bool = True
-    """Whether its workers open the database with the settings of the case; else nothing is known of that."""
-    sets: bool = True
-    """Whether its workers' connections have the settings of the case; else those of the user's code."""
-    own_folder: bool = False
-    """Whether its workers may make files beside the database: each trial has a folder of its own then."""
-    stays: bool = False
-    """Whether a worker that has closed its store has nothing left of a trial: it stays for the next one."""
-    starts_programs: bool = False
-    """Whether its workers start programs all the time, which end soon."""
-    begins_again: bool = True
-    """Whether what a server refuses is begun again until the time-out; else its cases say how often."""
-    operations_each: int = 1
-    """Operations of one transaction."""
-    transactions_each: Callable[[Case], int] = lambda case: 1
-    """Transactions that such an operation of a case stands for."""
-    writes: Callable[[Case], bool] = lambda case: True
-    """Whether the workers of a case write at all."""
-    loop_of: Callable[[Case], str] = lambda case: ""
-    """Which loop drives a case, native or python; "": there is but one."""
-    guess_s: Callable[[Case], float] = lambda case: case.duration_s + case.warmup_s
-    """How long the work of one trial takes, about, in seconds."""
-    timeout_s: Callable[[Case], float] = lambda case: 0.0
-    """After which time of work, in seconds, a case gives up by itself; 0: it does not."""
-    hides_waits: Callable[[Case], bool] = lambda case: False
-    """Whether the windows of a case are too short for its waits, and nobody asked for these windows: of such
-    cases of a sweep, the largest has one longer window too."""
+        Raises UsageError.
+        """
+        raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOf:
-    """A study that decides what is measured, and the result that it leaves in a report."""
+class UnknownFigure(NamedTuple):
+    """Figure of a case that is 0 if unknown, as in published reports."""
 
-    result: str
-    """Import string of the dataclass of what it finds."""
-    result_key: tuple[str, str]
-    """Where that stands in the JSON of a report: an object, and its key in there."""
-    called: str
-    """What such a measurement is called, with its article."""
-    opens: str = ""
-    """Import string of (cases, selection) → the study."""
-    looks_on: bool = False
-    """Whether it only looks at what others do: it makes no databases, and shows each moment."""
-    asks: str = ""
-    """Import string of (options as they were typed, how words are read as options) → what is asked for, of an
-    experiment that measures the cases of others; "": its options say the cases."""
-
-    def open(self, cases: Sequence[Case], selection: Any) -> Study[Bench]:
-        """Make the study that the experiment's options ask for."""
-        return cast("Study[Bench]", resolve_name(self.opens)(cases, selection))
-
-    def result_type(self) -> type:
-        """Return the dataclass of what it finds."""
-        return cast(type, resolve_name(self.result))
+    label: str
+    value: Callable[[Case], int | None]
+    without: Callable[[Case], Case]
+    """Returns a case without the figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """What the rest of the program asks of an experiment."""
+class Experiment(ReportFormat):
+    """Base class of the experiments. A subclass overrides what differs."""
 
-    name: str
-    """What cases, plans and reports call it."""
-    spec: type = Nothing
-    """The dataclass of what only its cases have; its fields are options."""
-    key: str | None = None
-    """Where that stands in the JSON of a case; None: its fields stand beside those that all cases have."""
-    beside: tuple[str, ...] = ()
-    """Fields of it that stand there all the same."""
-    command: CommandLine = CommandLine()
-    options: tuple[Option, ...] = ()
-    """Its options, in the order of `--help`."""
-    without: Mapping[str, str] = field(default_factory=dict)
-    """Options of others that it has not got: name → why."""
-    by_itself: Mapping[str, Any] = field(default_factory=dict)
-    """Of its options, which make several cases of one: what they are where each is measured by itself."""
-    selection: type | None = None
-    """The dataclass of options that only say which cases there are, and stand in none of them."""
-    cases: Callable[[Request[Any, Any]], Iterator[Case]] = lambda ask: iter(())
-    """What its options mean. Raises UsageError when they contradict each other."""
-    alike: Alike = Alike()
-    words: Words = Words()
-    behaviour: Behaviour = Behaviour()
-    work: str = ""
-    """Import string of the parent's half; "": a study plays it."""
-    worker: str = ""
-    """Import string of the worker's half: (case, place, worker, salt, shared) → Source."""
-    imports: Callable[[Case], tuple[str, ...]] = lambda case: ()
-    """Modules that its processes import beside their halves."""
-    companions: Mapping[str, str] = field(default_factory=dict)
-    """Processes that it may run beside the workers: name → import string."""
-    needless: str = ""
-    """Import string of (case, its own runs so far) → why it need not be measured, or None."""
-    study: StudyOf | None = None
-    """What decides which of its cases are measured; None: each is, as many times as asked for."""
-    shown: str = "sqlstress.show.shown:Shown"
-    """Import string of what shows it: a class without arguments."""
-    variant: Callable[[Case], Experiment] | None = None
-    """The face of a case, where some cases are called otherwise."""
+    # Command and options.
 
-    @property
-    def tables(self) -> str:
-        """In whose tables it stands."""
-        return self.alike.table or self.name
+    command: ClassVar[CommandLine] = CommandLine()
+    options: ClassVar[tuple[Option, ...]] = ()
+    """Options, in the order of `--help`."""
+    selection: ClassVar[type | None] = None
+    """Dataclass of options that select cases but are not stored in them."""
+    unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
+    """Reason why an option of other experiments is missing, by its name."""
+    single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
+    """Options replaced (removed, if None) when a study such as `ab` or `limit` measures a single case."""
+    study: ClassVar[StudySpec | None] = None
 
-    @property
-    def in_plans(self) -> bool:
-        """Whether a plan can name it: where no study decides what is measured."""
+    def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
+        """Yield the requested cases. Raises UsageError if options contradict each other."""
+        return iter(())
+
+    # Tables: cases that are shown and compared together.
+
+    sweeps: ClassVar[bool] = False
+    """Whether its cases are layouts with numbers of processes; tables and places name them so."""
+    many_files: ClassVar[bool] = True
+    """Whether its data may lie in several files; otherwise no text mentions their number."""
+
+    def table(self) -> str:
+        """Return the name of the experiment in whose tables its cases appear."""
+        return self.name
+
+    def table_key(self, case: Case) -> Case:
+        """Return a case without what may differ within a table."""
+        return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
+
+    def traits(self, case: Case) -> Mapping[str, str]:
+        """Return a case's options as text, by option name.
+
+        Cases that differ in a single trait share a table; with an empty mapping they never do.
+        """
+        return NO_VALUES
+
+    def work_key(self, case: Case) -> Case:
+        """Return a case without what does not affect the work."""
+        return case
+
+    def unknown_figures(self) -> Mapping[str, UnknownFigure]:
+        """Return figures that published reports may lack, by name."""
+        return NO_VALUES
+
+    # Labels in shared sentences.
+
+    activity: ClassVar[str] = ""
+    """Work of its processes, if another experiment has the same tables."""
+    label_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of the spec that `work_label` contains."""
+
+    def work_label(self, case: Case) -> str:
+        """Return a label for the work of each process, different from those of other cases in the plan."""
+        return case.workload
+
+    def unit(self, case: Case) -> str:
+        """Return the name of one transaction of the report."""
+        return "transaction"
+
+    def rate_units(self, case: Case) -> str:
+        """Return the name of what cases are compared by, in the plural."""
+        return f"{self.unit(case)}s"
+
+    def name_outsider(self, change: str) -> str:
+        """Return a sentence on who may have changed a definition; `change` is its predicate."""
+        return f"another program {change}"
+
+    # Measurement.
+
+    windowed: ClassVar[bool] = False
+    """Whether operations within a window are counted, unless a number of operations is given."""
+    retries_empty: ClassVar[bool] = False
+    """Whether a window without operations is measured again; otherwise it is 0 TPS."""
+    common_start: ClassVar[bool] = True
+    """Whether the processes of a trial begin together, on files of the trial.
+
+    Otherwise their start counts, and the files serve a whole sweep."""
+    keeps_workers: ClassVar[bool] = False
+    """Whether a worker that has closed its store keeps nothing of a trial, so that it can do the next one."""
+    opens_database: ClassVar[bool] = True
+    """Whether its workers open the database; otherwise programs that they start do."""
+    applies_settings: ClassVar[bool] = True
+    """Whether connections have the settings of the case; otherwise the user's code chooses them."""
+    retries_refused: ClassVar[bool] = True
+    """Whether what a server refuses is retried until the time-out; otherwise each case limits the tries."""
+
+    def transactions_each(self, case: Case) -> int:
+        """Return the number of transactions that an operation of the timed loop stands for."""
+        return 1
+
+    def count_transactions(self, case: Case, operations: int) -> int:
+        """Return the number of transactions in this number of operations of the timed loop."""
+        return operations * self.transactions_each(case)
+
+    def writes(self, case: Case) -> bool:
+        """Return whether the workers write."""
+        return True
+
+    def loop_of(self, case: Case) -> str:
+        """Return the loop that drives a case, native or python; empty if there is only one."""
+        return ""
+
+    def estimated_s(self, case: Case) -> float:
+        """Return the estimated duration of the work of one trial, in seconds."""
+        return case.duration_s + case.warmup_s
+
+    def timeout_s(self, case: Case) -> float:
+        """Return the time limit of a case, in seconds; 0 means no limit."""
+        return 0.0
+
+    def misses_long_waits(self, case: Case) -> bool:
+        """Return whether default windows are too short for the waits of a case.
+
+        Of such cases of a sweep, the largest also gets one longer window.
+        """
+        return False
+
+    def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
+        """Return why a case need not be measured after these runs of any experiment, or None."""
+        return None
+
+    # Parts, imported when they are needed.
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
+        """Return the parent's half of one trial: a `Work`."""
+        raise NotImplementedError
+
+    def worker_half(self) -> Callable[..., Any]:
+        """Return the function or class that opens a `Source` in a worker process."""
+        raise NotImplementedError
+
+    def companions(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the classes of the processes that may run in addition to the workers, by name."""
+        return NO_VALUES
+
+    def preloads(self, case: Case) -> tuple[str, ...]:
+        """Return the names of modules that its processes import in addition to those of their halves."""
+        return ()
+
+    def presenter(self) -> Any:
+        """Return a `Shown`, which shows its results."""
+        raise NotImplementedError
+
+    def is_allowed_in_plans(self) -> bool:
+        """Return whether a plan can contain its cases: no study decides which are measured."""
         return self.command.name != "" and self.study is None
 
-    @property
-    def units(self) -> str:
-        """What is counted, in the plural."""
-        return f"{self.words.unit}s"
 
-    @property
-    def rate_counts(self) -> str:
-        """What it is compared by, in the plural."""
-        return self.words.counted or self.units
-
-    def show(self) -> Shown:
-        """Return what shows it."""
-        return cast("Shown", _made(self.shown))
-
-    def show_result(self) -> ResultShown[Any]:
-        """Return what shows what its study finds."""
-        return cast("ResultShown[Any]", self.show())
-
-    def open_work(self, *given: Any) -> Work:
-        """Make the parent's half of one trial."""
-        return cast("Work", resolve_name(self.work)(*given))
-
-    def is_needless(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return why a case need not be measured after these runs; None when it must."""
-        own = [run for run in runs if run.case.workload == self.name]
-        return cast("str | None", resolve_name(self.needless)(case, own)) if self.needless else None
-
-
-@cache
-def _made(target: str) -> Any:
-    return resolve_name(target)()
-
-
-def face(name: str) -> Experiment:
+def get_experiment(name: str) -> Experiment:
     """Return the experiment with this name. Raises KeyError."""
-    return cast(Experiment, resolve_name(EXPERIMENTS[name]))
+    return cast(Experiment, format_of(name))
 
 
-def face_of(case: Case) -> Experiment:
+def experiment_of(case: Case) -> Experiment:
     """Return the experiment of a case."""
-    found = face(case.workload)
-    return found.variant(case) if found.variant else found
+    return get_experiment(case.workload)
 
 
-def faces() -> tuple[Experiment, ...]:
+def all_experiments() -> tuple[Experiment, ...]:
     """Return all experiments, in their order."""
-    return tuple(map(face, EXPERIMENTS))
-
-
-def studies() -> dict[str, StudyOf]:
-    """Return the studies that leave a result in a report, by the name of their experiment."""
-    return {one.name: one.study for one in faces() if one.study}
+    return tuple(map(get_experiment, EXPERIMENTS))
 
 
 def commands() -> dict[str, Experiment]:
-    """Return the commands that measure an experiment, each with its experiment."""
-    return {one.command.name: one for one in faces() if one.command.name}
+    """Return the experiments that have a command, by its name."""
+    return {
+        experiment.command.name: experiment for experiment in all_experiments() if experiment.command.name
+    }
 
 
-def with_windows() -> dict[str, Experiment]:
-    """Return the commands whose cases a study can measure one by one: those with windows."""
-    return {name: one for name, one in commands().items() if one.behaviour.windowed and not one.study}
+def windowed_commands() -> dict[str, Experiment]:
+    """Return the experiments whose cases a study can measure one by one, by command: those with windows."""
+    return {
+        name: experiment
+        for name, experiment in commands().items()
+        if experiment.windowed and not experiment.study
+    }
 
 
-def label(case: Case) -> str:
-    """Return a case in a few words, to tell it from the others of its plan."""
+def case_label(case: Case) -> str:
+    """Return a short label of a case, different from those of the other cases in its plan."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
-    return ", ".join(filter(None, (face_of(case).words.work_of(case), *processes, case.rate_label)))
+    return ", ".join(filter(None, (experiment_of(case).work_label(case), *processes, case.rate_label)))
+
+
+def unit_of(case: Case) -> str:
+    """Return the name of one transaction of a case."""
+    return experiment_of(case).unit(case)
+
+
+def units_of(case: Case) -> str:
+    """Return the name of the transactions of a case, in the plural."""
+    return f"{unit_of(case)}s"
+
+
+def rate_units_of(case: Case) -> str:
+    """Return the name of what a case is compared by, in the plural."""
+    return experiment_of(case).rate_units(case)
 
 
 def has_window(case: Case) -> bool:
-    """Return whether what completes within a window is counted; else a fixed amount of work is done."""
-    return face_of(case).behaviour.windowed and case.ops is None
+    """Return whether operations within a window are counted; otherwise a fixed amount of work is done."""
+    return experiment_of(case).windowed and case.ops is None

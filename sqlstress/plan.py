@@ -4,59 +4,22 @@ from __future__ import annotations
 
 import secrets
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, Experiment, commands, face, faces
+from sqlstress.experiment import Experiment, all_experiments, commands, get_experiment
 from sqlstress.options.option import Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
-from sqlstress.report.case import SETTINGS, Arrivals, Case, Settings, traits
+from sqlstress.registry import DEFAULT
+from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.request import Request
 from sqlstress.system.files import read_text
-from sqlstress.target import Known, serves, takes, target_name
 
-S = TypeVar("S")
-E = TypeVar("E")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Request(Generic[S, E]):
-    """The options of one experiment: S is its spec, E what says only which cases there are."""
-
-    case: Case
-    """The first of the cases that were asked for, as far as the options say it; its spec is `spec`."""
-    selection: E
-    lists: Mapping[str, tuple[Any, ...]]
-    """The values of the options of which each case has one, by name."""
-    given: frozenset[str]
-    """The names of the options that were given."""
-
-    @property
-    def spec(self) -> S:
-        """What only cases of this experiment have."""
-        return cast(S, self.case.spec)
-
-    @property
-    def settings(self) -> Settings:
-        """How every connection is opened."""
-        return self.case.settings
-
-    @property
-    def most_processes(self) -> int:
-        """The largest number of processes."""
-        return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
-
-    def some(self, name: str) -> tuple[Any, ...]:
-        """Return the values of an option of which each case has one."""
-        return self.lists[name]
-
-    def with_settings(self, **changes: Any) -> Settings:
-        """Return the settings, changed."""
-        return replace(self.settings, **changes)
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
@@ -73,17 +36,6 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
         one.name: None for one in fields(cast(Any, cls)) if one.name not in found and not has_default(one)
     }
     return cls(**{**unsaid, **found, **known})
-
-
-def is_exclusive(settings: Settings) -> bool:
-    """Return whether one connection locks a database for itself."""
-    return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
-
-
-def check_locking(request: Request[Any, Any]) -> None:
-    """Raise UsageError when several are to share what one locks for itself."""
-    if is_exclusive(request.settings) and request.most_processes > 1:
-        raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
 MOST_CASES = 1000
@@ -124,9 +76,15 @@ def options_of_load(
     """Return the options of a load that a study measures: what some are there otherwise, without others."""
     return tuple(
         replace(known, **otherwise.get(known.name, {}))
-        for known in face(command).options
+        for known in get_experiment(command).options
         if known.name not in left_out
     )
+
+
+def fixed_options(command: str) -> dict[str, Any]:
+    """Return the options that have one value when a study measures a single case."""
+    values = get_experiment(command).single_case_values
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
@@ -164,7 +122,7 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
-    if why := experiment.without.get(name):
+    if why := experiment.unsupported.get(name):
         return f"--{name}: {why}."
     known = [option.name for option in experiment.options]
     return f"--{name} is not an option of {command}.{suggestion(name, known)}"
@@ -185,36 +143,6 @@ def check_count(cases: int) -> None:
     """Raise UsageError for more cases than anybody waits for."""
     if cases > MOST_CASES:
         raise UsageError(f"the plan has more than {MOST_CASES:,} cases. Split it.")
-
-
-# The cases of an experiment that has both loops: closed, or open at each rate that was asked for.
-
-
-AT_A_RATE = ("rate", "arrival", "latency-limit")
-"""The options of an open loop."""
-
-
-def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield a case at each rate; as it is, in a closed loop, where none was asked for."""
-    for rate in request.some("rate"):
-        yield (
-            case
-            if rate is None
-            else replace(case, arrivals=request.case.arrivals and request.case.arrivals.at(rate))
-        )
-
-
-def check_window(request: Request[Any, Any]) -> None:
-    """Raise UsageError for what means something in a window only, or at a rate only, or nothing there."""
-    for name in ("duration", "warmup"):
-        if request.case.ops is not None and name in request.given:
-            raise UsageError(f"--ops replaces the window. Leave out --ops or --{name}.")
-    if request.case.arrivals is None:
-        for name in AT_A_RATE[1:]:
-            if name in request.given:
-                raise UsageError(f"--{name} needs an open loop. Add --rate.")
-    elif request.case.ops is not None:
-        raise UsageError("--rate needs a window. Leave out --ops or --rate.")
 
 
 # A plan in a TOML file: options at the top are defaults, each [[case]] has its own.
@@ -239,7 +167,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
         misspelt = f" It has [[{near}]]: rename it." if near else ""
         raise UsageError(f"{path}: a plan needs at least one [[case]].{misspelt}")
     document = seeded(document)
-    workloads = [one.name for one in faces() if one.in_plans]
+    workloads = [one.name for one in all_experiments() if one.is_allowed_in_plans()]
     known = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)
@@ -285,57 +213,3 @@ def _cases(
         if name not in own:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
     return cases_of(given, workload)
-
-
-# On which targets cases are measured, and what of the options means something there.
-
-
-OF_SERVERS = ("dsn", "isolation", "anyway")
-"""Options that say something of a server."""
-
-
-def drivers_of(
-    request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
-) -> tuple[str, ...]:
-    """Return the drivers to measure with, of those that are known: one of each target. Raises UsageError."""
-    wanted = request.case.driver
-    if targets is None:
-        return (wanted,)
-    if "driver" in request.given and target_name(wanted) not in targets:
-        raise UsageError(
-            f"--driver {wanted} needs --target {target_name(wanted)}. Add it to --target, or leave out "
-            "--driver."
-        )
-    of_targets = [[name for name in known if known[name].target == target] for target in targets]
-    return tuple(wanted if wanted in names else names[0] for names in of_targets)
-
-
-def check_options(
-    request: Request[Any, Any],
-    names: Sequence[str],
-    options: Sequence[str],
-    enough: Callable[[Iterable[bool]], bool],
-) -> None:
-    """Raise UsageError for an option that means nothing to any of these drivers, or not to all of them."""
-    for option in options:
-        if option in request.given and not enough(takes(name, option) for name in names):
-            strangers = [target_name(name) for name in names if not takes(name, option)]
-            raise UsageError(f"--{option} is not supported by {' and '.join(strangers)}. Leave it out.")
-
-
-def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, Known]) -> None:
-    """Raise UsageError for what is said of a server where there is none."""
-    for option in OF_SERVERS:
-        if option in request.given and not any(map(serves, names)):
-            servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
-            raise UsageError(f"--{option} needs a server. Add --target {servers}, or leave it out.")
-
-
-def traits_there(case: Case) -> dict[str, str]:
-    """Return a case by option, of the settings those that mean something to its target."""
-    values = {
-        name: value
-        for name, value in traits(case).items()
-        if name not in SETTINGS or takes(case.driver, name)
-    }
-    return {**values, "isolation": case.server.isolation} if case.server else values

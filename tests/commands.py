@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sqlstress.experiment import commands, faces
+from sqlstress.experiment import all_experiments, commands
 from sqlstress.options.option import Option
 from sqlstress.plan import options_of_command
 from sqlstress.studies.ab import ab_options
 from sqlstress.studies.limit import limit_options
 
-PLANNED = tuple(one.name for one in faces() if one.in_plans)
+PLANNED = tuple(one.name for one in all_experiments() if one.is_allowed_in_plans())
 """The experiments that a plan can name."""
 STUDIES = {"ab": ab_options, "limit": limit_options}
 """Commands that measure the main experiment in a way of their own."""

@@ -11,10 +11,11 @@ from typing import Any
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label
 from sqlstress.report import Run, Trial
 from sqlstress.show.blocks import Table
 from sqlstress.show.phrases import phrase
+from sqlstress.show.shown import presenter_of
 
 
 def with_trials(run: Run, **fields: Any) -> Run:
@@ -25,7 +26,7 @@ def with_trials(run: Run, **fields: Any) -> Run:
 def several(run: Run, noise: float = 0.01, count: int = 5, seed: str = "") -> Run:
     """Return a run over an odd number of passes, whose median is its trial; `noise` is a step between two."""
     steps = [place - (count - 1) / 2 for place in range(count)]
-    Random(f"{run.case.label}{run.case.driver}{seed}").shuffle(steps)
+    Random(f"{case_label(run.case)}{run.case.driver}{seed}").shuffle(steps)
     trials = (
         _slower(trial, index, math.exp(noise * step))
         for trial in run.trials
@@ -79,7 +80,7 @@ def sentences(*runs: Run, noise: float | None = None) -> dict[str, str]:
 def tables(*runs: Run) -> list[Table]:
     """Return the tables that these runs have, which are one group."""
     (group,) = group_runs(runs)
-    return [block for block in face_of(group.case).show().blocks(group) if isinstance(block, Table)]
+    return [block for block in presenter_of(group.case).blocks(group) if isinstance(block, Table)]
 
 
 def column(table: Table, name: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 
 from sqlstress import target
-from sqlstress.experiment import Experiment, face, faces, studies
+from sqlstress.experiment import Experiment, all_experiments, get_experiment
 from sqlstress.experiments import cycles
 from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.cycles.spec import Cycling
@@ -21,6 +21,7 @@ from sqlstress.experiments.hunt.result import Hunt
 from sqlstress.experiments.watch.spec import Watch
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import constraint
+from sqlstress.registry import result_formats
 from sqlstress.report import case, document, environment, file_space, results, study_results
 from sqlstress.statistics import histogram, sequential, series
 from tests.drawing import CHARACTERS
@@ -111,7 +112,7 @@ def cases_of(experiment: Experiment) -> st.SearchStrategy[Any]:
     )
 
 
-cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, faces()))
+cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, all_experiments()))
 
 known_series = st.sampled_from(
     [
@@ -155,9 +156,9 @@ ab_tests = instances(
 )
 hunts = instances(Hunt)
 watches = instances(Watch)
-kills = instances(Kills, case=cases_of(face("crash")))
+kills = instances(Kills, case=cases_of(get_experiment("crash")))
 found = st.fixed_dictionaries(
-    {}, optional={name: by_type(one.result_type()) for name, one in studies().items()}
+    {}, optional={name: by_type(one.result) for name, one in result_formats().items()}
 )
 """What studies have found, by experiment."""
 reports = instances(

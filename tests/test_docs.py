@@ -21,7 +21,7 @@ import pytest
 
 from sqlstress.cli.commands import run as run_here
 from sqlstress.cli.commands import summaries
-from sqlstress.experiment import face
+from sqlstress.experiment import get_experiment
 from sqlstress.experiments.kv.show import FIGURES
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.show.csv_file import report_csv
@@ -149,7 +149,7 @@ ADDED = {
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     TICKETS: "--repeat 1 --duration 500ms",
     LOCKED: "--repeat 1 --duration 500ms",
-    face("exec").command.example: "--repeat 1 --duration 500ms",
+    get_experiment("exec").command.example: "--repeat 1 --duration 500ms",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
     "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --duration 1s",
     "sqlstress app examples/recipes/job_queue.py -c 4": "--repeat 1 --ops 20",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.experiment import EXPERIMENTS
+from sqlstress.registry import EXPERIMENTS
 from tests.conftest import WORKERS, pytest_cmdline_main
 from tests.example_report import GOLDEN
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.pool import plain
-from sqlstress.experiment import face_of, faces
+from sqlstress.experiment import all_experiments, experiment_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Load
@@ -70,7 +70,7 @@ def modules(*arguments: str) -> set[str]:
 
 def told(case: Case) -> str:
     """Return what a worker is told of its case, as an argument of WORKER."""
-    return pickle.dumps((face_of(case).worker, plain(case), case.ops)).hex()
+    return pickle.dumps((experiment_of(case).worker_half(), plain(case), case.ops)).hex()
 
 
 def within(names: set[str], unwanted: tuple[str, ...]) -> set[str]:
@@ -112,9 +112,11 @@ def test_a_worker_imports_nothing_that_it_does_not_use(case: Case, tmp_path: Pat
     assert bool(within(found, ("sqlstress.targets.dry",))) == (not stores)
 
 
-@pytest.mark.parametrize("target", [target for one in faces() for target in one.companions.values()])
-def test_a_process_beside_the_workers_imports_little_more(target: str) -> None:
-    module = target.partition(":")[0]
+@pytest.mark.parametrize(
+    "module",
+    [companion.__module__ for one in all_experiments() for companion in one.companions().values()],
+)
+def test_a_process_beside_the_workers_imports_little_more(module: str) -> None:
     found = modules("-c", f"import sys, sqlstress.engine.worker, {module}; print(*sys.modules)")
     # What it tells are dataclasses, or JSON on a board, and it counts in no figure.
     told = {name.partition(".")[0] for name in within(found, (*UNWANTED, "sqlite3"))}

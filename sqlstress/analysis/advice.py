@@ -15,9 +15,9 @@ from typing import NamedTuple
 from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.failed import too_many
 from sqlstress.analysis.finding import Finding, interruption, parts
-from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.group import Group, group_runs, joined, reader_of
 from sqlstress.analysis.wording import listing, places
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of, unit_of
 from sqlstress.report import LEFT_OUT, Check, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, finite
@@ -88,7 +88,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
     """Return what the runs of one table say."""
-    own = face_of(group.case).show().findings
+    own = reader_of(group.case).findings
     return tuple(
         chain.from_iterable(
             topic(group) for topic in (wrong_data, failures, too_many, who_leads, answer, own)
@@ -146,8 +146,8 @@ def _stopped(report: Report) -> Iterator[Finding]:
     """Yield what a sweep has left out that stopped at wrong data."""
     if cut := cut_short(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
-        is_one_work = len({face_of(case).words.work_of(case) for case in cases}) == 1
-        left_out = places(cases) if is_one_work else listing([case.label for case in cases])
+        is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
+        left_out = places(cases) if is_one_work else listing([case_label(case) for case in cases])
         yield Finding("stopped-at-wrong-data", trials=cut.made, planned=cut.due, left_out=left_out or None)
 
 
@@ -183,7 +183,7 @@ def trust(group: Group) -> Iterator[Finding]:
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
         share, cost, where = max(costs)
-        unit = face_of(group.case).words.unit
+        unit = unit_of(group.case)
         yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
     share, where = max(proofs)
     if share > PROOF_OVER:

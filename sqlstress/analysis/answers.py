@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from sqlstress.analysis.finding import Finding, leaves_open
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, of_closed_loops, too_noisy
 from sqlstress.analysis.wording import place, places
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, FEWEST, UNCLEAR, Passes, Ratio, verdict
@@ -229,7 +229,7 @@ def who_leads(group: Group) -> Iterator[Finding]:
                 for own in classes
             ),
             # Where the connections are the user's own there is no such option.
-            can_be_set=face_of(group.case).behaviour.sets,
+            can_be_set=experiment_of(group.case).applies_settings,
         )
     of_names: dict[tuple[str, ...], list[Lead]] = {}
     for lead in leads(group):

@@ -11,6 +11,7 @@ from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.finding import called
 from sqlstress.analysis.wording import listing
 from sqlstress.errors import UsageError
+from sqlstress.experiment import case_label
 from sqlstress.report import Report, Run
 from sqlstress.statistics.compare import needed, unpaired, unpaired_bounds
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, judged, tolerance
@@ -66,7 +67,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     """Check a report against its baseline. Raises UsageError where the two are not comparable."""
     wrong = next((run for run in current.runs if run.verdict.status == "failed"), None)
     if wrong:
-        return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), wrong.case.label))
+        return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), case_label(wrong.case)))
     if any(run.verdict.status == "failed" for run in baseline.runs):
         raise UsageError("the data of the baseline was wrong, so its figures are invalid. Measure it again.")
     if baseline.ab or current.ab:

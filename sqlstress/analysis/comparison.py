@@ -11,7 +11,7 @@ from sqlstress.analysis.differences import Difference, Table, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
-from sqlstress.experiment import face_of
+from sqlstress.experiment import rate_units_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.compare import (
     DIFFERENT,
@@ -265,7 +265,7 @@ def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Findin
 
 
 def _unit(compared: Compared, place: int) -> str:
-    return f"{face_of(compared.table.parts[place].case).rate_counts} per second"
+    return f"{rate_units_of(compared.table.parts[place].case)} per second"
 
 
 def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from sqlstress.analysis.durability import Builds, Durability, build_of, durability_of, own_options, versions
-from sqlstress.analysis.group import Group, group_runs
+from sqlstress.analysis.group import Group, group_runs, reader_of
 from sqlstress.analysis.wording import (
     amount,
     at_rate,
@@ -21,7 +21,7 @@ from sqlstress.analysis.wording import (
     quota,
 )
 from sqlstress.errors import UsageError
-from sqlstress.experiment import face_of
+from sqlstress.experiment import UnknownFigure, case_label, experiment_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
 from sqlstress.statistics.units import format_ms, whole
@@ -31,9 +31,10 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """What reports are called, in their order: so many can be compared."""
 MOST_PAIRS = 40_000
 """Tables of one report times those of another, each of which is held against each: 200 settings in both."""
-PROCESSES = "processes"
 
-Figure = Callable[[Case], int | None]
+_PROCESSES = UnknownFigure(
+    "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
+)
 Key = tuple[Hashable, ...]
 """What cases of different reports must have in common to be the same."""
 
@@ -120,7 +121,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
     def distance(case: Case, other: Case) -> int:
         """Return in how many fields two cases differ, in those of their parts too."""
-        one, two = (face_of(each).alike.one_table(each).spec for each in (case, other))
+        one, two = (experiment_of(each).table_key(each).spec for each in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (one, two))
         return sum(len(differing(*pair)) for pair in pairs)
 
@@ -128,7 +129,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         (distance(group.case, other.case), i, j)
         for i, group in enumerate(groups)
         for j, other in enumerate(others)
-        if face_of(group.case).tables == face_of(other.case).tables
+        if experiment_of(group.case).table() == experiment_of(other.case).table()
     )
     found: dict[int, int] = {}
     for _, i, j in pairs:
@@ -147,7 +148,7 @@ def differing(value: Any, other: Any) -> list[str]:
 
 def _table(found: list[tuple[str, Report, Group]]) -> Table:
     groups = [group for _, _, group in found]
-    sweeps = face_of(groups[0].case).behaviour.sweeps
+    sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
     # Where reports have one layout each, and not the same, then that is what is compared.
     one_each = all(len(own) == 1 for own in layouts) and layouts.count(layouts[0]) < len(layouts)
@@ -172,28 +173,20 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     if sweeps:
         return lambda case: (case.rate, case.concurrency)
     cases = [run.case for group in groups for run in group.runs]
-    figures = may_be_unknown(cases[0])
-    forgotten = {name for name, (_, figure) in figures.items() if 0 in map(figure, cases)}
+    unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def whole_case(case: Case) -> Key:
         """Return what the work was. When it is given up, and how it is shown, says nothing of it."""
-        if PROCESSES in forgotten:
-            case = replace(case, concurrency=0)
-        alike = face_of(case).alike
-        own = alike.forget(case) if forgotten - {PROCESSES} else case
-        return case.label, alike.same_work(own).spec, case.settings.wal_autocheckpoint
+        for figure in unknown:
+            case = figure.without(case)
+        return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
 
     return whole_case
 
 
-def may_be_unknown(case: Case) -> dict[str, tuple[str, Figure]]:
-    """Return what may not be known of figures that somebody else published, and is 0 then: it matches any.
-
-    It is a name → what it is called in a sentence, and what it is of a case.
-    """
-    return {PROCESSES: ("the number of processes", lambda case: case.concurrency)} | dict(
-        face_of(case).alike.may_be_unknown
-    )
+def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
+    """Return figures that published reports may lack, by name. A missing figure matches any value."""
+    return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
 # Barriers: what must be the same for a ratio of figures to mean anything.
@@ -241,20 +234,20 @@ def barriers(parts: Parts) -> Iterator[Difference]:
                 barred.append(f"{clause} differs" if values[other] != values[0] else None)
         return Difference(subject, tuple(values), tuple(barred))
 
-    yield barrier("work", "the work", [face_of(case).words.does or case.workload for case in cases])
+    yield barrier("work", "the work", [experiment_of(case).activity or case.workload for case in cases])
     loads = loops = [""] * len(parts)  # of parts that do not the same work there is no more to say
     if len({case.workload for case in cases}) == 1:
-        loads = face_of(cases[0]).show().loads(cases)
-        loops = [face_of(case).behaviour.loop_of(case) for case in cases]
+        loads = reader_of(cases[0]).loads(cases)
+        loops = [experiment_of(case).loop_of(case) for case in cases]
     yield barrier("load", "the load", loads)
     yield barrier("loop", "what drove the load, the native loop or Python's,", loops)
-    for name, (clause, figure) in may_be_unknown(cases[0]).items():
+    for name, figure in _unknown_figures(cases[0]).items():
         figures = [
-            sorted({value for run in part.measured() if (value := figure(run.case)) is not None})
+            sorted({value for run in part.measured() if (value := figure.value(run.case)) is not None})
             for part in parts
         ]
         known: Values = [listing([*map(whole, own)]) if all(own) else None for own in figures]
-        yield barrier(name, clause, known if None in known else [""] * len(parts))
+        yield barrier(name, figure.label, known if None in known else [""] * len(parts))
     # Where a part's target is another store, what commits are worth on the scale that all share.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     promised = [(_durability if settings else _commit_class)(part) for part in parts]

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, finite
@@ -135,6 +135,6 @@ def _where(group: Group, cases: Collection[Case]) -> Finding:
     """Return in which cases of a group something was met."""
     if len(cases) == len(group.runs) > 1:
         return Finding("throughout")
-    if len(cases) > MOST_NAMED and not face_of(group.case).behaviour.sweeps:
+    if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:
         return Finding("in-some-cases", cases=len(cases), measured=len(group.runs))
     return Finding("at", place=group.places(cases))

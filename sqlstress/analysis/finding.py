@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlstress.analysis.wording import listing
-from sqlstress.experiment import Experiment, face, studies
+from sqlstress.experiment import get_experiment
+from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
@@ -97,19 +98,29 @@ def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Findin
         yield Finding("ended-early", rounds=rounds, reason=error.removesuffix("."))
 
 
-def results(report: Report) -> list[tuple[Experiment, Any]]:
-    """Return what studies have found, each with its experiment."""
-    return [(face(name), found) for name, found in report.results.items()]
+class ResultReader(Protocol):
+    """Methods of a study's presenter that conclusions need."""
+
+    def part(self, result: Any) -> Part:
+        """Return what was tried, and its verdict."""
+
+    def progress(self, result: Any) -> str:
+        """Return the progress of the study: "3 of 100 rounds"."""
+
+
+def _results(report: Report) -> list[tuple[ResultReader, Any]]:
+    """Return the results of studies, each with its reader."""
+    return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[Part, ...]:
     """Return the parts of a report; nothing of one that has cases only."""
-    return tuple(experiment.show_result().part(found) for experiment, found in results(report))
+    return tuple(reader.part(result) for reader, result in _results(report))
 
 
 def progress(report: Report) -> str:
     """Return how far studies have come: "3 of 100 rounds"; nothing when nothing was tried."""
-    return listing([experiment.show_result().progress(found) for experiment, found in results(report)])
+    return listing([reader.progress(result) for reader, result in _results(report)])
 
 
 def interruption(report: Report) -> Finding:
@@ -120,4 +131,4 @@ def interruption(report: Report) -> Finding:
 def called(reports: tuple[Report, ...]) -> str | None:
     """Return what those reports are called that have no cases to be compared; None when all have."""
     names = (name for report in reports for name in report.results)
-    return next((studies()[name].called for name in names), None)
+    return next((result_formats()[name].label for name in names), None)

@@ -27,7 +27,7 @@ from sqlstress.analysis.fleet_hosts import (
 from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import ERROR
 from sqlstress.analysis.wording import listing, place
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, rate_units_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, Ratio, needed, trend, unpaired
 from sqlstress.statistics.units import plural
@@ -122,11 +122,11 @@ def tables(hosts: Sequence[Host]) -> tuple[Table, ...]:
     by_table: dict[Hashable, list[Row]] = {}
     for case, figures in by_case.items():
         if len(figures) > 1:
-            key = face_of(case).tables, face_of(case).alike.one_table(case)
+            key = experiment_of(case).table(), experiment_of(case).table_key(case)
             by_table.setdefault(key, []).append(_row(case, [*figures.values()]))
 
     def order(row: Row) -> tuple[int, int]:
-        sweeps = face_of(row.case).behaviour.sweeps
+        sweeps = experiment_of(row.case).sweeps
         return (row.case.buckets, row.case.concurrency) if sweeps else (0, 0)
 
     return tuple(tuple(sorted(rows, key=order)) for rows in by_table.values())
@@ -199,7 +199,7 @@ class Fleet:
         found: dict[Hashable, Row] = {}
         for number, table in enumerate(self.tables):
             for row in table:
-                sweeps = face_of(row.case).behaviour.sweeps
+                sweeps = experiment_of(row.case).sweeps
                 found[number, (row.case.buckets, row.case.arrivals) if sweeps else row.case] = row
         return tuple(row for row in found.values() if len(row.comparable) > 1)
 
@@ -315,7 +315,7 @@ def _range(fleet: Fleet, row: Row) -> Finding:
         "worst": short_name(row.worst.host.name),
         "most": row.best.rate,
         "least": row.worst.rate,
-        "unit": f"{face_of(row.case).rate_counts} per second",
+        "unit": f"{rate_units_of(row.case)} per second",
         "low": found.low if found and found.pairs else None,
         "high": found.high if found and found.pairs else None,
     }

@@ -10,10 +10,10 @@ from sqlstress.analysis.comparison import logarithms
 from sqlstress.analysis.differences import CPU_QUOTA, Part, barriers
 from sqlstress.analysis.durability import build_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import group_runs, rate_of
+from sqlstress.analysis.group import group_runs, rate_of, reader_of
 from sqlstress.analysis.wording import cut, duration, listing, place, quota
 from sqlstress.errors import UsageError
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, rate_units_of
 from sqlstress.report import Report, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Together
@@ -132,11 +132,11 @@ def host_of(name: str, report: Report) -> Host:
 def _measured(report: Report) -> Iterator[Measured]:
     plain = Case()
     for group in group_runs(report.runs):
-        work = face_of(group.case).show().what(group)
+        work = reader_of(group.case).what(group)
         for run in group.runs:
             # A seed, and how long it was measured, may differ from host to host.
             asked = replace(
-                face_of(run.case).alike.same_work(run.case),
+                experiment_of(run.case).work_key(run.case),
                 seed=0,
                 repeat=plain.repeat,
                 duration_s=plain.duration_s,
@@ -357,7 +357,7 @@ def totals_of(joints: Iterable[Joint]) -> Iterator[Finding]:
             server=best.server,
             where=place(best.case),
             rate=total.rate,
-            unit=f"{face_of(best.case).rate_counts} per second",
+            unit=f"{rate_units_of(best.case)} per second",
             lowest=best.lowest if several else None,
             highest=best.highest if several else None,
             trials=len(best.totals) if several else None,

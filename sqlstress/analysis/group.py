@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.wording import cut, laid_out, listing, place, places
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.compare import FEWEST, Passes, Ratio
@@ -57,7 +57,7 @@ class Group:
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
-        return cut(face_of(case).alike.traits(case).get(self.setting, ""), LONGEST_VALUE)
+        return cut(experiment_of(case).traits(case).get(self.setting, ""), LONGEST_VALUE)
 
     def place(self, case: Case) -> str:
         """Return which of its cases it is: "normal, 8 processes on 1 bucket"; one value may be enough."""
@@ -90,14 +90,14 @@ class Group:
     @property
     def unit(self) -> str:
         """What is counted, in the plural: transactions or pairs."""
-        return face_of(self.case).units
+        return units_of(self.case)
 
     @property
     def writes(self) -> bool:
         """Whether the workers take SQLite's write lock."""
         if stores_nothing(self.case.driver):
             return False
-        return face_of(self.case).behaviour.writes(self.case)
+        return experiment_of(self.case).writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
         """Return whether a run has figures that can be compared.
@@ -255,11 +255,33 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
     return dict(sorted(found.items()))
 
 
+class ExperimentReader(Protocol):
+    """Methods of an experiment's presenter that conclusions need."""
+
+    def rate(self, run: Run) -> float | None:
+        """Return what a valid run is compared by, per second."""
+
+    def findings(self, group: Group) -> Iterator[Finding]:
+        """Yield the findings of the experiment."""
+
+    def what(self, group: Group) -> str:
+        """Return the activity of the processes, as the beginning of a sentence."""
+
+    def loads(self, cases: Sequence[Case]) -> list[str]:
+        """Return what differs in the loads of cases, apart from what varies in a table."""
+
+
+def reader_of(case: Case) -> ExperimentReader:
+    """Return the reader of a case's experiment."""
+    reader: ExperimentReader = experiment_of(case).presenter()
+    return reader
+
+
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
-        groups.setdefault((run.arm, face_of(run.case).alike.one_table(run.case)), []).append(run)
+        groups.setdefault((run.arm, experiment_of(run.case).table_key(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
 
 
@@ -271,7 +293,7 @@ def rate_of(run: Run) -> float | None:
     trial = run.shown()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
-    rate = finite(face_of(run.case).show().rate(run))
+    rate = finite(reader_of(run.case).rate(run))
     return rate if rate is not None and rate > 0 else None
 
 
@@ -288,7 +310,7 @@ def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
         families.setdefault(_family(group), []).append(group)
     found = []
     for family in families.values():
-        traits = [face_of(group.case).alike.traits(group.case) for group in family]
+        traits = [experiment_of(group.case).traits(group.case) for group in family]
         ways = [(name, _alike(family, traits, name)) for name in traits[0]] if len(family) > 1 else []
         name, alike = min(ways, key=lambda way: len(way[1]), default=("", [[group] for group in family]))
         for parts in alike:
@@ -307,16 +329,16 @@ def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 def _family(group: Group) -> Hashable:
     """Return what groups have in common that may be put together: all but the traits of their cases."""
-    face = face_of(group.case)
-    if not face.alike.traits(group.case):
+    experiment = experiment_of(group.case)
+    if not experiment.traits(group.case):
         return id(group)
     bare = replace(
-        face.alike.one_table(group.case),
+        experiment.table_key(group.case),
         name="",
         driver="",
         settings=Settings(),
         server=None,
-        spec=face.spec(),
+        spec=experiment.spec(),
     )
     return group.runs[0].arm, bare, stores_nothing(group.case.driver)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from sqlstress.experiment import face_of, has_window
+from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.report import Host
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import Ratio
@@ -73,7 +73,7 @@ def buckets(count: int) -> str:
 
 def laid_out(count: int, cases: Iterable[Case]) -> str:
     """Write a layout of some cases: "20 buckets"; "" of an experiment that has but one."""
-    return buckets(count) if any(face_of(case).behaviour.many_files for case in cases) else ""
+    return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
 def layouts(counts: Sequence[int]) -> str:
@@ -84,7 +84,7 @@ def layouts(counts: Sequence[int]) -> str:
 def amount(case: Case) -> str:
     """Write how much is measured of a case: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
-        return f"{plural(case.ops, face_of(case).words.unit)} per process"
+        return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
         return "a fixed amount of work"
     after = f" after {format_duration(case.warmup_s)} of warm-up" if case.warmup_s else ""
@@ -96,7 +96,7 @@ def busy_policy(case: Case) -> str:
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        again = ", retried" if face_of(case).behaviour.begins_again else ""
+        again = ", retried" if experiment_of(case).retries_refused else ""
         return f"{case.server.isolation.replace('-', ' ')}{again}, lock waits up to {timeout}"
     handler = "fair" if settings.busy == "fair" else "SQLite's busy handler"
     return f"lock waits up to {format_duration(settings.busy_timeout_ms / 1000)} ({handler})"
@@ -104,8 +104,8 @@ def busy_policy(case: Case) -> str:
 
 def place(case: Case) -> str:
     """Write which case it is: "8 processes on 20 buckets"."""
-    if not face_of(case).behaviour.sweeps:
-        return case.label
+    if not experiment_of(case).sweeps:
+        return case_label(case)
     return f"{processes(case.concurrency)}{on_buckets(case)}{at_rate(case)}"
 
 
@@ -130,7 +130,7 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 def places(cases: Iterable[Case]) -> str:
     """Write which cases they are: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
     every = list(cases)
-    if not all(face_of(case).behaviour.sweeps for case in every):
+    if not all(experiment_of(case).sweeps for case in every):
         return listing([place(case) for case in every])
     by_rate: dict[int, list[Case]] = {}
     for case in sorted(every, key=lambda case: case.rate):  # 0 is a closed loop
@@ -147,7 +147,7 @@ def places(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    many_files = any(face_of(case).behaviour.many_files for case in cases)
+    many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
         by_layout.setdefault(case.buckets, set()).add(case.concurrency)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from sqlstress import __version__
 from sqlstress.analysis.wording import listing
 from sqlstress.cli.common_options import (
     NO_SWEEP,
@@ -24,11 +23,13 @@ from sqlstress.cli.common_options import (
 )
 from sqlstress.cli.outputs import complain
 from sqlstress.errors import Interrupted, SqlstressError, UsageError
-from sqlstress.experiment import DEFAULT, commands, face, with_windows
+from sqlstress.experiment import StudySpec, commands, get_experiment, windowed_commands
 from sqlstress.options.option import REST, Option
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Planned, from_toml, options_of_command, planned
+from sqlstress.registry import DEFAULT
 from sqlstress.show.blocks import shortened
+from sqlstress.version import __version__
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -134,7 +135,7 @@ class LazyGroup(click.Group):
 
 def main_options() -> list[Option]:
     """Return the options that are shown beside the commands: those of the one that needs no name."""
-    default = face(DEFAULT)
+    default = get_experiment(DEFAULT)
     known = {option.name: option for option in default.options}
     return [known[name] for name in default.command.main_options if name in known]
 
@@ -160,13 +161,13 @@ def _measuring(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
     study = experiment.study
-    asks = study.asks if study else ""
-    if study and study.looks_on:
+    reads_options = study is not None and study.reads_options
+    if study and study.observes_only:
         add_running = run_options("directory", *NO_SWEEP, saves="Save the report every second")
-    elif study and not asks:
+    elif study and not reads_options:
         add_running = run_options("keep_going", saves="Save the report every few rounds")
     else:
-        add_running = run_options(*(NO_SWEEP if asks else ()))
+        add_running = run_options(*(NO_SWEEP if reads_options else ()))
 
     @with_options(options_of_command(name))
     @click.command(
@@ -179,32 +180,24 @@ def _measuring(name: str) -> click.Command:
     @add_running
     def measure(**given: Any) -> int:
         running = Running.taken(given)
-        return _run_study(asks, running, given) if asks else running.measure_plan(planned(typed(given), name))
+        if study and study.reads_options:
+            return _run_study(study, running, given)
+        return running.measure_plan(planned(typed(given), name))
 
     return measure
 
 
-def _run_study(asks: str, running: Running, given: dict[str, Any]) -> int:
-    """Measure the cases of other experiments, or only show something, as options ask for it."""
-    # Imported when there is something to measure: what is wrong is told at once.
-    from sqlstress.engine.study import LookingOn, StudyRequest
+def _run_study(study: StudySpec, running: Running, given: dict[str, Any]) -> int:
+    """Run a study that reads its options. Return the exit code."""
+    # Imported when there is something to measure: errors in options are reported at once.
+    from sqlstress.cli.measure import command_line
+    from sqlstress.engine.session import Session
 
-    found = resolve_name(asks)(typed(given), given_in)
-    if isinstance(found, LookingOn):
-        return running.look_on(found)
-    if isinstance(found, StudyRequest):
-        from sqlstress.cli.measure import command_line
-        from sqlstress.engine.session import Session
-
-        session = Session(found.cases, running.directory, False, command_line())
-        return running.measure(found.study, session, strict=found.strict)
-    from sqlstress.cli.outputs import say
-    from sqlstress.show.text import drawn
-
-    if running.outputs:
-        raise UsageError("nothing is measured, so there is no report to save. Leave out -o.")
-    say("\n\n".join(map(drawn, found)))
-    return 0
+    request = study.parse_request(typed(given), given_in)
+    if study.observes_only:
+        return running.look_on(request)
+    session = Session(request.cases, running.directory, False, command_line())
+    return running.measure(request.study, session, strict=request.strict)
 
 
 @click.command(epilog="Example: sqlstress run examples/durability.toml -o report.json")
@@ -245,7 +238,7 @@ class OfExperiment(GroupedCommand):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        named = [CompletionItem(name) for name in with_windows() if name.startswith(incomplete)]
+        named = [CompletionItem(name) for name in windowed_commands() if name.startswith(incomplete)]
         return named + super().shell_complete(ctx, incomplete)
 
 
@@ -260,7 +253,7 @@ def experiment_command(
 
 def others() -> str:
     """Return the names of the other experiments, as part of a sentence."""
-    return listing([name for name in with_windows() if name != DEFAULT], "or")
+    return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
@@ -268,7 +261,7 @@ def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
     place = 0
     while place < len(words) and words[place].startswith("-") and words[place] != "--":
         place += 1 if _stands_alone(words[place], made) else 2
-    if place < len(words) and words[place] in with_windows():
+    if place < len(words) and words[place] in windowed_commands():
         return words[place], [*words[:place], *words[place + 1 :]]
     return DEFAULT, [*words]
 
@@ -277,7 +270,7 @@ def _stands_alone(word: str, made: Made) -> bool:
     """Return whether an option has its value in the same word, or takes none."""
     if "=" in word if word.startswith("--") else len(word) > 2:
         return True
-    params = [param for name in with_windows() for param in made(name).params]
+    params = [param for name in windowed_commands() for param in made(name).params]
     flags = [param.opts for param in params if isinstance(param, click.Option) and param.is_flag]
     return word in {"-h", "--help"}.union(*flags)
 

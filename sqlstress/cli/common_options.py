@@ -122,7 +122,7 @@ class GroupedCommand(click.Command):
         except click.NoSuchOption as error:
             # An experiment may say itself why it has not got an option of another one.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
-            why = experiment.without.get(error.option_name.lstrip("-")) if experiment else None
+            why = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
             said = f"{error.option_name}: {why}." if why else no_such_option(error.option_name, _known(ctx))
             raise click.UsageError(said, ctx) from error
         if words and not ctx.resilient_parsing:

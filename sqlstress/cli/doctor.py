@@ -43,7 +43,7 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
     """Examine the host, file system and SQLite build, measure a sync, and show the warnings that apply."""
     from sqlstress.engine.folder import RunFolder
     from sqlstress.engine.session import not_native
-    from sqlstress.experiment import face_of
+    from sqlstress.experiment import experiment_of
     from sqlstress.machine import fingerprint
     from sqlstress.plan import cases_of
     from sqlstress.report import Warning
@@ -71,7 +71,7 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
     except EnvironmentFailure as failure:
         warning = Warning("no-shared-memory", str(failure), True)
         environment = replace(environment, warnings=(warning, *environment.warnings))
-    say(doctor_text(environment, face_of(case).behaviour.loop_of(case), others, free, sharing))
+    say(doctor_text(environment, experiment_of(case).loop_of(case), others, free, sharing))
     return _hunted(case.driver, directory) if hunt else FINE
 
 

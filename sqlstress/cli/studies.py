@@ -23,10 +23,10 @@ from sqlstress.cli.measure import command_line
 from sqlstress.cli.outputs import Step, beside, complain, parse_outputs, say_page, take_stdout
 from sqlstress.engine.session import Session
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT
 from sqlstress.options.dsn import NAME as DSN
 from sqlstress.options.dsn import redacted
 from sqlstress.options.parsing import sentence
+from sqlstress.registry import DEFAULT
 from sqlstress.report import Arm
 from sqlstress.report.document import no_search
 from sqlstress.show.endings import BAD, FINE, UNSURE

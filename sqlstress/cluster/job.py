@@ -28,11 +28,11 @@ from typing import IO, Any
 
 import psutil
 
-from sqlstress import __version__
 from sqlstress.errors import plainly
 from sqlstress.show.blocks import shortened
 from sqlstress.system.files import lock
 from sqlstress.targets.meeting import INVITATION
+from sqlstress.version import __version__
 
 # A turn on a machine: of all that would measure there for a fleet, one at a time.
 #

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
-from sqlstress import __version__
 from sqlstress.analysis.fleet import LeftOut
 from sqlstress.cluster import job
 from sqlstress.cluster.connection import (
@@ -34,6 +33,7 @@ from sqlstress.report.case import Case
 from sqlstress.system.files import read_text
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.meeting import Invitation
+from sqlstress.version import __version__
 
 # What is asked of the hosts of a cluster: a plan, for how long, and where its reports go.
 

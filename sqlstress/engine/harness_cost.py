@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from pkgutil import resolve_name
 from statistics import median
 from typing import Any
 
 from sqlstress.engine.loop import Window, work_through
 from sqlstress.engine.protocols import SelfDriven, Source
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.system.interrupt import Pulse
@@ -31,14 +30,14 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
     `carry` is that of the trials: what is made once for all of them is made here.
     """
-    experiment = face_of(case)
-    if not experiment.behaviour.windowed:
+    experiment = experiment_of(case)
+    if not experiment.windowed:
         return None
     alone = replace(case, concurrency=1, ops=None, arrivals=None)
     nowhere = DryPlace(alone, Path())
     work = experiment.open_work(alone, nowhere, 1, carry)
     work.prepare(pulse)
-    source = resolve_name(experiment.worker)(alone, nowhere, 1, 1, work.shared)
+    source = experiment.worker_half()(alone, nowhere, 1, 1, work.shared)
     costs = (_cost_ns(source) for _ in range(ATTEMPTS))
     return next((cost for cost in costs if cost is not None), None)
 

@@ -22,7 +22,7 @@ from sqlstress.engine import worker
 from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import CALL, DISMISSED, SLOT_WORDS, STOP, Done, Failed, Job, Observed
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.machine.foreign_load import KEEPS_ACCOUNT, Family
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import Case
@@ -83,14 +83,15 @@ class Pool:
     ) -> None:
         """`pauses` returns by which schedule a worker pauses. `crew`: those who stay; None: nobody does."""
         self.case, self._starter, self._crew = case, starter, crew or Crew()
-        experiment, sent, self._companions = face_of(case), plain(case), companions
-        like = experiment.worker, case.driver, case.settings
+        experiment, sent, self._companions = experiment_of(case), plain(case), companions
+        half, others = experiment.worker_half(), experiment.companions()
+        like = half, case.driver, case.settings
         self.counters = self._crew.counters(SLOT_WORDS * (case.concurrency + 1), like, shared)
         self._words = memoryview(self.counters).cast("B").cast("q")
-        self._stay = bool(crew) and experiment.behaviour.stays and trace is None and pauses is None
+        self._stay = bool(crew) and experiment.keeps_workers and trace is None and pauses is None
         self._all_done = False
-        limit = case.ops if experiment.behaviour.windowed else None
-        halves = [experiment.worker] * case.concurrency + [experiment.companions[name] for name in companions]
+        limit = case.ops if experiment.windowed else None
+        halves = [half] * case.concurrency + [others[name] for name in companions]
         self._jobs = [
             Job(
                 half,
@@ -322,13 +323,13 @@ def modules(cases: Iterable[Case]) -> list[str]:
     """
     names: dict[str, None] = {}
     for case in cases:
-        experiment = face_of(case)
-        if not experiment.behaviour.whole_script:
-            halves = filter(None, (experiment.worker, *experiment.companions.values()))
+        experiment = experiment_of(case)
+        if experiment.common_start:
+            halves = (experiment.worker_half(), *experiment.companions().values())
             names |= dict.fromkeys(COMMON)
             names |= dict.fromkeys(target_of(case.driver).preload(case.driver))
-            names |= dict.fromkeys(experiment.imports(case))
-            names |= dict.fromkeys(half.partition(":")[0] for half in halves)
+            names |= dict.fromkeys(experiment.preloads(case))
+            names |= dict.fromkeys(half.__module__ for half in halves)
     return list(names)
 
 
@@ -342,7 +343,7 @@ def ours(case: Case) -> Family | None:
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
-    if not face_of(case).behaviour.starts_programs:
+    if experiment_of(case).opens_database:
         return Family()
     return Family(changing=True) if KEEPS_ACCOUNT else None
 
@@ -352,8 +353,8 @@ def starts_silently(case: Case) -> bool:
 
     The user's code may write as soon as it starts, and a server when it likes.
     """
-    behaviour = face_of(case).behaviour
-    is_ours = behaviour.connects and behaviour.sets and not behaviour.whole_script
+    experiment = experiment_of(case)
+    is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
 
 

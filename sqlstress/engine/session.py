@@ -15,7 +15,7 @@ from sqlstress.engine.pool import Crew
 from sqlstress.engine.study import Observer
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.machine import fingerprint
 from sqlstress.report import Report
 from sqlstress.report.case import Case
@@ -81,7 +81,7 @@ class Session:
 
 def not_native(case: Case) -> str | None:
     """Say why the loop in C does not drive a case that it could; None where it does, or was not wanted."""
-    if face_of(case).behaviour.loop_of(case) != "python":
+    if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 
@@ -100,7 +100,7 @@ SPARE = 64
 def needed(case: Case) -> int:
     """Return how many descriptors the parent or a worker of this case needs, at most."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
-    return data + PER_WORKER * (case.concurrency + len(face_of(case).companions)) + SPARE
+    return data + PER_WORKER * (case.concurrency + len(experiment_of(case).companions())) + SPARE
 
 
 def provide(count: int) -> None:

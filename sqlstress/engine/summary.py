@@ -11,7 +11,7 @@ from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.pool import Ended, clause
 from sqlstress.engine.protocols import DONE, OUTCOMES, Findings, Outcome
 from sqlstress.engine.worker import Done
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Arrived, Failures, Latency, Trial, Verdict, WorkerResult
 from sqlstress.report.case import Case
 from sqlstress.report.results import MOST as MOST_SIGHTINGS
@@ -73,7 +73,7 @@ def summarise(
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
     """Return the time in which a trial's transactions were counted."""
-    if face_of(case).behaviour.whole_script:
+    if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
         return case.duration_s
@@ -86,13 +86,13 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
     if ended.done is None:
         return WorkerResult(ended.worker, 0, 0, seconds, error=ended.reason)
     totals = ended.done.totals
-    behaviour = face_of(case).behaviour
-    each = behaviour.transactions_each(case)
+    experiment = experiment_of(case)
+    each = experiment.transactions_each(case)
     if window.closes_ns == FOREVER_NS:
         seconds = max(totals.last_ns - totals.first_ns, 1) / NS_PER_S
     return WorkerResult(
         worker=ended.worker,
-        transactions=sum(totals.operations.values()) * each // behaviour.operations_each,
+        transactions=experiment.count_transactions(case, sum(totals.operations.values())),
         rows=totals.rows,
         seconds=seconds,
         operations=dict(totals.operations),

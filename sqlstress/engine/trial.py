@@ -21,7 +21,7 @@ from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.experiment import face_of, has_window
+from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
 from sqlstress.machine.host import usable_cores
 from sqlstress.machine.quota import QuotaWatch
@@ -62,10 +62,12 @@ class Guard:
         for findings in told:
             if findings.broken_seal:
                 return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
-        changes_alone = face_of(self._place.case).behaviour.connects and not self._redefines
+        changes_alone = experiment_of(self._place.case).opens_database and not self._redefines
         if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
+            if changed.is_outsiders:
+                return changed._replace(text=experiment_of(self._place.case).name_outsider(changed.text))
             return changed
-        for findings in told if face_of(self._place.case).behaviour.sets else ():
+        for findings in told if experiment_of(self._place.case).applies_settings else ():
             for name, asked, answer in self._place.differences(findings.effective):
                 return Disturbance(f"{name} was {asked} and became {answer} {MEANWHILE}")
         return None
@@ -260,9 +262,9 @@ def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
     """Return the flaw of a window in which no operation ended: they are slow, or the disk stood still."""
     # At a rate what was not done stands in the table as queued.
     done = trial.transactions or trial.failed or trial.arrived
-    if done or trial.error or not has_window(case) or not face_of(case).behaviour.repeats_empty:
+    if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
-    unit, window = face_of(case).words.unit, format_duration(case.duration_s)
+    unit, window = unit_of(case), format_duration(case.duration_s)
     return Flaw(0.0, 0.0, f"{unit} ended within the window of {window}")
 
 
@@ -359,7 +361,7 @@ class TrialRunner:
     def _attempts(self, case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
         # Nor can a trial that other hosts had a part in.
-        return 1 if face_of(case).behaviour.whole_script or self.meeting else ATTEMPTS
+        return 1 if not experiment_of(case).common_start or self.meeting else ATTEMPTS
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
@@ -369,15 +371,15 @@ class TrialRunner:
         if self.meeting:
             self.meeting.expect(self.step)
         folder = self.folder
-        if self.keep and not face_of(case).behaviour.whole_script:
-            label = re.sub(r"\W+", "-", case.label).strip("-")
+        if self.keep and experiment_of(case).common_start:
+            label = re.sub(r"\W+", "-", case_label(case)).strip("-")
             folder = folder / f"case-{self.case_number}-{label}"
             folder.mkdir(exist_ok=True)
-        if face_of(case).behaviour.own_folder and not case.server:
-            folder = trial_folder(folder)
+        if not experiment_of(case).applies_settings and not case.server:
+            folder = trial_folder(folder)  # the user's code may make files next to the database
         place = open_place(case, folder)
         place.copies = self._copies
-        work = face_of(case).open_work(case, place, self.salt, self.carry)
+        work: Work = experiment_of(case).open_work(case, place, self.salt, self.carry)
         try:
             self.observer.phase("preparing")
             work.share(self._wait)
@@ -396,7 +398,7 @@ class TrialRunner:
             self.discard(work.discard)
 
     def _pool(self, case: Case, place: Place, work: Work, pauses: Pauses | None) -> Pool:
-        starter = SPAWNING if face_of(case).behaviour.whole_script else self.starter
+        starter = self.starter if experiment_of(case).common_start else SPAWNING
         return Pool(
             case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses, self._crew
         )
@@ -405,15 +407,15 @@ class TrialRunner:
         """Prepare what is measured, while the processes come up; those of the published script begin when it
         is there, since their start is in its time.
         """
-        whole_script = face_of(case).behaviour.whole_script
-        if not whole_script:
+        common_start = experiment_of(case).common_start
+        if common_start:
             pool.start(self._wait)
         work.prepare(self._wait)
         guard = Guard(place, self._wait, redefines=work.redefines)
         work.begins(self._wait)
         guard.begins()
         self.observer.phase("starting")
-        if whole_script:
+        if not common_start:
             pool.start(self._wait)
         return guard
 
@@ -466,7 +468,7 @@ class TrialRunner:
         disk = DiskWatch(self._disk if starts_silently(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
-        if face_of(case).behaviour.whole_script:
+        if not experiment_of(case).common_start:
             # The published script has no barrier: each process begins when it is up.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
@@ -474,7 +476,7 @@ class TrialRunner:
         self._wait_ready(case, pool)
         start_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
         disk_share = disk.share()
-        if not face_of(case).behaviour.whole_script:
+        if experiment_of(case).common_start:
             window = self._window(case, pool, extra_s)
             pool.go(window)
         self.observer.phase("measuring")
@@ -569,4 +571,4 @@ def _others(trial: Trial) -> float:
 
 def stall_s(case: Case) -> float:
     """Return how long no operation may end before the workers are taken for hung."""
-    return 2 * max(case.settings.busy_timeout_ms / 1000, face_of(case).behaviour.timeout_s(case)) + STALL_S
+    return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

@@ -10,7 +10,6 @@ import gc
 import sys
 import time
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -42,8 +41,8 @@ CALL = "are you there?"
 class Job(NamedTuple):
     """What a worker, or a companion, is told when it is started."""
 
-    half: str
-    """Import string of what opens its half."""
+    half: Any
+    """Function or class that opens its half; a worker imports its module when it reads the job."""
     case: Case
     """As `plain.plain` makes it."""
     limit: int | None
@@ -108,12 +107,6 @@ def main(job: Job, pipe: Pipe) -> None:
             _do(job, pipe)
 
 
-def _half(job: Job) -> Any:
-    """Return what a job names, without `pkgutil`: that is a millisecond of a worker's start."""
-    module, name = job.half.split(":")
-    return getattr(import_module(module), name)
-
-
 def _do(job: Job, pipe: Pipe) -> None:
     """Work through one trial, and leave nothing connected."""
     pipe.recv()  # the first call: until then the parent makes what is connected to
@@ -121,7 +114,7 @@ def _do(job: Job, pipe: Pipe) -> None:
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
         place.pause(job.pauses)
-    source: Source | SelfDriven = _half(job)(job.case, place, job.number, job.salt, job.shared)
+    source: Source | SelfDriven = job.half(job.case, place, job.number, job.salt, job.shared)
     seal = place.seal()
     window = await_window(pipe)
     if watch:
@@ -146,7 +139,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
         pipe.recv()  # the first call: until then the parent makes what is connected to
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
-        companion: Companion = _half(job)(job.case, place, job.shared)
+        companion: Companion = job.half(job.case, place, job.shared)
         window = await_window(pipe)
         if watch:
             watch.window(window.opens_ns, window.closes_ns)

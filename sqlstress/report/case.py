@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from sqlstress import target
+import sqlstress.target as target
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, EXPERIMENTS, face, label
 from sqlstress.options.dsn import dsn
 from sqlstress.options.option import SQLITE, SWEEP, TRUST, Option, option, options_of
 from sqlstress.options.parsing import (
@@ -33,6 +32,7 @@ from sqlstress.options.parsing import (
     switch,
     whole,
 )
+from sqlstress.registry import DEFAULT, EXPERIMENTS, format_of
 from sqlstress.report.jsonable import member, plain_fields, read_fields, reader, to_plain
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
@@ -331,17 +331,17 @@ class Case:
 
     def __post_init__(self) -> None:
         if self.spec is None:
-            object.__setattr__(self, "spec", face(self.workload).spec())
+            object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
         """Return the case as JSON-able data: the spec stands where its experiment puts it."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have none, as all had before there were any
-        experiment, own = face(self.workload), to_plain(self.spec)
+        experiment, own = format_of(self.workload), to_plain(self.spec)
         if experiment.key is None:
             return {**common, **own}
-        beside = {name: own.pop(name) for name in experiment.beside}
+        beside = {name: own.pop(name) for name in experiment.top_level_fields}
         return {**common, experiment.key: own, **beside}
 
     @classmethod
@@ -358,13 +358,13 @@ class Case:
                 f"this sqlstress has no driver {driver!r:.60}. Install the package that brings it, or use "
                 "the version that wrote the report."
             )
-        experiment = face(workload)
+        experiment = format_of(workload)
         read, key = reader(cast(Any, experiment.spec)), experiment.key
         if key is None:
             return cls(**values, spec=read(found))
         own = {} if found.get(key) is None else found[key]
         if isinstance(own, dict):
-            own = {**own, **{name: found[name] for name in experiment.beside if name in found}}
+            own = {**own, **{name: found[name] for name in experiment.top_level_fields if name in found}}
         return cls(**values, spec=member(read, own, key))
 
     @property
@@ -376,11 +376,6 @@ class Case:
     def rate_label(self) -> str:
         """The rate in words, "2,000/s"; nothing of a closed loop."""
         return f"{self.rate:,}/s" if self.rate else ""
-
-    @property
-    def label(self) -> str:
-        """The case in a few words, to tell it from the others of its plan."""
-        return label(self)
 
 
 COMMON = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}

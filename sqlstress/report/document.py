@@ -37,14 +37,14 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, NoReturn
 
-from sqlstress import __version__
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiment import studies
+from sqlstress.registry import result_formats
 from sqlstress.report import jsonable
 from sqlstress.report.environment import Environment
 from sqlstress.report.results import Run
 from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import for_message, lock, read_text, reason, too_long, tried_again
+from sqlstress.version import __version__
 
 # Plain data as the JSON text of a report: a line for each value, and one for each list of numbers.
 #
@@ -145,7 +145,7 @@ class Report:
     def to_plain(self) -> dict[str, Any]:
         """Return the report as JSON-able data: results stand where their experiments put them."""
         found = jsonable.plain_fields(self, without="results")
-        for name, study in studies().items():
+        for name, study in result_formats().items():
             place, key = study.result_key
             if self.results:
                 found.setdefault(place, {})[key] = jsonable.to_plain(self.results.get(name))
@@ -157,11 +157,11 @@ class Report:
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
         """Read a report. Raises Misfit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
-        for name, study in studies().items():
+        for name, study in result_formats().items():
             place, key = study.result_key
             own = jsonable.member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
             if own and own.get(key) is not None:
-                read = partial(jsonable.member, jsonable.reader(study.result_type()), name=key)
+                read = partial(jsonable.member, jsonable.reader(study.result), name=key)
                 results[name] = jsonable.member(read, own[key], place)
         return cls(**values, results=results)
 

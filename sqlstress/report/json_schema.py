@@ -18,9 +18,9 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sqlstress.experiment import DEFAULT, Experiment, faces, studies
 from sqlstress.options.option import has_default, options_of
 from sqlstress.options.parsing import constraint
+from sqlstress.registry import DEFAULT, ReportFormat, all_formats, result_formats
 from sqlstress.report.case import JOURNAL_MODES, KEPT, Case
 from sqlstress.report.document import FORMAT_VERSION, Report, write_atomically
 from sqlstress.report.results import CHECK_STATUSES
@@ -102,7 +102,9 @@ def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -
         properties |= _results(definitions)
     rules: dict[str, Any] = {}
     if cls is Case:  # what those of each experiment have, where that puts it
-        rules["allOf"] = [_rule(experiment, definitions) for experiment in faces() if fields(experiment.spec)]
+        rules["allOf"] = [
+            _rule(experiment, definitions) for experiment in all_formats() if fields(experiment.spec)
+        ]
     return {
         "description": inspect.cleandoc(cls.__doc__ or ""),
         "type": "object",
@@ -133,13 +135,13 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
     return found | _CONSTRAINTS.get(place, {})
 
 
-def _rule(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]:
+def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
     spec, key = experiment.spec, experiment.key
     hints, required = get_type_hints(spec), _required(spec)
-    beside = experiment.beside if key else tuple(field.name for field in fields(spec))
+    beside = experiment.top_level_fields if key else tuple(field.name for field in fields(spec))
     properties = {name: _property(spec, name, hints[name], definitions) for name in beside}
     if key is None:
         return {"if": condition, "then": {"properties": properties, "required": required}}
@@ -153,11 +155,11 @@ def _rule(experiment: Experiment, definitions: dict[str, Any]) -> dict[str, Any]
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
     """Return what studies find, where their experiments put it."""
     found: dict[str, Any] = {}
-    for study in studies().values():
+    for study in result_formats().values():
         place, key = study.result_key
-        text = f"What was found by {study.called}; None for anything else."
+        text = f"What was found by {study.label}; None for anything else."
         own = found.setdefault(place, {"description": text, "type": ["object", "null"], "properties": {}})
-        reference = _reference(study.result_type(), definitions)
+        reference = _reference(study.result, definitions)
         own["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
     return found
 

@@ -24,7 +24,7 @@ from sqlstress.analysis.disturbances import disturbed, throttled
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
 from sqlstress.analysis.wording import duration, listing, percent
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
@@ -131,11 +131,11 @@ def _longest_wait(row: Row) -> str | None:
 
 CASE: Figure[Row] = Figure(
     Column("case", align="left", role=NAME),
-    lambda row: shortened(face_of(row.run.case).words.work_of(row.run.case), _LONGEST_CASE),
+    lambda row: shortened(experiment_of(row.run.case).work_label(row.run.case), _LONGEST_CASE),
 )
 BUCKETS: Figure[Row] = Figure(
     BUCKETS_COLUMN,
-    lambda row: whole_cell(row.run.case.buckets) if face_of(row.run.case).behaviour.many_files else None,
+    lambda row: whole_cell(row.run.case.buckets) if experiment_of(row.run.case).many_files else None,
 )
 PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
 TIME: Figure[Row] = Figure(Column("time s", role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds)))
@@ -166,7 +166,7 @@ _MEANINGS = {
 
 def common_blocks(group: Group) -> Iterator[Block]:
     """Yield the table of what can be said of every case, and what its columns mean."""
-    first = BUCKETS if face_of(group.case).behaviour.sweeps else CASE
+    first = BUCKETS if experiment_of(group.case).sweeps else CASE
     common = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
     figures = (*apart_columns(group), first, *common)
     table = table_of(rows_of(group), figures, ("longest wait ms", "fairness", "rows/s"))
@@ -175,7 +175,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def _common_legend(group: Group, table: Table) -> list[str]:
-    units = face_of(group.case).units
+    units = units_of(group.case)
     meanings = [text.format(units=units) for text in table.explained(_MEANINGS)]
     return [*meanings, *spread_legend(group), *verified_legend(group)]
 
@@ -348,7 +348,10 @@ def blocks(group: Group) -> Iterator[Block]:
         return
     comparable = len(by_commit_class(sides)) == 1
     yield _targets_table(group, sides, comparable)
-    legend = [f"TPS: {face_of(group.case).units} per second, all processes together", *spread_legend(group)]
+    legend = [
+        f"TPS: {units_of(group.case)} per second, all processes together",
+        *spread_legend(group),
+    ]
     if comparable:
         legend.append("leads: which is faster beyond noise")
     else:

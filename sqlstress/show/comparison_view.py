@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlstress.analysis.comparison import Compared, Comparison, conclude
 from sqlstress.analysis.differences import LETTERS, Difference
 from sqlstress.analysis.wording import listing, processes
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of, units_of
 from sqlstress.report import Report
 from sqlstress.show.blocks import (
     Block,
@@ -30,7 +30,7 @@ from sqlstress.show.blocks import (
     whole_cell,
 )
 from sqlstress.show.case_table import SYSTEMS
-from sqlstress.show.shown import Shown
+from sqlstress.show.shown import Shown, presenter_of
 from sqlstress.statistics.units import plural, whole
 
 UNKNOWN = "unknown"
@@ -197,7 +197,7 @@ def tables(compared: Compared) -> Iterator[Table]:
 
 
 def _shown(compared: Compared) -> Shown:
-    return face_of(compared.table.parts[0].case).show()
+    return presenter_of(compared.table.parts[0].case)
 
 
 def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
@@ -228,7 +228,7 @@ def _width(table: Table) -> int:
 def _legend(compared: Compared) -> str:
     """Return what the columns of the tables mean, in a sentence."""
     table = compared.table
-    units = " or ".join(dict.fromkeys(face_of(part.case).units for part in table.parts))
+    units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, places = range(len(table.keys)), range(len(table.parts))
     meanings = [
         measure.meaning.format(units=units)
@@ -253,6 +253,6 @@ def _labels(compared: Compared) -> tuple[Figure[int], ...]:
     def cell(row: int) -> str:
         case = table.case(row)
         several = len(counts - {0}) > 1
-        return shortened(case.label if several else face_of(case).words.work_of(case), _LONGEST_CASE)
+        return shortened(case_label(case) if several else experiment_of(case).work_label(case), _LONGEST_CASE)
 
     return (Figure(column, cell),)

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlstress.analysis.durability import version
 from sqlstress.analysis.group import longest_wait_ns
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, unit_of
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
 from sqlstress.show.blocks import clean
-from sqlstress.show.shown import Shown, Value
+from sqlstress.show.shown import Value, presenter_of
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
@@ -55,7 +55,7 @@ REPORT = _fields(
 )
 CASE: dict[str, Getter] = {
     "workload": lambda run: run.case.workload,
-    "unit": lambda run: face_of(run.case).words.unit,
+    "unit": lambda run: unit_of(run.case),
     **{
         name: _at(f"case.{name}")
         for name in ("driver", "buckets", "concurrency", "duration_s", "warmup_s", "ops", "seed", "verify")
@@ -200,12 +200,13 @@ def _of_trials(runs: Sequence[Run]) -> list[tuple[str, Getter]]:
     Who names a transaction "sync_append" has two columns of one name.
     """
     trials = [trial for run in runs for trial in run.trials]
-    by_experiment: dict[Shown, list[Run]] = {}
+    by_table: dict[str, list[Run]] = {}
     for run in runs:
-        by_experiment.setdefault(face_of(run.case).show(), []).append(run)
+        by_table.setdefault(experiment_of(run.case).table(), []).append(run)
     of_cases: dict[str, Getter] = {}
     of_trials: dict[str, Getter] = {}
-    for shown, own in by_experiment.items():
+    for own in by_table.values():
+        shown = presenter_of(own[0].case)
         of_cases |= shown.case_columns(own)
         of_trials |= shown.trial_columns([trial for run in own for trial in run.trials])
     settings = _names(trial.effective for trial in trials)

@@ -10,9 +10,10 @@ from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.wording import percent, place
 from sqlstress.errors import Interrupted
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label
 from sqlstress.report import AbTest, LimitSearch, Report, Run
 from sqlstress.show.phrases import phrase
+from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.statistics.units import plural
 
@@ -74,8 +75,8 @@ def _of_cases(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if failed := [run for run in report.runs if run.error]:
         more = len(failed) - 1
         others = f" (and {more} more {'case' if more == 1 else 'cases'})" if more else ""
-        yield Ending(FAILURE, _not_measured(failed[0], failed[0].case.label, others))
-    if any(face_of(run.case).show().is_doubtful(run) for run in report.runs):
+        yield Ending(FAILURE, _not_measured(failed[0], case_label(failed[0].case), others))
+    if any(presenter_of(run.case).is_doubtful(run) for run in report.runs):
         yield Ending(UNSURE, "Error: statements of a transaction are suspicious; see the report (--strict).")
 
 
@@ -100,7 +101,7 @@ def failed_too_many(run: Run) -> str:
     """Return how many of a run's operations failed, where those are more than its case lets."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
-        f"{share} of the operations failed at {place(run.case)}: {face_of(run.case).show().why_failed(run)}. "
+        f"{share} of the operations failed at {place(run.case)}: {presenter_of(run.case).why_failed(run)}. "
         f"At most {most} may fail (--max-failed)."
     )
 
@@ -113,7 +114,7 @@ def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> 
     elif test.verdict == FAIL:
         yield Ending(BAD, f"Error: {phrase(conclusion(report, test))}")
     elif failed:
-        yield Ending(FAILURE, _not_measured(failed, f"{failed.arm}, {failed.case.label},"))
+        yield Ending(FAILURE, _not_measured(failed, f"{failed.arm}, {case_label(failed.case)},"))
     elif strict and test.verdict == INCONCLUSIVE:
         yield Ending(UNSURE)
 

@@ -10,7 +10,7 @@ from sqlstress.analysis.fleet import Row as CaseRow
 from sqlstress.analysis.fleet import Table as CaseTable
 from sqlstress.analysis.fleet_hosts import Host, Joint, describe_clocks
 from sqlstress.analysis.wording import duration, percent
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of, rate_units_of
 from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
     DETAIL,
@@ -66,7 +66,7 @@ def _hosts(fleet: Fleet) -> Table:
     told = fleet.main_rows()
     reached = {each.host.digest: each.rate for each in told[0].figures()} if told else {}
     apart = {each.host.digest for each in told[0].apart} if told else set()
-    unit = face_of(told[0].case).rate_counts if told else ""
+    unit = rate_units_of(told[0].case) if told else ""
 
     def rate(host: Host) -> str | None:
         known = reached.get(host.digest)
@@ -151,7 +151,7 @@ def joint_blocks(fleet: Fleet) -> Iterator[Block]:
 
 
 def _totals(rows: list[Joint]) -> Table:
-    unit = face_of(rows[0].case).rate_counts
+    unit = rate_units_of(rows[0].case)
 
     def end(row: Joint, rate: float) -> str | None:
         """Return the lowest or the highest total; nothing where there is one trial only."""
@@ -204,7 +204,7 @@ def _not_in_total(rows: list[Joint]) -> Iterator[str]:
 
 def case_blocks(rows: CaseTable) -> tuple[Lines, Table]:
     """Return what is shown of cases that share a table."""
-    units = face_of(rows[0].case).rate_counts
+    units = rate_units_of(rows[0].case)
     said = [f"{rows[0].work}."]
     durability = next((dict(row.terms).get("durability") for row in rows if row.comparable), None)
     if durability:
@@ -214,8 +214,10 @@ def case_blocks(rows: CaseTable) -> tuple[Lines, Table]:
         hosts = plural(len({figure.host.digest for figure in without}), "host")
         said.append(f"Without a figure: {plural(len(without), 'case')} on {hosts}.")
     names: tuple[Figure[CaseRow], ...] = case_figures(lambda row: row.case)
-    if not face_of(rows[0].case).behaviour.sweeps:
-        names = (Figure(Column("case", align="left", role=NAME), lambda row: shortened(row.case.label, 30)),)
+    if not experiment_of(rows[0].case).sweeps:
+        names = (
+            Figure(Column("case", align="left", role=NAME), lambda row: shortened(case_label(row.case), 30)),
+        )
     figures: tuple[Figure[CaseRow], ...] = (
         *names,
         Figure(Column("hosts"), lambda row: whole_cell(len(row.comparable))),

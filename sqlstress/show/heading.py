@@ -11,7 +11,7 @@ from sqlstress.analysis.durability import describe_durability
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, cores, listing
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
@@ -58,7 +58,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
     """Return what a commit waits for, once for each way in which the settings were read back."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
-    if not face_of(group.case).behaviour.connects:
+    if not experiment_of(group.case).opens_database:
         return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     told = [_durability(group, run, trial, environment) for run, trial in read_back]
@@ -92,7 +92,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
         of_library = warning.code in OF_LIBRARY
         if warning.serious and not (of_library and elsewhere):
             ours = " This is sqlstress's own SQLite; your program may use another."
-            connects = face_of(group.case).behaviour.connects
+            connects = experiment_of(group.case).opens_database
             general.append(warning.text + ours * (of_library and not connects))
     cases: dict[str, list[Case]] = {}
     for run in group.runs:
@@ -116,11 +116,15 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
     """Yield each condition that the runs of a group share, and whether it is the usual one."""
     yield from ((text, False) for text in _window(group))
     case = group.case
-    if face_of(case).behaviour.sets and case.driver != UNKNOWN_DRIVER and not stores_nothing(case.driver):
+    if (
+        experiment_of(case).applies_settings
+        and case.driver != UNKNOWN_DRIVER
+        and not stores_nothing(case.driver)
+    ):
         yield from _waits(group)
         yield from ((text, False) for text in _settings(group))
     words = {"native": "native loop", "python": "Python loop"}
-    loops = dict.fromkeys(face_of(run.case).behaviour.loop_of(run.case) for run in group.runs)
+    loops = dict.fromkeys(experiment_of(run.case).loop_of(run.case) for run in group.runs)
     if drove := [words.get(loop, loop) for loop in loops if loop]:
         yield listing(drove, "or"), drove == ["native loop"]
     yield from ((text, False) for text in _all_libraries(group, report))
@@ -131,8 +135,8 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 def _window(group: Group) -> Iterator[str]:
     """Yield how much is measured, how operations arrive, and how often."""
-    case, behaviour = group.case, face_of(group.case).behaviour
-    if behaviour.windowed:
+    case = group.case
+    if experiment_of(case).windowed:
         yield amount(case)
     if case.arrivals:
         limit_s = case.arrivals.latency_limit_s
@@ -180,7 +184,7 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
     """Yield the drivers of some runs with their libraries; for commands, the servers."""
-    connects = {run.case: face_of(run.case).behaviour.connects for run in all_runs}
+    connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
         runs = [run for run in all_runs if run.case.driver == name]
         servers = {run.case.server.address or "our own" for run in runs if run.case.server}
@@ -201,7 +205,7 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
 
 def _requested(case: Case) -> str:
     synchronous = case.settings.synchronous or "at the library's default"
-    if not face_of(case).behaviour.sets:
+    if not experiment_of(case).applies_settings:
         return "Durability unknown: no connection was seen."
     return (
         f"Durability unknown: the run asked for a {case.settings.journal_mode} journal and synchronous "

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from sqlstress import __version__
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.fleet_hosts import Host, Joint, Total
 from sqlstress.analysis.wording import place
-from sqlstress.experiment import face_of
+from sqlstress.experiment import rate_units_of
 from sqlstress.report import Report, to_json
 from sqlstress.report.document import json_text
 from sqlstress.show.phrases import phrase
+from sqlstress.version import __version__
 
 FLEET_VERSION = "1.1"
 
@@ -87,7 +87,7 @@ def _joint(joint: Joint) -> dict[str, Any]:
         "processes_each": joint.case.concurrency,
         "server": joint.server,
         "meeting": joint.meeting,
-        "unit": face_of(joint.case).rate_counts,
+        "unit": rate_units_of(joint.case),
         "asked": list(joint.asked),
         "hosts": joint.hosts,
         "total": joint.typical.rate if joint.typical else None,
@@ -120,7 +120,7 @@ def _row(row: Row) -> dict[str, Any]:
         "case": row.place,
         "files": row.case.buckets,
         "processes": row.case.concurrency,
-        "unit": face_of(row.case).rate_counts,
+        "unit": rate_units_of(row.case),
         **{name: getattr(row, name).host.name for name in ends},
         "comparable": [{"host": figure.host.name, "rate": figure.rate} for figure in row.comparable],
         "not_comparable": [

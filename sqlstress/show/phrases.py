@@ -26,7 +26,7 @@ from typing import Any
 from sqlstress.analysis import wording
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL
-from sqlstress.experiment import EXPERIMENTS
+from sqlstress.registry import EXPERIMENTS
 from sqlstress.statistics import units
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import format_duration, format_ms

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.wording import cut, laid_out, place
-from sqlstress.experiment import face_of
+from sqlstress.experiment import rate_units_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
@@ -164,7 +164,7 @@ def bar_plots(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator
     views = []
     for title, keyed in titled.items():
         rows = list(keyed.values())
-        what = f"{title}: {face_of(compared.table.parts[0].case).rate_counts} per second".removeprefix(": ")
+        what = f"{title}: {rate_units_of(compared.table.parts[0].case)} per second".removeprefix(": ")
         cases = [name(bar_name(compared, row, bars)) for row in rows]
         views.append(_bars(names, what, cases, rows, compared.rate))
         base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)

@@ -10,16 +10,16 @@ from itertools import chain
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.comparison import Comparison
-from sqlstress.analysis.finding import interruption, results
+from sqlstress.analysis.finding import interruption
 from sqlstress.analysis.fleet import Fleet
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.experiment import face_of
 from sqlstress.report import Report
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
 from sqlstress.show.fleet_view import fleet_blocks
 from sqlstress.show.phrases import phrase
+from sqlstress.show.shown import presenter_of, shown_results
 from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 
@@ -75,9 +75,7 @@ def report_sections(report: Report) -> Iterator[Section]:
         return
     if report.results:
         found = [
-            block
-            for experiment, result in results(report)
-            for block in experiment.show_result().result_blocks(report, result)
+            block for shown, result in shown_results(report) for block in shown.result_blocks(report, result)
         ]
         if report.interrupted:
             found.append(Bullets((phrase(interruption(report)),)))
@@ -94,7 +92,7 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
     """Yield what a group shows; a warning that stands above, in `warned`, is not repeated."""
-    shown = face_of(group.case).show()
+    shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
     warned.update(warnings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
@@ -14,7 +14,7 @@ from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.wording import listing
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
@@ -119,11 +119,11 @@ class Shown:
 
     def tracked_unit(self, case: Case) -> str:
         """Return what that counts, in the plural."""
-        return face_of(case).units
+        return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
-        parts = [face_of(case).alike.one_table(case).spec for case in cases]
+        parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
             ", ".join(f"{name.replace('_', ' ')} {getattr(part, name)}" for name in names) for part in parts
@@ -142,13 +142,13 @@ class Shown:
 
     def bar_name(self, case: Case) -> str:
         """Return what a bar is called, but for the number of processes."""
-        return face_of(case).words.work_of(case)
+        return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         """Return the columns of the CSV that only its cases have: the fields of their specs."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
-            key = face_of(run.case).key or run.case.workload
+            key = experiment_of(run.case).key or run.case.workload
             for field in fields(run.case.spec):
                 columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
         return columns
@@ -156,6 +156,12 @@ class Shown:
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         """Return the columns of the CSV that only its trials have."""
         return {}
+
+
+def presenter_of(case: Case) -> Shown:
+    """Return what shows the experiment of a case."""
+    shown: Shown = experiment_of(case).presenter()
+    return shown
 
 
 class LoadShown(Shown):
@@ -216,6 +222,11 @@ class ResultShown(Shown, Generic[R]):
     def progress(self, result: R) -> str:
         """Return how far it has come: "3 of 100 rounds"."""
         raise NotImplementedError
+
+
+def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
+    """Return the results of studies, each with what shows it."""
+    return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:

@@ -28,7 +28,7 @@ from sqlstress.analysis.highest_rate import (
 )
 from sqlstress.analysis.wording import listing, loss, noun, percent, place, signed
 from sqlstress.analysis.wording import what_is_possible as possible
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial
 from sqlstress.show import heading
 from sqlstress.show.at_a_rate import harness
@@ -54,6 +54,7 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
+from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
 from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, finite, plural, rounded, whole
@@ -96,7 +97,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         # What fails at once takes no time, and no figure shows it.
         run = max(group.runs, key=Run.failed_share)
         if share := run.failed_share():
-            why = face_of(run.case).show().why_failed(run)
+            why = presenter_of(run.case).why_failed(run)
             findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
     figures: tuple[Block, ...] = ()
     if (pairs := Pairs(report, test)).means:
@@ -112,7 +113,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    yield heading.describe(f"A/B test. {face_of(first.case).show().what(first)}", first, report)
+    yield heading.describe(f"A/B test. {presenter_of(first.case).what(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
         python = f"{arm.python} ({arm.version}, sqlstress {arm.tool_version})" if arm.python else ""
@@ -134,7 +135,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 def _ab_table(pairs: Pairs) -> Table:
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
-    many_files = any(face_of(run.case).behaviour.many_files for run in report.runs)
+    many_files = any(experiment_of(run.case).many_files for run in report.runs)
     columns = (
         *([BUCKETS_COLUMN] if many_files else ()),
         PROCESSES_COLUMN,
@@ -364,7 +365,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    what = face_of(last.case).show().what(last)
+    what = presenter_of(last.case).what(last)
     yield heading.describe(
         f"Search for the highest rate with {promised(search.promise)}. {what}", last, report
     )
@@ -396,7 +397,7 @@ def _spanned(run: Run) -> float | None:
     """Return how many checkpoints a window at a rate spans at least, in each file."""
     counts = []
     for trial in run.valid:
-        commits = face_of(run.case).show().commits(trial)
+        commits = presenter_of(run.case).commits(trial)
         pages = trial.effective.get("wal_autocheckpoint", "")
         if commits is None or not pages.isdecimal() or not int(pages):
             return None
@@ -406,10 +407,10 @@ def _spanned(run: Run) -> float | None:
 
 def _may_span(run: Run) -> bool:
     """Return whether a window may span checkpoints, and nobody counts the commits."""
-    face, trial = face_of(run.case), run.shown()
-    if trial is None or face.show().commits(trial) is not None:
+    experiment, trial = experiment_of(run.case), run.shown()
+    if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
-    return trial.effective.get("journal_mode", "wal") == "wal" and face.behaviour.writes(run.case)
+    return trial.effective.get("journal_mode", "wal") == "wal" and experiment.writes(run.case)
 
 
 def _rates_table(report: Report, search: LimitSearch) -> Table:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from sqlstress.analysis.group import Group, Point, by_files
 from sqlstress.analysis.wording import laid_out, on_buckets, place, processes
-from sqlstress.experiment import face_of
+from sqlstress.experiment import units_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.report.results import WorkerResult
 from sqlstress.show.plots import (
@@ -246,7 +246,7 @@ def shares(group: Group) -> Iterator[Plot]:
             y.append(share)
             told.append(
                 f"process {worker.worker} of {processes(run.case.concurrency)}{on_buckets(run.case)}: "
-                f"{worker.transactions:,} {face_of(run.case).units}"
+                f"{worker.transactions:,} {units_of(run.case)}"
             )
         where = _name(layout, [run for run, _ in own])
         hover = "%{text}, %{y:.2f} of an equal share"

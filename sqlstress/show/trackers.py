@@ -15,10 +15,11 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from statistics import median
 from typing import Any
 
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
+from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.units import NS_PER_MS, finite
 from sqlstress.target import DEFAULT
 
@@ -34,9 +35,9 @@ def case_names(report: Report) -> tuple[str, ...]:
     names = []
     for run in report.runs:
         arm = f"{run.arm}, " if run.arm else ""
-        name = clean(", ".join((f"{arm}{run.case.workload}: {run.case.label}", *_particulars(run.case))))[
-            :_LONGEST
-        ]
+        name = clean(
+            ", ".join((f"{arm}{run.case.workload}: {case_label(run.case)}", *_particulars(run.case)))
+        )[:_LONGEST]
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return tuple(names)
@@ -54,14 +55,14 @@ def _particulars(case: Case) -> Iterator[str]:
         yield f"ops={case.ops}"
     if case.arrivals is not None:
         yield from _changed(case.arrivals, ())
-    spec, experiment = case.spec, face_of(case)
+    spec, experiment = case.spec, experiment_of(case)
     settings = [*_changed(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
-    of_spec = [*_changed(spec, {*experiment.words.in_label, *parts})]
+    of_spec = [*_changed(spec, {*experiment.label_fields, *parts})]
     # Trackers know a case by its name: the order is what it was when each of them came.
-    yield from (*of_spec, *settings) if experiment.behaviour.sweeps else (*settings, *of_spec)
+    yield from (*of_spec, *settings) if experiment.sweeps else (*settings, *of_spec)
     for part in parts:
-        yield from _changed(getattr(spec, part), experiment.words.in_label)
+        yield from _changed(getattr(spec, part), experiment.label_fields)
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
@@ -80,12 +81,12 @@ def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
 
 def rates(run: Run) -> Iterator[float | None]:
     """Yield what each trial did a second: transactions, or the rows of a method where it was done."""
-    return face_of(run.case).show().tracked(run)
+    return presenter_of(run.case).tracked(run)
 
 
 def unit(run: Run) -> str:
     """Return what the rates count, in the plural."""
-    return face_of(run.case).show().tracked_unit(run.case)
+    return presenter_of(run.case).tracked_unit(run.case)
 
 
 THROUGHPUT, LATENCY = "throughput", "latency"

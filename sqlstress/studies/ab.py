@@ -16,13 +16,15 @@ from sqlstress.analysis.ab import Pairs, figure, look
 from sqlstress.analysis.wording import signed
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, face
+from sqlstress.experiment import get_experiment
 from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
-from sqlstress.plan import AT_A_RATE, all_parsed, cases_of, options_of_load, seeded
+from sqlstress.plan import all_parsed, cases_of, fixed_options, options_of_load, seeded
+from sqlstress.registry import DEFAULT
 from sqlstress.report import AbTest, Arm, Report, Run, Trial
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
+from sqlstress.request import AT_A_RATE
 from sqlstress.statistics import sequential as gate
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, looks
 from sqlstress.statistics.units import plural
@@ -281,14 +283,14 @@ def load_options(command: str) -> tuple[Option, ...]:
 
 def left_out(command: str) -> frozenset[str]:
     """Return the options of an experiment that mean nothing in a test."""
-    return frozenset((*_NOT_HERE, *face(command).by_itself))
+    return frozenset((*_NOT_HERE, *get_experiment(command).single_case_values))
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
     """Return what stands for options that an arm was not given: other Pythons may have other defaults."""
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: said["default"] for name, said in _OTHERWISE.items() if name not in counted}
-    return {**usual, **{name: value for name, value in face(command).by_itself.items() if value is not None}}
+    return {**usual, **fixed_options(command)}
 
 
 def of_gate_and_load(given: Given) -> tuple[Given, Given]:

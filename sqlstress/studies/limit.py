@@ -13,13 +13,15 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT, face, face_of
+from sqlstress.experiment import experiment_of, get_experiment
 from sqlstress.options.option import Option, chosen, option, options_of
 from sqlstress.options.parsing import duration, switch
-from sqlstress.plan import all_parsed, cases_of, options_of_load
+from sqlstress.plan import all_parsed, cases_of, fixed_options, options_of_load
+from sqlstress.registry import DEFAULT
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.study_results import PROMISE, LimitSearch, Promise
+from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.search import next_rate
 from sqlstress.statistics.units import format_duration
 
@@ -45,9 +47,9 @@ def window_s(case: Case, closed: Trial) -> float:
 
     A commit writes a page of the WAL or more, and so many pages make a checkpoint, in each file.
     """
-    face = face_of(case)
-    commits = face.show().commits(closed)
-    if commits is None and face.behaviour.writes(case):
+    experiment = experiment_of(case)
+    commits = presenter_of(case).commits(closed)
+    if commits is None and experiment.writes(case):
         commits = closed.transactions  # of which each may be one
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
@@ -203,7 +205,7 @@ PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
-    left_out = (*_NOT_HERE, *face(command).by_itself)
+    left_out = (*_NOT_HERE, *get_experiment(command).single_case_values)
     return (*PROMISED, *options_of_load(command, _OTHERWISE, left_out))
 
 
@@ -214,11 +216,10 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     if not promise.bounds:
         raise UsageError("no latency promise. Give --p99 10ms, or --p50, --p999 or --max.")
     load = {name: value for name, value in given.items() if name not in own}
-    for name in load.keys() & {*_NOT_HERE, *face(command).by_itself}:
+    for name in load.keys() & {*_NOT_HERE, *get_experiment(command).single_case_values}:
         raise UsageError(f"--{name} is not an option of limit. Leave it out.")
-    fixed = {name: value for name, value in face(command).by_itself.items() if value is not None}
     usual = {"concurrency": "4", "warmup": "500ms", "arrival": "poisson", "rate": "1"}
-    cases = cases_of({**usual, **fixed, **load}, command)
+    cases = cases_of({**usual, **fixed_options(command), **load}, command)
     if len(cases) > 1:
         raise UsageError("limit finds a single rate. Give one --concurrency, one --buckets and one --target.")
     (case,) = cases

@@ -15,8 +15,9 @@ from sqlstress.engine.folder import SLICE, RunFolder
 from sqlstress.engine.session import Session
 from sqlstress.engine.study import Observer
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError
-from sqlstress.experiment import DEFAULT, face, face_of
+from sqlstress.experiment import experiment_of, get_experiment
 from sqlstress.options.parsing import sentence
+from sqlstress.registry import DEFAULT
 from sqlstress.report import AbTest, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
@@ -63,7 +64,7 @@ class Python:
 
     def words(self, case: Case, pair: int) -> list[str]:
         """Return the options of a slice."""
-        known = {option.name: option for option in face(self.command).options}
+        known = {option.name: option for option in get_experiment(self.command).options}
         own = {
             "repeat": 1,
             "concurrency": case.concurrency,
@@ -82,7 +83,7 @@ class Python:
     def standing(self) -> list[str]:
         """The words that stand without a name: scripts, a file, a command."""
         found: list[str] = []
-        for name in (option.name for option in face(self.command).options if option.argument):
+        for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
             found += values if isinstance(values, tuple) else (values,)
         return ["--", *found] if found else []
@@ -155,7 +156,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
     `options` are those of each arm, by name.
     """
-    a, b = (face_of(case).behaviour.loop_of(case) for case in cases)
+    a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in own for own in options):
         raise UsageError(
             f"A would use the {a} loop and B the {b} loop, which is not a fair comparison. "

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -23,7 +24,7 @@ from sqlstress.engine.session import Bench, Session
 from sqlstress.engine.study import NOBODY, B, Observer, Opening, Progress, Steps, Study, kept_reason
 from sqlstress.engine.trial import TrialRunner
 from sqlstress.errors import EnvironmentFailure, Interrupted
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of
 from sqlstress.machine.sync_cost import measure
 from sqlstress.plan import Planned
 from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
@@ -65,7 +66,7 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
     at regular times meet a case in the same way twice. The published script's files serve all of its cases,
     one after the other: they are measured so.
     """
-    if any(face_of(case).behaviour.whole_script for case in cases):
+    if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
         return
     draw, order = Random(f"{cases[0].seed}:passes"), list(range(len(cases)))
@@ -82,7 +83,7 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 
     That is the one with the most processes, on the fewest files.
     """
-    hidden = [place for place, case in enumerate(cases) if face_of(case).behaviour.hides_waits(case)]
+    hidden = [place for place, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
     largest = max(hidden, key=lambda place: (cases[place].concurrency, -cases[place].buckets))
@@ -102,7 +103,7 @@ NOTE_WIDTH = len("1,234,567 TPS")
 
 def expected_s(case: Case) -> float:
     """Return a guess of how long a trial takes, in seconds; a Pace corrects it as trials end."""
-    return TRIAL_S + WORKER_S * case.concurrency + face_of(case).behaviour.guess_s(case)
+    return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 
 class Pace(Observer):
@@ -123,12 +124,12 @@ class Pace(Observer):
 
         def label(turn: Turn) -> str:
             number = f"pass {turn.number + 1}/{passes}" if passes > 1 else f"{turn.case + 1}/{len(cases)}"
-            return f"[{'waits' if turn.is_longer else number}] {cases[turn.case].label}"
+            return f"[{'waits' if turn.is_longer else number}] {case_label(cases[turn.case])}"
 
         self._labels = [*map(label, order)]
         self._width = max(map(len, self._labels))
-        self._transactions_each = [
-            (behaviour := face_of(case).behaviour).transactions_each(case) / behaviour.operations_each
+        self._count = [
+            partial(experiment_of(case).count_transactions, case)
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_s(turn.measured(cases)) for turn in order)]
@@ -160,7 +161,7 @@ class Pace(Observer):
         self._recent.append((now, operations))
         then, before = self._recent[0]
         if operations > before and now > then:
-            rate = (operations - before) / (now - then) * self._transactions_each[self._index]
+            rate = self._count[self._index](operations - before) / (now - then)
             self._note = f"{rate:,.0f} TPS"
         self._report_progress()
         self._observer.tick(operations)
@@ -190,7 +191,7 @@ def best_so_far(runs: Sequence[Run]) -> str:
     "" of cases that are not set beside each other, and of too few passes.
     """
     groups = group_runs(runs)
-    if len(groups) != 1 or groups[0].case.rate or not face_of(groups[0].case).behaviour.windowed:
+    if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
     believed = [run for run in groups[0].runs if groups[0].is_believed(run)]
     tested = groups[0].tested(believed) if len(believed) > 1 else None
@@ -285,9 +286,9 @@ class Sweep:
         run = self._runs.get(turn.case)
         if run is None:
             case = self.cases[turn.case]
-            needless = face_of(case).is_needless(case, tuple(self._runs.values()))
-            self._runs[turn.case] = run = Run(case, skipped=needless)
-            if needless is None:
+            reason = experiment_of(case).skip_reason(case, tuple(self._runs.values()))
+            self._runs[turn.case] = run = Run(case, skipped=reason)
+            if reason is None:
                 alone = replace(case, concurrency=1)
                 if alone not in self._harness_ns:
                     self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
@@ -322,7 +323,7 @@ def study_of_plan(
 ) -> tuple[Study[Bench], Session]:
     """Return the study of an experiment that has one of its own, else a sweep of the cases."""
     own = plan.experiment and plan.experiment.study
-    study = own.open(plan.cases, plan.selection) if own else Sweep(plan.cases, keep_going)
+    study: Study[Bench] = own.make(plan.cases, plan.selection) if own else Sweep(plan.cases, keep_going)
     return study, Session(plan.cases, directory, keep, command)
 
 

@@ -10,20 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Behaviour
 from sqlstress.options.option import LOAD, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import duration, either, shown, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
-from sqlstress.plan import (
-    AT_A_RATE,
-    Request,
-    check_locking,
-    check_options,
-    check_servers,
-    check_window,
-    drivers_of,
-    is_exclusive,
-)
 from sqlstress.report.case import (
     ISOLATIONS,
     SETTINGS,
@@ -33,6 +22,16 @@ from sqlstress.report.case import (
     anyway_option,
     common,
     target_option,
+)
+from sqlstress.request import (
+    AT_A_RATE,
+    Request,
+    check_locking,
+    check_options,
+    check_servers,
+    check_window,
+    drivers_of,
+    is_exclusive,
 )
 from sqlstress.system.files import read_text
 from sqlstress.target import AS_SET, Known, for_programs, target_names
@@ -324,10 +323,6 @@ CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
 """Options that there are not where the user's own code opens the database, and why."""
-BEHAVIOUR = Behaviour(sweeps=True, many_files=False, windowed=True, repeats_empty=True)
-COMPANIONS = {"lock watch": "sqlstress.user_work.lock_watch:LockWatch"}
-IMPORTS = ("sqlstress.user_work.checks",)
-"""What the process that runs the user's checks imports."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:

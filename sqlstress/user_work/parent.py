@@ -21,7 +21,7 @@ from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Broken, Checker, Unchecked
 from sqlstress.user_work.loading import limited
 from sqlstress.user_work.lock_watch import Board, board_words
-from sqlstress.user_work.rehearsal import content, rehearsed
+from sqlstress.user_work.rehearsal import Opening, content, rehearsed
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
@@ -46,8 +46,6 @@ class UserWork(ProvenWork):
     """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
 
     place: SqlPlace
-    opening = ""
-    """The import string of a `rehearsal.Opening`; empty: its transactions can't be rehearsed."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -69,7 +67,11 @@ class UserWork(ProvenWork):
 
     @property
     def _is_rehearsed(self) -> bool:
-        return bool(self.opening) and self.place.stores
+        return self.place.stores and self.rehearsal_opening() is not None
+
+    def rehearsal_opening(self) -> Opening | None:
+        """Return the function that opens transactions for a rehearsal; None if there is none."""
+        return None
 
     def made(self) -> Iterable[str]:
         """Return SQL of ours that is run after the user's setup."""
@@ -163,7 +165,9 @@ class UserWork(ProvenWork):
             before = self._carry.pop(("before", self.case.spec), {})
             case, where = self.as_rehearsed(), self.place.where
             medians_s = {name: (latency.p50_ns or 0) / NS_PER_S for name, latency in trial.latency.items()}
-            self._carry[key] = rehearsed(case, where, before, self.opening, medians_s, pulse)
+            opening = self.rehearsal_opening()
+            assert opening
+            self._carry[key] = rehearsed(case, where, before, opening, medians_s, pulse)
         found: tuple[Sighting, ...] = self._carry[key]
         return found
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import plain
@@ -42,7 +41,6 @@ from sqlstress.user_work.tracing import Tracer
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.place import Place
 
 FOLDER = "rehearsal-"
 ROUNDS = 30
@@ -69,7 +67,7 @@ _SHARED = "several threads use one connection at once"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
-Opening = Callable[["Case", "Place", Tracer], Calls]
+Opening = Callable[["Case", Any, Tracer], Calls]
 """Connects, and returns what calls each transaction; connections are followed already."""
 
 
@@ -87,12 +85,12 @@ def content(where: Path) -> Files:
 
 
 def rehearsed(
-    case: Case, where: Path, before: Files, opening: str, medians_s: Mapping[str, float], pulse: Pulse
+    case: Case, where: Path, before: Files, opening: Opening, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
     """Return the suspicions that a rehearsal of a case raises; or why it could not be rehearsed.
 
-    `where` has its data, to which no process is connected; `before` is what it was before the load. `opening`
-    is the import string of an Opening, and `medians_s` are the durations of transactions in the load.
+    `where` has its data, to which no process is connected; `before` is what it was before the load.
+    `medians_s` are the durations of transactions in the load.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -140,7 +138,7 @@ class Rehearsal:
     """
 
     def __init__(
-        self, case: Case, where: Path, copy: Path, opening: str, medians_s: Mapping[str, float]
+        self, case: Case, where: Path, copy: Path, opening: Opening, medians_s: Mapping[str, float]
     ) -> None:
         self._case, self._where, self._copy, self._opening = plain(case), where, copy, opening
         self.durations_s = dict(medians_s)
@@ -254,14 +252,14 @@ _started: list[tuple[Calls, Tracer]] = []
 """The calls and the tracer of this process, if it rehearses."""
 
 
-def start(case: Case, where: Path, copy: Path, opening: str) -> list[str]:
+def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
     """Copy files, and connect; return the names of the transactions. Connections are followed for good."""
     if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
         raise SqlstressError("the trial's files have more than 1 GiB")
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
     tracer = Tracer()
     tracer.start()
-    calls = resolve_name(opening)(case, open_place(case, copy), tracer)
+    calls = opening(case, open_place(case, copy), tracer)
     _started[:] = [(calls, tracer)]
     return [*calls]
 

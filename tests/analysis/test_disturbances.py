@@ -10,7 +10,7 @@ import pytest
 
 from sqlstress.analysis.disturbances import disturbances, disturbed, taken
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Throttling
 from sqlstress.show.case_table import spread_legend
 from sqlstress.show.phrases import phrase
@@ -137,4 +137,6 @@ def test_cases_are_named_as_they_are_written() -> None:
     met = with_trials(tsc, foreign_share=0.5)
     groups = group_runs((report.runs[0], met, *report.runs[2:]))
     places = [found.facts["processors_where"] for each in groups for found in disturbances(each, CALM)]
-    assert any(face_of(met.case).words.work_of(met.case) in where.facts["place"] for where in places), places
+    assert any(experiment_of(met.case).work_label(met.case) in where.facts["place"] for where in places), (
+        places
+    )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis import wording
 from sqlstress.analysis.group import rate_of
-from sqlstress.experiment import face_of
+from sqlstress.experiment import rate_units_of
 from sqlstress.experiments.cycles import STATEMENTS
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
@@ -102,7 +102,7 @@ WRONG = Verdict((Check("last write", "failed", 1, 1),))
     ],
 )
 def test_every_experiment_counts_something(case: Case, unit: str) -> None:
-    assert face_of(case).rate_counts == unit
+    assert rate_units_of(case) == unit
 
 
 @pytest.mark.parametrize(

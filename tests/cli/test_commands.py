@@ -18,7 +18,7 @@ from sqlstress.cli.commands import main_options, summaries
 from sqlstress.cli.common_options import MOST_USED
 from sqlstress.cli.outputs import say
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiment import commands, face
+from sqlstress.experiment import commands, get_experiment
 from sqlstress.report import Check, Verdict
 from tests.cli.conftest import EXAMPLE, Cli, FakeSession, saved
 from tests.engine.processes import environment
@@ -46,7 +46,7 @@ def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
 def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> None:
     text = cli("kv", "--help").out
     most_used = {option.name for option in main_options()}
-    for option in face("kv").options:
+    for option in get_experiment("kv").options:
         heading = text.index(f"\n{MOST_USED if option.name in most_used else option.group}:\n")
         assert heading < text.index(f"--{option.name} ", heading)
         assert len(re.findall(rf"^  (?:-\w, )?--{option.name} ", text, re.M)) == 1

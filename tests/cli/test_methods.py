@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.experiment import case_label
 from sqlstress.report import Report
 from tests.cli.conftest import Cli, saved
 from tests.rows import thorough
@@ -15,7 +16,7 @@ SMALL = ("--repeat", "1", "--synchronous", "off", "-o", "report.json", "-o", "ta
 
 def outcomes(report: Report) -> dict[str, str]:
     return {
-        run.case.label: run.trials[0].outcome if run.trials else run.skipped or run.error or ""
+        case_label(run.case): run.trials[0].outcome if run.trials else run.skipped or run.error or ""
         for run in report.runs
     }
 

@@ -16,7 +16,7 @@ from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.experiments.crash.database import Acknowledged, Database
 from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
@@ -141,7 +141,7 @@ def work_on(
     Raises RuntimeError when a worker could not start.
     """
     place = open_place(case, folder)
-    work = face_of(case).open_work(case, place, salt, carry)
+    work = experiment_of(case).open_work(case, place, salt, carry)
     work.prepare(nothing)
     with Pool(case, place, salt, work.shared, work.companions) as pool:
         pool.start(nothing)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.worker import peak_memory_bytes
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 
-def begin(source: str, case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
+def begin(source: Callable[..., Any], case: Case, where: Path, shared: tuple[Any, ...], pipe: Pipe) -> None:
     """Connect and seal as a worker, and look at what one looks at in the end."""
     before = set(sys.modules)
     begin_child()
     place = open_place(case, where)
-    half = resolve_name(source)(case, place, 1, 1, shared)
+    half = source(case, place, 1, 1, shared)
     seal = place.seal()
     peak_memory_bytes()
     half.findings()

@@ -12,7 +12,7 @@ import pytest
 
 from sqlstress.engine import pool
 from sqlstress.engine.pool import plain
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.kv.spec import Load
@@ -95,7 +95,7 @@ def test_what_is_forked_imports_nothing_for_itself(name: str, tmp_path: Path) ->
     try:
         work.prepare(lambda: None)
         with starting(["tests.engine.preloaded", *pool.modules([case])]) as starter, ours, theirs:
-            task = (face_of(case).worker, plain(case), tmp_path, work.shared, theirs)
+            task = (experiment_of(case).worker_half(), plain(case), tmp_path, work.shared, theirs)
             process = starter.start(preloaded.begin, task)
             assert ours.poll(PATIENCE_S)
             assert ours.recv() == set()

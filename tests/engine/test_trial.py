@@ -30,7 +30,7 @@ from sqlstress.engine.trial import (
     went_on,
 )
 from sqlstress.engine.worker import Done
-from sqlstress.experiment import face_of
+from sqlstress.experiment import unit_of
 from sqlstress.machine.foreign_load import disk_of
 from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
@@ -238,7 +238,7 @@ def test_a_trial_in_whose_window_nothing_ended_is_run_again_unless_its_data_is_w
     trial = Scripted(*[(empty, flaw)] * 9).run(case, 0)
     assert (trial.attempts, trial.error) == (
         ATTEMPTS,
-        f"no {face_of(case).words.unit} ended within the window of 300ms, in 3 trials: give a longer "
+        f"no {unit_of(case)} ended within the window of 300ms, in 3 trials: give a longer "
         "--duration, or --ops",
     )
     once = Scripted((empty, flaw)).once(case, 0, None)

@@ -18,7 +18,7 @@ import pytest
 from sqlstress.engine import worker
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.worker import CALL, POLL_NS, SLOT_WORDS, Done, Failed, Job, Ready
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.child import LAST
@@ -69,7 +69,7 @@ def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
     words = RawArray("q", SLOT_WORDS * (case.concurrency + 1))
     work = open_work(replace(case, driver="dry"), folder, 0, {})  # which needs no files
     work.prepare(nothing)
-    return Job(face_of(case).worker, case, case.ops, folder, number, 0, words, work.shared)
+    return Job(experiment_of(case).worker_half(), case, case.ops, folder, number, 0, words, work.shared)
 
 
 def run(job: Job, parent: Parent) -> list[Any]:
@@ -135,7 +135,7 @@ def test_a_worker_that_fails_says_why_in_the_stores_words(tmp_path: Path) -> Non
     ready, failed = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(ready, Ready)
     assert failed == Failed("SQLITE_ERROR: no such table: kv")
-    job = job_of(CASE)._replace(half=f"{__name__}:{broken.__name__}")
+    job = job_of(CASE)._replace(half=broken)
     assert run(job, Parent()) == [Failed("LookupError: no such thing")]
 
 

@@ -1,4 +1,4 @@
-"""Nothing but the registry and their own packages knows an experiment: the rest asks the face of a case."""
+"""Only the registry and its own package name an experiment: the rest asks for that of a case."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import sqlstress
-from sqlstress.experiment import EXPERIMENTS, faces
+from sqlstress.experiment import all_experiments
+from sqlstress.registry import EXPERIMENTS
 
 ROOT = Path(sqlstress.__file__).parent
 OWN = "sqlstress.experiments"
-FIELDS = {name for one in faces() for name in (one.key, *one.beside) if name}
+FIELDS = {name for one in all_experiments() for name in (one.key, *one.top_level_fields) if name}
 """Under which names cases had parts of their own."""
 MODULES = sorted(
     path.relative_to(ROOT)
     for path in ROOT.rglob("*.py")
-    if path.relative_to(ROOT).parts[0] not in ("experiments", "experiment.py")
+    if path.relative_to(ROOT).parts[0] not in ("experiments", "registry.py")
 )
 
 
@@ -53,7 +54,7 @@ def test_a_module_of_the_core_names_no_experiment() -> None:
         "import sqlstress.experiments.kv.experiment",
         "from sqlstress.experiments.keys import spec",
         "from sqlstress.experiments import kv",
-        'named("sqlstress.experiments.kv.experiment:KV")',
+        'named("sqlstress.experiments.kv.experiment:KeyValueExperiment")',
         'if case.workload == "cycles": pass',
         "run.case.load",
         "case.picks.users",

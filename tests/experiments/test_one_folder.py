@@ -1,4 +1,4 @@
-"""An experiment is one folder and one line of the registry: everything else comes from the face."""
+"""An experiment is one folder and one line of the registry: everything else comes from its class."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from sqlstress.cli.commands import run
 from sqlstress.engine.protocols import Outcome
 from sqlstress.errors import UsageError
-from sqlstress.experiment import EXPERIMENTS
 from sqlstress.plan import from_toml
+from sqlstress.registry import EXPERIMENTS
 from sqlstress.report import from_json
 from sqlstress.report.case import Case
 from sqlstress.report.json_schema import report_schema
@@ -21,7 +21,7 @@ from tests.experiments.appends.experiment import Appending
 from tests.halves import open_source, open_work
 from tests.pulses import nothing
 
-LINE = "tests.experiments.appends.experiment:APPENDS"
+LINE = "tests.experiments.appends.experiment:AppendsExperiment"
 FILES = [f"-osaved.{form}" for form in ("json", "csv", "md", "html", "xml")] + ["-obmf:saved.bmf"]
 
 

@@ -44,12 +44,10 @@ def fail(failure: str) -> None:
 
 def opened(case: Any, place: Any, number: int, *others: Any) -> Any:
     """Open a worker's half; the victim's fails."""
-    from pkgutil import resolve_name
-
     from sqlstress.engine import worker
-    from sqlstress.experiment import face_of
+    from sqlstress.experiment import experiment_of
 
-    source = resolve_name(face_of(case).worker)(case, place, number, *others)
+    source = experiment_of(case).worker_half()(case, place, number, *others)
     if number != VICTIM:
         return source
     moment, failure = os.environ[VARIABLE].split()
@@ -90,9 +88,10 @@ def install() -> None:
     """Have this process's workers opened here. They hear of it by their environment alone."""
     from sqlstress.engine import pool
     from sqlstress.engine.worker import Job
+    from tests.faults.failing import opened as opened_here  # workers cannot import from __main__
 
-    def failing(_: str, *others: Any) -> Job:
-        return Job("tests.faults.failing:opened", *others)
+    def failing(_: Any, *others: Any) -> Job:
+        return Job(opened_here, *others)
 
     vars(pool)["Job"] = failing
 

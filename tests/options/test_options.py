@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiment import Experiment, faces
+from sqlstress.experiment import Experiment, all_experiments
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import (
     MOST_RATE,
@@ -182,7 +182,7 @@ def test_what_is_wrong_is_refused_with_what_would_be_right(parse: Parse, value: 
 
 @given(anything)
 def test_whatever_is_given_is_read_or_refused_in_a_short_line(value: Any) -> None:
-    for option in chain.from_iterable(one.options for one in faces()):
+    for option in chain.from_iterable(one.options for one in all_experiments()):
         try:
             option.parse(value)
         except ValueError as error:
@@ -200,7 +200,7 @@ def test_a_list_of_ranges_is_what_it_says(spans: list[tuple[int, int]]) -> None:
 EVERY = pytest.mark.parametrize(
     "options",
     [
-        *(pytest.param(one.options, id=one.name) for one in faces()),
+        *(pytest.param(one.options, id=one.name) for one in all_experiments()),
         pytest.param(ab_options(), id="ab"),
         pytest.param(limit_options(), id="limit"),
     ],
@@ -227,13 +227,13 @@ def test_the_help_of_an_option_names_every_value_that_can_be_chosen(options: Seq
             assert not chosen or set(names.split(", ")) <= told, option.name
 
 
-@pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda one: one.name)
 def test_every_option_of_a_spec_is_offered_by_its_command(experiment: Experiment) -> None:
     said = {one.name for cls in (experiment.spec, experiment.selection) for one in options_of(cls).values()}
     assert said <= {one.name for one in experiment.options}
 
 
-@pytest.mark.parametrize("experiment", faces(), ids=lambda one: one.name)
+@pytest.mark.parametrize("experiment", all_experiments(), ids=lambda one: one.name)
 def test_no_two_options_of_an_experiment_share_a_name_or_a_letter(experiment: Experiment) -> None:
     names = [option.name for option in experiment.options]
     letters = [option.short for option in experiment.options if option.short]

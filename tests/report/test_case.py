@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.engine.pool import plain
-from sqlstress.experiment import face_of, has_window
+from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.keys.spec import Picks
 from sqlstress.experiments.methods.spec import PHASES, Method
@@ -30,7 +30,7 @@ LABELS = [
 
 
 def test_a_case_is_named_in_a_few_words() -> None:
-    assert [f"{face_of(case).tables}: {case.label}" for case in LABELS] == [
+    assert [f"{experiment_of(case).table()}: {case_label(case)}" for case in LABELS] == [
         "kv: 1 bucket, 1 process",
         "kv: 20 buckets, 3 processes",
         "methods: insert 10,000 by JSON + WAL + TSC, apsw, 1 process",
@@ -45,7 +45,7 @@ def test_a_case_is_named_in_a_few_words() -> None:
     ("workload", "unit"), [("kv", "transaction"), ("classic", "pair"), ("cycles", "statement")]
 )
 def test_a_report_says_what_it_counts_as_a_transaction(workload: str, unit: str) -> None:
-    assert face_of(Case(workload=workload)).words.unit == unit
+    assert unit_of(Case(workload=workload)) == unit
 
 
 def test_only_a_key_value_case_without_a_count_has_a_window() -> None:
@@ -60,7 +60,7 @@ def test_a_plain_case_reads_like_the_case_itself_and_takes_no_class_of_ours_alon
     assert not is_dataclass(read) and not is_dataclass(read.settings) and not is_dataclass(read.spec)
     assert vars(read.settings) == asdict(case.settings)
     assert vars(read.spec) == {**asdict(picks), "own_id": True, "most_picks": 110}
-    assert (read.workload, read.label, read.driver) == (case.workload, case.label, case.driver)
+    assert (read.workload, case_label(read), read.driver) == (case.workload, case_label(case), case.driver)
     assert b"sqlstress" not in pickle.dumps(plain(Case()))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report.case import Case, Settings, traits, words
 from tests.loads import OTHERS
@@ -29,7 +29,7 @@ OTHER: dict[str, Any] = {
 
 def differing(case: Case) -> set[str]:
     """Return in which traits a case differs from the usual one."""
-    one, other = (face_of(each).alike.traits(each) for each in (CASE, case))
+    one, other = (experiment_of(each).traits(each) for each in (CASE, case))
     assert one.keys() == other.keys()
     return {name for name in one if one[name] != other[name]}
 
@@ -50,7 +50,7 @@ def test_an_autocheckpoint_that_follows_from_a_checkpointer_is_none() -> None:
     settings = replace(CASE.settings, wal_autocheckpoint=0)
     case = replace(CASE, settings=settings, spec=replace(CASE.spec, checkpointing=beside))
     assert differing(case) == {"checkpointer"}
-    assert face_of(case).alike.traits(case)["checkpointer"] == "passive every 500ms + pinned reader"
+    assert experiment_of(case).traits(case)["checkpointer"] == "passive every 500ms + pinned reader"
 
 
 def test_values_are_told_as_they_are_given() -> None:

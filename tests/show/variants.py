@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from sqlstress.experiment import case_label
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Check, Environment, FileSystem, Host, Latency, Report, Run, Trial, Verdict
 from sqlstress.report.case import Settings
@@ -56,7 +57,7 @@ def passes_report() -> Report:
     """Return five passes, noisy at eight processes, where others took a core and operations were given up."""
 
     def passes(run: Run) -> Run:
-        draw, crowded = Random(f"{run.case.label}"), run.case.concurrency == 8
+        draw, crowded = Random(f"{case_label(run.case)}"), run.case.concurrency == 8
         trials = tuple(
             replace(
                 run.trials[0],

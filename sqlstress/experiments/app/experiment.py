@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine
 from sqlstress.experiments.app.spec import App, AppRequest, CaseSelection, Weighted
 from sqlstress.options.option import chosen, options_of
-from sqlstress.plan import at_rates, traits_there
 from sqlstress.report.case import KEPT, Case, common, otherwise
+from sqlstress.request import at_rates, traits_there
 from sqlstress.target import for_programs
 from sqlstress.user_work import options
-from sqlstress.user_work.options import Invariant
+from sqlstress.user_work.experiment import UserExperiment
+from sqlstress.user_work.options import ITS_OWN, Invariant
 from sqlstress.user_work.statements import dialect_of
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.app.show import AppShown
+    from sqlstress.experiments.app.work import AppWork
+    from sqlstress.experiments.app.worker import AppSource
 
 MOST = 4 << 20
 """Bytes of a Python file."""
 PATIENCE_MS = 15_000
 """How long our own connections wait for a lock. A transaction that takes a minute is taken for hung then."""
-
-
-def cases(request: AppRequest) -> Iterator[Case]:
-    """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
-    drivers = options.drivers(request, request.selection.where.target, for_programs())
-    firsts = [_first(request, driver) for driver in drivers]
-    for concurrency in request.some("concurrency"):
-        for first in firsts:
-            yield from at_rates(request, replace(first, concurrency=concurrency))
 
 
 def _first(request: AppRequest, driver: str) -> Case:
@@ -66,22 +65,13 @@ def _first(request: AppRequest, driver: str) -> Case:
     return options.check_together(replace(request, case=replace(bare, spec=app)), data)
 
 
-def _traits(case: Case) -> dict[str, str]:
-    data = case.spec.data
-    return {
-        **traits_there(case),
-        "file": f"{case.spec.file}",
-        "setup": f"{data.setup} {data.setup_digest}",
-        "database": data.database,
-        "check": str(data.checks),
-    }
+class AppExperiment(UserExperiment):
+    """The user's application."""
 
-
-APP = Experiment(
-    name="app",
-    spec=App,
-    key="app",
-    command=CommandLine(
+    name = "app"
+    spec = App
+    key = "app"
+    command = CommandLine(
         name="app",
         summary="Your application: transactions of a Python file, N at once.",
         help=(
@@ -94,8 +84,8 @@ APP = Experiment(
         takes=(".py",),
         main_options=("concurrency", "database", "check", "duration", "repeat", "where", "target", "output"),
         example="sqlstress app examples/app/bank.py",
-    ),
-    options=(
+    )
+    options = (
         *chosen(options_of(CaseSelection), "file"),
         *options.DATA,
         *options.SWEPT,
@@ -105,22 +95,55 @@ APP = Experiment(
         *common("verify"),
         otherwise("max-failed", default="0%"),
         *options.SEED,
-    ),
-    selection=CaseSelection,
-    without=options.ITS_OWN,
-    by_itself={"strict": None},
-    cases=cases,
-    alike=Alike(traits=_traits, same_work=lambda case: replace(case, spec=replace(case.spec, where=False))),
-    behaviour=replace(options.BEHAVIOUR, sets=False, own_folder=True),
-    words=Words(
-        work_of=lambda case: str(case.spec.file),
-        in_label=frozenset(("file",)),
-        strangers="a transaction, or another program,",
-        instead="; let @setup do that once, with your library",
-    ),
-    work="sqlstress.experiments.app.work:AppWork",
-    worker="sqlstress.experiments.app.worker:AppSource",
-    shown="sqlstress.experiments.app.show:AppShown",
-    imports=lambda case: (*options.IMPORTS, "sqlstress.experiments.app.user_file"),
-    companions=options.COMPANIONS,
-)
+    )
+    selection = CaseSelection
+    unsupported = ITS_OWN
+    single_case_values = MappingProxyType({"strict": None})
+    applies_settings = False
+    label_fields = frozenset(("file",))
+
+    def cases(self, request: AppRequest) -> Iterator[Case]:
+        """Yield the cases, one for each number of processes, each target and each rate. Raises UsageError."""
+        drivers = options.drivers(request, request.selection.where.target, for_programs())
+        firsts = [_first(request, driver) for driver in drivers]
+        for concurrency in request.some("concurrency"):
+            for first in firsts:
+                yield from at_rates(request, replace(first, concurrency=concurrency))
+
+    def traits(self, case: Case) -> dict[str, str]:
+        data = case.spec.data
+        return {
+            **traits_there(case),
+            "file": f"{case.spec.file}",
+            "setup": f"{data.setup} {data.setup_digest}",
+            "database": data.database,
+            "check": str(data.checks),
+        }
+
+    def work_key(self, case: Case) -> Case:
+        return replace(case, spec=replace(case.spec, where=False))
+
+    def work_label(self, case: Case) -> str:
+        return str(case.spec.file)
+
+    def name_outsider(self, change: str) -> str:
+        remedy = "let @setup do that once, with your library"
+        return f"a transaction, or another program, {change}; {remedy}"
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> AppWork:
+        from sqlstress.experiments.app.work import AppWork
+
+        return AppWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., AppSource]:
+        from sqlstress.experiments.app.worker import AppSource
+
+        return AppSource
+
+    def presenter(self) -> AppShown:
+        from sqlstress.experiments.app.show import AppShown
+
+        return AppShown()
+
+    def preloads(self, case: Case) -> tuple[str, ...]:
+        return (*super().preloads(case), "sqlstress.experiments.app.user_file")

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlstress.options.option import LOAD, ONE, TRUST, option
 from sqlstress.options.parsing import switch
-from sqlstress.plan import Request
+from sqlstress.request import Request
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 

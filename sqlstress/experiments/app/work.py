@@ -25,6 +25,7 @@ from sqlstress.experiments.app import (
 )
 from sqlstress.experiments.app.ledger import MADE, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_words
+from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.statistics.units import plural, verb
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
+    from sqlstress.user_work.rehearsal import Opening
     from sqlstress.user_work.source import Plain
 
 NAME, LEDGER = "database that was used", "ledger"
@@ -48,7 +50,6 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 class AppWork(UserWork):
     """One trial of an application."""
 
-    opening = "sqlstress.experiments.app.worker:open_calls"
     _roles: set[str]
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -57,6 +58,9 @@ class AppWork(UserWork):
         self._rows_before: int | None = None
         self._as_left: AsLeft | None = None
         self.shared = (*self.shared, openings_words(case.concurrency))
+
+    def rehearsal_opening(self) -> Opening:
+        return open_calls
 
     def build(self, pulse: Pulse) -> None:
         """Make what the options ask for; without them the application finds nothing. Then its setup runs."""

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
-from sqlstress.experiments.crash.spec import KILLING, MOST_FILES, MOST_WRITERS, CaseSelection, Transactions
+from sqlstress.experiment import CommandLine, Experiment, StudySpec
+from sqlstress.experiments.crash.spec import (
+    KILLING,
+    MOST_FILES,
+    MOST_WRITERS,
+    CaseSelection,
+    Kills,
+    Transactions,
+)
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, whole
-from sqlstress.plan import Request, check_locking
 from sqlstress.report.case import Case, common, layout, otherwise
+from sqlstress.request import Request, check_locking
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.crash.show import KillsShown
+    from sqlstress.experiments.crash.study import KillStudy
+    from sqlstress.experiments.crash.worker import CrashSource
 
 
-def cases(request: Request[Transactions, CaseSelection]) -> Iterator[Case]:
-    """Yield the case. Raises UsageError when options don't fit."""
-    check_locking(request)
-    yield replace(request.case, verify="full")
+class KillsSpec(StudySpec):
+    """Study of kills, round after round."""
+
+    result = Kills
+    result_key = ("crash", "kills")
+    label = "a crash test"
+
+    def make(self, cases: Sequence[Case], selection: CaseSelection) -> KillStudy:
+        from sqlstress.experiments.crash.study import study_of
+
+        return study_of(cases, selection)
 
 
-CRASH = Experiment(
-    name="crash",
-    spec=Transactions,
-    key="load",
-    command=CommandLine(
+class CrashExperiment(Experiment):
+    """Crash tests by killing."""
+
+    name = "crash"
+    spec = Transactions
+    key = "load"
+    command = CommandLine(
         name="crash",
         summary="Kill writers repeatedly and check every acknowledged transaction.",
         help=(
@@ -33,8 +55,8 @@ CRASH = Experiment(
         ),
         main_options=("rounds", "concurrency", "journal-mode", "synchronous", "output"),
         example="sqlstress crash --rounds 100 --concurrency 3",
-    ),
-    options=(
+    )
+    options = (
         *chosen(options_of(CaseSelection)),
         otherwise(
             "concurrency",
@@ -68,17 +90,24 @@ CRASH = Experiment(
             help="Driver: sqlite3 (standard library) or apsw (optional).",
         ),
         *common("seed"),
-    ),
-    selection=CaseSelection,
-    cases=cases,
-    words=Words(work_of=layout),
-    behaviour=Behaviour(sweeps=True),
-    worker="sqlstress.experiments.crash.worker:CrashSource",
-    study=StudyOf(
-        opens="sqlstress.experiments.crash.study:study_of",
-        result="sqlstress.experiments.crash.spec:Kills",
-        result_key=("crash", "kills"),
-        called="a crash test",
-    ),
-    shown="sqlstress.experiments.crash.show:KillsShown",
-)
+    )
+    selection = CaseSelection
+    study = KillsSpec()
+    sweeps = True
+
+    def cases(self, request: Request[Transactions, CaseSelection]) -> Iterator[Case]:
+        check_locking(request)
+        yield replace(request.case, verify="full")
+
+    def work_label(self, case: Case) -> str:
+        return layout(case)
+
+    def worker_half(self) -> Callable[..., CrashSource]:
+        from sqlstress.experiments.crash.worker import CrashSource
+
+        return CrashSource
+
+    def presenter(self) -> KillsShown:
+        from sqlstress.experiments.crash.show import KillsShown
+
+        return KillsShown()

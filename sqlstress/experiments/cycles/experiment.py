@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.cycles.spec import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import whole
-from sqlstress.plan import check_locking, is_exclusive
 from sqlstress.report.case import Case, common, otherwise
+from sqlstress.request import check_locking, is_exclusive
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.cycles.show import CyclesShown
+    from sqlstress.experiments.cycles.watcher import CycleWatcher
+    from sqlstress.experiments.cycles.work import CyclesWork
+    from sqlstress.experiments.cycles.worker import CyclesSource
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
-
-
-def cases(request: CyclesRequest) -> Iterator[Case]:
-    """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
-    _check_together(request)
-    # With --transaction, tx stands for either of the words that a setting is shown by.
-    tx = WORDS[request.selection.transaction]
-    for name in dict.fromkeys(name.replace("-tx", f"-{tx}") for name in request.selection.settings):
-        journal, *rest = name.split("-")
-        frames = request.settings.wal_autocheckpoint if journal == "wal" else None
-        settings = request.with_settings(
-            journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
-        )
-        held = next((what for what, word in WORDS.items() if word in rest), "none")
-        case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
-        for concurrency in request.some("concurrency"):
-            yield replace(case, concurrency=concurrency)
 
 
 def _check_together(request: CyclesRequest) -> None:
@@ -47,26 +37,13 @@ def _check_together(request: CyclesRequest) -> None:
         )
 
 
-def _one_table(case: Case) -> Case:
-    settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
-    cycling = replace(case.spec, transaction="", timeout_s=None)
-    return replace(case, concurrency=1, seed=0, spec=cycling, settings=settings)
+class CyclesExperiment(Experiment):
+    """Cycles of inserting and deleting rows."""
 
-
-def _guess_s(case: Case) -> float:
-    work: Cycling = case.spec
-    commits = {"none": work.cycles * (2 * work.rows + 1), "cycle": work.cycles}.get(work.transaction, 1)
-    # A commit of a rollback journal waits for several syncs.
-    commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
-    load = case.concurrency * (commits * commit_s + work.cycles * (2 * work.rows + 1) * STATEMENT_S)
-    return load if work.timeout_s is None else min(load, work.timeout_s)
-
-
-CYCLES = Experiment(
-    name="cycles",
-    spec=Cycling,
-    key="cycling",
-    command=CommandLine(
+    name = "cycles"
+    spec = Cycling
+    key = "cycling"
+    command = CommandLine(
         name="cycles",
         summary="Insert, delete all, insert again: the time of each cycle.",
         help=(
@@ -79,8 +56,8 @@ CYCLES = Experiment(
         ),
         main_options=("settings", "concurrency", "cycles", "rows", "synchronous", "output"),
         example="sqlstress cycles --settings wal,wal-tx --synchronous normal",
-    ),
-    options=(
+    )
+    options = (
         *chosen(options_of(CaseSelection), "settings"),
         otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
@@ -95,16 +72,68 @@ CYCLES = Experiment(
         ),
         *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
         *common("driver", "verify", "max-failed", "seed"),
-    ),
-    selection=CaseSelection,
-    cases=cases,
-    alike=Alike(
-        one_table=_one_table, same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=None))
-    ),
-    words=Words(work_of=setting_of, in_label=frozenset(("transaction",)), unit="statement", counted="cycles"),
-    behaviour=Behaviour(guess_s=_guess_s),
-    work="sqlstress.experiments.cycles.work:CyclesWork",
-    worker="sqlstress.experiments.cycles.worker:CyclesSource",
-    companions={"cycle watcher": "sqlstress.experiments.cycles.watcher:CycleWatcher"},
-    shown="sqlstress.experiments.cycles.show:CyclesShown",
-)
+    )
+    selection = CaseSelection
+    label_fields = frozenset(("transaction",))
+
+    def cases(self, request: CyclesRequest) -> Iterator[Case]:
+        """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
+        _check_together(request)
+        # With --transaction, tx stands for either of the words that a setting is shown by.
+        tx = WORDS[request.selection.transaction]
+        for name in dict.fromkeys(name.replace("-tx", f"-{tx}") for name in request.selection.settings):
+            journal, *rest = name.split("-")
+            frames = request.settings.wal_autocheckpoint if journal == "wal" else None
+            settings = request.with_settings(
+                journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
+            )
+            held = next((what for what, word in WORDS.items() if word in rest), "none")
+            case = replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
+            for concurrency in request.some("concurrency"):
+                yield replace(case, concurrency=concurrency)
+
+    def table_key(self, case: Case) -> Case:
+        settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
+        cycling = replace(case.spec, transaction="", timeout_s=None)
+        return replace(case, concurrency=1, seed=0, spec=cycling, settings=settings)
+
+    def work_key(self, case: Case) -> Case:
+        return replace(case, spec=replace(case.spec, timeout_s=None))
+
+    def work_label(self, case: Case) -> str:
+        return setting_of(case)
+
+    def unit(self, case: Case) -> str:
+        return "statement"
+
+    def rate_units(self, case: Case) -> str:
+        return "cycles"
+
+    def estimated_s(self, case: Case) -> float:
+        work: Cycling = case.spec
+        statements = work.cycles * (2 * work.rows + 1)
+        commits = {"none": statements, "cycle": work.cycles}.get(work.transaction, 1)
+        # A commit of a rollback journal waits for several syncs.
+        commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
+        load = case.concurrency * (commits * commit_s + statements * STATEMENT_S)
+        return load if work.timeout_s is None else min(load, work.timeout_s)
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
+        from sqlstress.experiments.cycles.work import CyclesWork
+
+        return CyclesWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., CyclesSource]:
+        from sqlstress.experiments.cycles.worker import CyclesSource
+
+        return CyclesSource
+
+    def presenter(self) -> CyclesShown:
+        from sqlstress.experiments.cycles.show import CyclesShown
+
+        return CyclesShown()
+
+    def companions(self) -> dict[str, Callable[..., CycleWatcher]]:
+        from sqlstress.experiments.cycles.watcher import CycleWatcher
+
+        return {"cycle watcher": CycleWatcher}

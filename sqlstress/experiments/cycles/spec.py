@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import choice, choices, duration, whole
-from sqlstress.plan import Request
 from sqlstress.report.case import Case
+from sqlstress.request import Request
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
 """The published settings: journal; tx: in a transaction; off: without automatic checkpoints."""

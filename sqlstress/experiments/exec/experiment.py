@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine
 from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.spec import CaseSelection, Command, ExecRequest
 from sqlstress.experiments.exec.template import has_number, parsed
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, either
-from sqlstress.plan import AT_A_RATE, at_rates
 from sqlstress.report.case import Case, common, otherwise
+from sqlstress.request import AT_A_RATE, at_rates
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import for_programs, takes
 from sqlstress.user_work import options
+from sqlstress.user_work.experiment import UserExperiment
+from sqlstress.user_work.options import ITS_OWN
 from sqlstress.user_work.statements import dialect_of
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.exec.show import ExecShown
+    from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
 """Those that a database keeps; the others are of a connection."""
-GUESS_S = 0.3
-"""What making the database and looking at it takes, about."""
-
-
-def cases(request: ExecRequest) -> Iterator[Case]:
-    """Yield the command for each number of processes, each target and each rate, and one that does nothing.
-
-    Raises UsageError.
-    """
-    _check(request.spec)
-    if request.spec.inner > 1 and "rate" in request.given:
-        raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
-    drivers = options.drivers(request, request.selection.where.target, for_programs())
-    firsts = [_first(request, driver) for driver in drivers]
-    for concurrency in request.some("concurrency"):
-        for first in firsts:
-            for case in at_rates(request, replace(first, concurrency=concurrency)):
-                yield case
-                # It comes near no database: once is enough.
-                if first is firsts[0] and not (request.selection.alone or first.spec.lines):
-                    yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
+DATABASE_S = 0.3
+"""Estimated time in which the database is made and checked."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
@@ -77,34 +66,13 @@ def _check(spec: Command) -> None:
         raise UsageError(f"--stdin: no such file: {spec.stdin!r:.200}.")
 
 
-def _traits(case: Case) -> dict[str, str]:
-    spec, settings = case.spec, case.settings
-    there = {"isolation": case.server.isolation} if case.server else {}
-    if takes(case.driver, "journal-mode"):
-        there |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
-    return {
-        "driver": case.driver,
-        **there,
-        "command": spec.called,
-        "lines": str(spec.lines),
-        "inner": str(spec.inner),
-        "timeout": format_duration(spec.timeout_s),
-        "setup": f"{spec.data.setup} {spec.data.setup_digest}",
-        "database": spec.data.database,
-        "checks": str(spec.data.checks),
-    }
+class ExecExperiment(UserExperiment):
+    """Commands, in processes of their own."""
 
-
-def _variant(case: Case) -> Experiment:
-    is_command = not isinstance(case.spec, Command) or (case.spec.inner == 1 and not case.spec.lines)
-    return EXEC if is_command else replace(EXEC, words=Words(unit="operation"))
-
-
-EXEC: Experiment = Experiment(
-    name="exec",
-    spec=Command,
-    key="exec",
-    command=CommandLine(
+    name = "exec"
+    spec = Command
+    key = "exec"
+    command = CommandLine(
         name="exec",
         summary="Any command, N at once, on a copy of your database.",
         help=(
@@ -115,8 +83,8 @@ EXEC: Experiment = Experiment(
         ),
         main_options=("setup", "check", "database", "concurrency", "lines", "inner", "timeout", "output"),
         example='sqlstress exec -c 4 -- sqlite3 -cmd ".timeout 5000" {db} "PRAGMA user_version={n}"',
-    ),
-    options=(
+    )
+    options = (
         otherwise("concurrency", default="1,2,4,8"),
         otherwise("duration", default="1s"),
         *common("warmup"),
@@ -142,30 +110,72 @@ EXEC: Experiment = Experiment(
             "fail.",
         ),
         *options.SEED,
-    ),
-    by_itself={"alone": True},
-    selection=CaseSelection,
-    without=options.ITS_OWN,
-    cases=cases,
-    alike=Alike(
-        traits=_traits,
-        same_work=lambda case: replace(case, spec=replace(case.spec, timeout_s=0.0, where=False)),
-    ),
-    words=Words(unit="command"),
-    behaviour=replace(
-        options.BEHAVIOUR,
-        connects=False,
-        sets=False,
-        own_folder=True,
-        starts_programs=True,
-        guess_s=lambda case: case.duration_s + case.warmup_s + GUESS_S,
-        timeout_s=lambda case: case.spec.timeout_s,
-        transactions_each=lambda case: case.spec.inner if case.spec.command else 1,
-    ),
-    work="sqlstress.experiments.exec.work:ExecWork",
-    worker="sqlstress.experiments.exec.worker:open_source",
-    shown="sqlstress.experiments.exec.show:ExecShown",
-    imports=lambda case: options.IMPORTS,
-    companions=options.COMPANIONS,
-    variant=_variant,
-)
+    )
+    selection = CaseSelection
+    unsupported = ITS_OWN
+    single_case_values = MappingProxyType({"alone": True})
+    opens_database = False
+    applies_settings = False
+
+    def cases(self, request: ExecRequest) -> Iterator[Case]:
+        """Yield the command and the empty command by processes, target and rate. Raises UsageError."""
+        _check(request.spec)
+        if request.spec.inner > 1 and "rate" in request.given:
+            raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
+        drivers = options.drivers(request, request.selection.where.target, for_programs())
+        firsts = [_first(request, driver) for driver in drivers]
+        for concurrency in request.some("concurrency"):
+            for first in firsts:
+                for case in at_rates(request, replace(first, concurrency=concurrency)):
+                    yield case
+                    # It comes near no database: once is enough.
+                    if first is firsts[0] and not (request.selection.alone or first.spec.lines):
+                        yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
+
+    def traits(self, case: Case) -> dict[str, str]:
+        spec, settings = case.spec, case.settings
+        there = {"isolation": case.server.isolation} if case.server else {}
+        if takes(case.driver, "journal-mode"):
+            there |= {"journal-mode": settings.journal_mode, "page-size": str(settings.page_size)}
+        return {
+            "driver": case.driver,
+            **there,
+            "command": spec.called,
+            "lines": str(spec.lines),
+            "inner": str(spec.inner),
+            "timeout": format_duration(spec.timeout_s),
+            "setup": f"{spec.data.setup} {spec.data.setup_digest}",
+            "database": spec.data.database,
+            "checks": str(spec.data.checks),
+        }
+
+    def work_key(self, case: Case) -> Case:
+        return replace(case, spec=replace(case.spec, timeout_s=0.0, where=False))
+
+    def unit(self, case: Case) -> str:
+        spec = case.spec
+        return "operation" if isinstance(spec, Command) and (spec.inner > 1 or spec.lines) else "command"
+
+    def transactions_each(self, case: Case) -> int:
+        return case.spec.inner if case.spec.command else 1
+
+    def estimated_s(self, case: Case) -> float:
+        return super().estimated_s(case) + DATABASE_S
+
+    def timeout_s(self, case: Case) -> float:
+        return float(case.spec.timeout_s)
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> ExecWork:
+        from sqlstress.experiments.exec.work import ExecWork
+
+        return ExecWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., Any]:
+        from sqlstress.experiments.exec.worker import open_source
+
+        return open_source
+
+    def presenter(self) -> ExecShown:
+        from sqlstress.experiments.exec.show import ExecShown
+
+        return ExecShown()

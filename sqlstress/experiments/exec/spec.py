@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlstress.options.option import LOAD, REST, SWEEP, option
 from sqlstress.options.parsing import duration, shown, switch, whole
-from sqlstress.plan import Request
+from sqlstress.request import Request
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
 

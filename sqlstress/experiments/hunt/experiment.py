@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
-from sqlstress.experiment import Behaviour, CommandLine, Experiment, StudyOf, Words
-from sqlstress.experiments.hunt.result import HUNT_HEADING, Hunting
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sqlstress.experiment import CommandLine, Experiment, StudySpec
+from sqlstress.experiments.hunt.result import HUNT_HEADING, Hunt, Hunting
 from sqlstress.experiments.hunt.spec import SETTINGS, Round, Schedule
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
-from sqlstress.report.case import common, otherwise
+from sqlstress.report.case import Case, common, otherwise
+from sqlstress.request import Request
 
-HUNT = Experiment(
-    name="races",
-    spec=Round,
-    key="round",
-    command=CommandLine(
+if TYPE_CHECKING:
+    from sqlstress.engine.study import ReadWords, StudyRequest
+    from sqlstress.experiments.hunt.show import HuntShown
+    from sqlstress.experiments.hunt.work import HuntWork
+    from sqlstress.experiments.hunt.worker import HuntSource
+
+
+class HuntSpec(StudySpec):
+    """Study of a hunt."""
+
+    result = Hunt
+    result_key = ("hunt", "found")
+    label = "a hunt"
+    reads_options = True
+
+    def parse_request(self, options: Mapping[str, Any], read_words: ReadWords) -> StudyRequest:
+        from sqlstress.experiments.hunt.study import study_of
+
+        return study_of(options, read_words)
+
+
+class HuntExperiment(Experiment):
+    """Hunt: rounds of a load of its own, each drawn at random."""
+
+    name = "races"
+    spec = Round
+    key = "round"
+    command = CommandLine(
         name="hunt",
         summary="Find races in this SQLite with random loads and random pauses.",
         help=(
@@ -25,8 +52,8 @@ HUNT = Experiment(
         ),
         main_options=("max-time", "driver", "seed", "writers", "readers", "output"),
         example="sqlstress hunt --max-time 60s",
-    ),
-    options=(
+    )
+    options = (
         *chosen(options_of(Hunting)),
         otherwise("duration", default="1s", group=HUNT_HEADING, help="Length of one round."),
         otherwise(
@@ -38,18 +65,32 @@ HUNT = Experiment(
         *chosen(options_of(Round)),
         *chosen(options_of(Schedule), "pause"),
         *(otherwise(name.replace("_", "-"), default=None) for name in SETTINGS),
-    ),
-    selection=Hunting,
-    cases=lambda request: iter((request.case,)),  # what is to be drawn is None in it
-    words=Words(work_of=lambda case: "a round of a hunt", unit="operation"),
-    behaviour=Behaviour(windowed=True, many_files=False),
-    work="sqlstress.experiments.hunt.work:HuntWork",
-    worker="sqlstress.experiments.hunt.worker:HuntSource",
-    study=StudyOf(
-        asks="sqlstress.experiments.hunt.study:study_of",
-        result="sqlstress.experiments.hunt.result:Hunt",
-        result_key=("hunt", "found"),
-        called="a hunt",
-    ),
-    shown="sqlstress.experiments.hunt.show:HuntShown",
-)
+    )
+    selection = Hunting
+    study = HuntSpec()
+    windowed = True
+    many_files = False
+
+    def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
+        yield request.case  # what is to be drawn is None in it
+
+    def work_label(self, case: Case) -> str:
+        return "a round of a hunt"
+
+    def unit(self, case: Case) -> str:
+        return "operation"
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> HuntWork:
+        from sqlstress.experiments.hunt.work import HuntWork
+
+        return HuntWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., HuntSource]:
+        from sqlstress.experiments.hunt.worker import HuntSource
+
+        return HuntSource
+
+    def presenter(self) -> HuntShown:
+        from sqlstress.experiments.hunt.show import HuntShown
+
+        return HuntShown()

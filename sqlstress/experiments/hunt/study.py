@@ -12,7 +12,6 @@ from typing import Any
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, ReadWords, Steps, StudyRequest, kept_reason
 from sqlstress.errors import UsageError
-from sqlstress.experiment import DEFAULT as DEFAULT_LOAD
 from sqlstress.experiment import Experiment, commands
 from sqlstress.experiments.hunt.result import OWN_LOAD, WAL_RESET, Hunt, Hunting, Witness
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, drawn, pauses_of
@@ -21,6 +20,7 @@ from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import either
 from sqlstress.plan import all_parsed, built, cases_of, options_of_command, parsed, planned, seeded
+from sqlstress.registry import DEFAULT as DEFAULT_LOAD
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEPT
 from sqlstress.statistics.units import plural
@@ -219,7 +219,7 @@ def _of_work(command: str, given: Mapping[str, Any]) -> StudyRequest:
             raise UsageError(f"--{name} is not supported by hunt {command}. Leave it out.")
     hunting = built(Hunting, all_parsed(known.values(), given))
     schedule = Schedule(*(parsed(known[name], given.get(name)) for name in _OF_PAUSES))
-    several = commands()[command].by_itself
+    several = commands()[command].single_case_values
     usual = {name: value for name, value in USUAL.items() if name in options and name not in several}
     own = {name: value for name, value in given.items() if name in options}
     cases = [replace(case, repeat=1, max_failed=1.0) for case in cases_of(seeded({**usual, **own}), command)]
@@ -261,4 +261,4 @@ def _hunting() -> dict[str, Option]:
 
 def _can_be_hunted(one: Experiment) -> bool:
     """Return whether processes of ours use SQLite in a window."""
-    return one.behaviour.windowed and not one.behaviour.starts_programs and one.study is None
+    return one.windowed and one.opens_database and one.study is None

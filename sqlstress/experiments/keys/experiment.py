@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.keys.spec import SCHEMAS, CaseSelection, KeysRequest, Picks
 from sqlstress.options.option import chosen, options_of
-from sqlstress.plan import check_locking
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
+from sqlstress.request import check_locking
 from sqlstress.target import stores_nothing
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.keys.show import KeysShown
+    from sqlstress.experiments.keys.work import KeysWork
+    from sqlstress.experiments.keys.worker import KeysSource
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
 PICK_S = 50e-6
 USERS = 300
 """Five passes over so many take little longer than one over the thousand of the published experiment."""
-
-
-def cases(request: KeysRequest) -> Iterator[Case]:
-    """Yield the cases, schemas outside, types inside. Raises UsageError."""
-    schemas = SCHEMAS if request.selection.full else request.some("schema")
-    _check_together(request, schemas)
-    settings = request.settings
-    if "foreign_keys" not in dict(settings.pragmas):
-        settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
-    for schema, concurrency in product(schemas, request.some("concurrency")):
-        of_schema = replace(request.spec, schema=schema)
-        # Where picks have no id of their own, nobody makes it.
-        makers = request.some("made-by") if of_schema.own_id else ("python",)
-        for made_by, id_type in product(makers, request.some("id-type")):
-            picks = replace(of_schema, id_type=id_type, made_by=made_by)
-            yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
 
 def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
@@ -62,27 +52,20 @@ def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
     check_locking(request)
 
 
-def _work_of(case: Case) -> str:
-    made = " made by SQLite" if case.spec.made_by == "sqlite" else ""
-    return f"{case.spec.schema}, {case.spec.id_type}{made}"
-
-
-def _one_table(case: Case) -> Case:
-    work = replace(case.spec, schema="", id_type="", made_by="")
-    return replace(case, concurrency=1, seed=0, spec=work)
-
-
 _PICKS = options_of(Picks)
 _OTHERWISE = {
     "synchronous": otherwise("synchronous", default="normal"),
     "pragma": otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
 }
 
-KEYS = Experiment(
-    name="keys",
-    spec=Picks,
-    key="picks",
-    command=CommandLine(
+
+class KeysExperiment(Experiment):
+    """Primary keys."""
+
+    name = "keys"
+    spec = Picks
+    key = "picks"
+    command = CommandLine(
         name="keys",
         summary="Primary keys: integers, UUIDs and ULIDs, in five schemas.",
         help=(
@@ -92,8 +75,8 @@ KEYS = Experiment(
         ),
         main_options=("schema", "id-type", "full", "users", "concurrency", "synchronous", "output"),
         example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
-    ),
-    options=(
+    )
+    options = (
         otherwise("concurrency", default="4"),
         *chosen(_PICKS, "schema"),
         *chosen(options_of(CaseSelection)),
@@ -103,13 +86,51 @@ KEYS = Experiment(
         *chosen(_PICKS, "picks", "items", "begin"),
         *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
         *common("driver", "verify", "max-failed", "seed"),
-    ),
-    selection=CaseSelection,
-    cases=cases,
-    alike=Alike(one_table=_one_table),
-    words=Words(work_of=_work_of, in_label=frozenset(("schema", "id_type", "made_by")), counted="rows"),
-    behaviour=Behaviour(guess_s=lambda case: PICK_S * case.spec.users * case.spec.picks),
-    work="sqlstress.experiments.keys.work:KeysWork",
-    worker="sqlstress.experiments.keys.worker:KeysSource",
-    shown="sqlstress.experiments.keys.show:KeysShown",
-)
+    )
+    selection = CaseSelection
+    label_fields = frozenset(("schema", "id_type", "made_by"))
+
+    def cases(self, request: KeysRequest) -> Iterator[Case]:
+        """Yield the cases, schemas outside, types inside. Raises UsageError."""
+        schemas = SCHEMAS if request.selection.full else request.some("schema")
+        _check_together(request, schemas)
+        settings = request.settings
+        if "foreign_keys" not in dict(settings.pragmas):
+            settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
+        for schema, concurrency in product(schemas, request.some("concurrency")):
+            of_schema = replace(request.spec, schema=schema)
+            # Where picks have no id of their own, nobody makes it.
+            makers = request.some("made-by") if of_schema.own_id else ("python",)
+            for made_by, id_type in product(makers, request.some("id-type")):
+                picks = replace(of_schema, id_type=id_type, made_by=made_by)
+                yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
+
+    def table_key(self, case: Case) -> Case:
+        work = replace(case.spec, schema="", id_type="", made_by="")
+        return replace(case, concurrency=1, seed=0, spec=work)
+
+    def work_label(self, case: Case) -> str:
+        maker = " made by SQLite" if case.spec.made_by == "sqlite" else ""
+        return f"{case.spec.schema}, {case.spec.id_type}{maker}"
+
+    def rate_units(self, case: Case) -> str:
+        return "rows"
+
+    def estimated_s(self, case: Case) -> float:
+        picks: Picks = case.spec
+        return PICK_S * picks.users * picks.picks
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
+        from sqlstress.experiments.keys.work import KeysWork
+
+        return KeysWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., KeysSource]:
+        from sqlstress.experiments.keys.worker import KeysSource
+
+        return KeysSource
+
+    def presenter(self) -> KeysShown:
+        from sqlstress.experiments.keys.show import KeysShown
+
+        return KeysShown()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import choice, choices, either, switch, whole
-from sqlstress.plan import Request
 from sqlstress.report.case import BEGINS
+from sqlstress.request import Request
 
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")

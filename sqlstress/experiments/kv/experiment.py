@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.kv.spec import (
     CHECKPOINTER,
     PINNED_READER,
@@ -20,18 +21,6 @@ from sqlstress.experiments.kv.spec import (
 )
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice
-from sqlstress.plan import (
-    AT_A_RATE,
-    OF_SERVERS,
-    at_rates,
-    check_locking,
-    check_options,
-    check_servers,
-    check_window,
-    drivers_of,
-    is_exclusive,
-    traits_there,
-)
 from sqlstress.report.case import (
     COMMON,
     SETTINGS,
@@ -43,9 +32,26 @@ from sqlstress.report.case import (
     layout,
     otherwise,
 )
+from sqlstress.request import (
+    AT_A_RATE,
+    OF_SERVERS,
+    at_rates,
+    check_locking,
+    check_options,
+    check_servers,
+    check_window,
+    drivers_of,
+    is_exclusive,
+    traits_there,
+)
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, for_keyvalue, stores_nothing
 from sqlstress.targets import target_of
+
+if TYPE_CHECKING:
+    from sqlstress.engine.protocols import Companion
+    from sqlstress.experiments.kv.show import KeyValueShown
+    from sqlstress.experiments.kv.work import ClassicWork, KeyValueWork
 
 # Which cases there are: on which targets, what of the options means something there, what contradicts itself.
 
@@ -71,28 +77,6 @@ MOST_DATA = 1 << 40
 """Bytes of all values together, each key's being preloaded."""
 MOST_WRITTEN = 1 << 30
 """Bytes that a transaction writes: the worker holds them in memory."""
-
-
-def cases(request: LoadRequest) -> Iterator[Case]:
-    """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
-    selection = request.selection
-    if "checkpoint-interval" in request.given and not _companion(request):
-        raise UsageError("--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them.")
-    drivers = drivers_of(request, selection.target, for_keyvalue())
-    first = _published(request) if selection.preset == "classic" else _checked(request, drivers)
-    check_options(request, drivers, _OF_ANY, any)
-    check_options(request, drivers, _OF_ALL, all)
-    check_servers(request, drivers, for_keyvalue())
-    for driver in drivers:
-        if request.spec.where and (problem := target_of(driver).untold(driver)):
-            raise UsageError(f"--where is not available: {problem}. Leave it out.")
-    for buckets in request.some("buckets"):
-        for concurrency in request.some("concurrency"):
-            for driver in drivers:
-                case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
-                yield from at_rates(
-                    request, target_of(driver).checked(case, selection.server, selection.anyway)
-                )
 
 
 def _companion(request: LoadRequest) -> str:
@@ -197,45 +181,25 @@ WINDOW_S, PASSES = 0.2, 10
 """Length and number of the windows of a case, unless something else is asked for."""
 
 
-def _hides_waits(case: Case) -> bool:
-    """Return whether processes of a case may wait longer than its windows show, and longer than usual."""
-    asked_for_nothing = (case.duration_s, case.repeat, case.ops) == (WINDOW_S, PASSES, None)
-    writes = KV.behaviour.writes(case) and not stores_nothing(case.driver)
-    may_wait = case.settings.busy_timeout_ms > USUAL_S * 1000
-    is_shared = case.concurrency > 1 and not case.rate and not case.server
-    return asked_for_nothing and writes and may_wait and is_shared
-
-
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
-"""What an operation, a key to restore and prove, and a file take, about."""
+"""Estimated time of an operation, of a key that is restored and proved, and of a file."""
 
 
-def _guess_s(case: Case) -> float:
+def _load_s(case: Case) -> float:
+    """Return the estimated duration of a trial, except for what is done with each key."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
-    # The published script preloads nothing.
-    keys = case.spec.key_space if case.workload == KV.name else 0
-    return load + KEY_S * keys + BUCKET_S * case.buckets
+    return load + BUCKET_S * case.buckets
 
 
-def _traits(case: Case) -> dict[str, str]:
-    """Return a case by option; who checkpoints is one, whatever follows from it."""
-    beside, usual = case.spec.checkpointing or Checkpointing(), Checkpointing()
-    traits = traits_there(case)
-    if case.name:
-        return traits
-    if beside.mode != "none":
-        traits["wal-autocheckpoint"] = UNSET  # it has to be 0 then
-    every = f" every {format_duration(beside.interval_s)}" if beside.interval_s != usual.interval_s else ""
-    return {**traits, "checkpointer": f"{beside.mode}{every}{' + pinned reader' * beside.pinned_reader}"}
+class KeyValueExperiment(Experiment):
+    """Random reads and writes of keys."""
 
-
-KV = Experiment(
-    name="kv",
-    spec=Load,
-    key="load",
-    beside=("checkpointing",),
-    command=CommandLine(
+    name = "kv"
+    spec = Load
+    key = "load"
+    top_level_fields = ("checkpointing",)
+    command = CommandLine(
         name="kv",
         summary="Random reads and writes of keys by N processes (default).",
         help=(
@@ -246,8 +210,8 @@ KV = Experiment(
         main_options=(
             *("concurrency", "buckets", "read-ratio", "synchronous", "duration", "where", "driver", "output"),
         ),
-    ),
-    options=(
+    )
+    options = (
         *common("concurrency", "buckets"),
         # Many short windows tell more than few long ones: so the cases are measured in turns more often.
         otherwise("duration", default=format_duration(WINDOW_S)),
@@ -262,52 +226,141 @@ KV = Experiment(
         *common("verify", "max-failed"),
         *chosen(options_of(CaseSelection)),
         *common("name", "seed"),
-    ),
-    by_itself={"name": None, "preset": None, "target": None},
-    selection=CaseSelection,
-    cases=cases,
-    words=Words(does="random gets and writes, in transactions", work_of=layout),
-    alike=Alike(
-        traits=_traits,
-        # Without its loop: where nothing is said of it, each host takes the one that it has.
-        same_work=lambda case: replace(case, spec=replace(case.spec, loop=Load().loop)),
-    ),
-    behaviour=Behaviour(
-        loop_of=lambda case: case.spec.loop,
-        sweeps=True,
-        windowed=True,
-        writes=lambda case: case.spec.read_ratio < 1 or case.spec.update_ratio > 0,
-        guess_s=_guess_s,
-        stays=True,
-        hides_waits=_hides_waits,
-    ),
-    work="sqlstress.experiments.kv.work:KeyValueWork",
-    worker="sqlstress.experiments.kv.worker:open_source",
-    imports=lambda case: ("sqlstress.experiments.kv.native_loop",) if case.spec.loop == "native" else (),
-    companions={
-        CHECKPOINTER: "sqlstress.experiments.kv.companions:Checkpointer",
-        PINNED_READER: "sqlstress.experiments.kv.companions:PinnedReader",
-        WAL_WATCHER: "sqlstress.experiments.kv.companions:WalWatcher",
-    },
-    shown="sqlstress.experiments.kv.show:KeyValueShown",
-)
+    )
+    selection = CaseSelection
+    single_case_values = MappingProxyType({"name": None, "preset": None, "target": None})
+    sweeps = True
+    windowed = True
+    keeps_workers = True
+    activity = "random gets and writes, in transactions"
 
-CLASSIC = replace(
-    KV,
-    name="classic",
-    command=CommandLine(),
-    alike=replace(KV.alike, table=KV.name),
-    words=replace(KV.words, does="the published script, in pairs of a set and a get", unit="pair"),
-    behaviour=replace(
-        KV.behaviour,
-        loop_of=lambda case: "",
-        operations_each=2,
-        windowed=False,
-        writes=lambda case: True,
-        whole_script=True,
-    ),
-    work="sqlstress.experiments.kv.work:ClassicWork",
-    worker="sqlstress.experiments.kv.worker:ClassicSource",
-    imports=lambda case: (),
-    companions={},
-)
+    def cases(self, request: LoadRequest) -> Iterator[Case]:
+        """Yield the cases, layouts outside, then concurrencies, targets, rates. Raises UsageError."""
+        selection = request.selection
+        if "checkpoint-interval" in request.given and not _companion(request):
+            raise UsageError(
+                "--checkpoint-interval needs --checkpointer or --pinned-reader. Add one of them."
+            )
+        drivers = drivers_of(request, selection.target, for_keyvalue())
+        first = _published(request) if selection.preset == "classic" else _checked(request, drivers)
+        check_options(request, drivers, _OF_ANY, any)
+        check_options(request, drivers, _OF_ALL, all)
+        check_servers(request, drivers, for_keyvalue())
+        for driver in drivers:
+            if request.spec.where and (problem := target_of(driver).untold(driver)):
+                raise UsageError(f"--where is not available: {problem}. Leave it out.")
+        for buckets in request.some("buckets"):
+            for concurrency in request.some("concurrency"):
+                for driver in drivers:
+                    case = replace(first, driver=driver, buckets=buckets, concurrency=concurrency)
+                    yield from at_rates(
+                        request, target_of(driver).checked(case, selection.server, selection.anyway)
+                    )
+
+    def table(self) -> str:
+        return KeyValueExperiment.name
+
+    def traits(self, case: Case) -> dict[str, str]:
+        """Return a case by option; who checkpoints is one, whatever follows from it."""
+        beside, usual = case.spec.checkpointing or Checkpointing(), Checkpointing()
+        traits = traits_there(case)
+        if case.name:
+            return traits
+        if beside.mode != "none":
+            traits["wal-autocheckpoint"] = UNSET  # it has to be 0 then
+        every = (
+            f" every {format_duration(beside.interval_s)}" if beside.interval_s != usual.interval_s else ""
+        )
+        return {**traits, "checkpointer": f"{beside.mode}{every}{' + pinned reader' * beside.pinned_reader}"}
+
+    def work_key(self, case: Case) -> Case:
+        # Without --loop, each host takes the loop that it has.
+        return replace(case, spec=replace(case.spec, loop=Load().loop))
+
+    def work_label(self, case: Case) -> str:
+        return layout(case)
+
+    def writes(self, case: Case) -> bool:
+        load: Load = case.spec
+        return load.read_ratio < 1 or load.update_ratio > 0
+
+    def loop_of(self, case: Case) -> str:
+        return str(case.spec.loop)
+
+    def estimated_s(self, case: Case) -> float:
+        load: Load = case.spec
+        return _load_s(case) + KEY_S * load.key_space
+
+    def misses_long_waits(self, case: Case) -> bool:
+        requested_nothing = (case.duration_s, case.repeat, case.ops) == (WINDOW_S, PASSES, None)
+        may_wait = case.settings.busy_timeout_ms > USUAL_S * 1000
+        is_shared = case.concurrency > 1 and not case.rate and not case.server
+        writes = self.writes(case) and not stores_nothing(case.driver)
+        return requested_nothing and writes and may_wait and is_shared
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeyValueWork:
+        from sqlstress.experiments.kv.work import KeyValueWork
+
+        return KeyValueWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., Any]:
+        from sqlstress.experiments.kv.worker import open_source
+
+        return open_source
+
+    def presenter(self) -> KeyValueShown:
+        from sqlstress.experiments.kv.show import KeyValueShown
+
+        return KeyValueShown()
+
+    def companions(self) -> dict[str, Callable[..., Companion]]:
+        from sqlstress.experiments.kv.companions import Checkpointer, PinnedReader, WalWatcher
+
+        return {CHECKPOINTER: Checkpointer, PINNED_READER: PinnedReader, WAL_WATCHER: WalWatcher}
+
+    def preloads(self, case: Case) -> tuple[str, ...]:
+        return ("sqlstress.experiments.kv.native_loop",) if case.spec.loop == "native" else ()
+
+
+class ClassicExperiment(KeyValueExperiment):
+    """The published script, which `kv --preset classic` measures."""
+
+    name = "classic"
+    command = CommandLine()
+    windowed = False
+    common_start = False
+    activity = "the published script, in pairs of a set and a get"
+
+    def unit(self, case: Case) -> str:
+        return "pair"
+
+    def count_transactions(self, case: Case, operations: int) -> int:
+        return operations // 2
+
+    def writes(self, case: Case) -> bool:
+        return True
+
+    def loop_of(self, case: Case) -> str:
+        return ""
+
+    def estimated_s(self, case: Case) -> float:
+        return _load_s(case)  # the script fills no table
+
+    def misses_long_waits(self, case: Case) -> bool:
+        return False
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> ClassicWork:
+        from sqlstress.experiments.kv.work import ClassicWork
+
+        return ClassicWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., Any]:
+        from sqlstress.experiments.kv.worker import ClassicSource
+
+        return ClassicSource
+
+    def companions(self) -> dict[str, Callable[..., Any]]:
+        return {}
+
+    def preloads(self, case: Case) -> tuple[str, ...]:
+        return ()

@@ -20,7 +20,7 @@ from sqlstress.analysis.scaling import (
     tally,
 )
 from sqlstress.analysis.wording import place, places
-from sqlstress.experiment import face_of, has_window
+from sqlstress.experiment import experiment_of, has_window
 from sqlstress.experiments.kv.spec import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
@@ -238,7 +238,7 @@ def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
     """Return what shortens the waits of the processes of these cases."""
     ways = []
     if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
-        ways.append(Finding("way-fair", without_preset=face_of(group.case).behaviour.whole_script))
+        ways.append(Finding("way-fair", without_preset=not experiment_of(group.case).common_start))
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
     if most < MANY_FILES and not _in_vain(group, cases, files):

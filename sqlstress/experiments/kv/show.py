@@ -12,7 +12,7 @@ from sqlstress.analysis.differences import differing
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.scaling import throughput, waits
 from sqlstress.analysis.wording import buckets, listing, processes, size
-from sqlstress.experiment import face_of, has_window
+from sqlstress.experiment import experiment_of, has_window
 from sqlstress.experiments.kv import show_where
 from sqlstress.experiments.kv.load_findings import (
     COMMITS,
@@ -61,7 +61,7 @@ from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
     # A window's length stands in the heading, the time of a fixed count nowhere else.
-    windows = group.case.ops is None and not face_of(group.case).behaviour.whole_script
+    windows = group.case.ops is None and experiment_of(group.case).common_start
     leaving = (*["time s"] * windows, "TPS per process", "rows/s", *_LEAVING)
     figures = (*case_table.apart_columns(group), *FIGURES)
     return table_of(case_table.rows_of(group), figures, leaving)
@@ -72,8 +72,8 @@ def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
-        whole_script = face_of(row.run.case).behaviour.whole_script
-        if whole_script or not all(sum(_done(trial, each) for trial in trials) for each in (COMMITS, GETS)):
+        is_script = not experiment_of(row.run.case).common_start
+        if is_script or not all(sum(_done(trial, each) for trial in trials) for each in (COMMITS, GETS)):
             return None
         return count_cell(median(_done(trial, kinds) / trial.seconds for trial in trials))
 
@@ -148,7 +148,7 @@ _MEANINGS = {
 def legend(group: Group, table: Table) -> Iterator[str]:
     """Explain the columns that the table has, in their order."""
     yield from table.explained(case_table.OF_BUCKETS)
-    if face_of(group.case).behaviour.whole_script:
+    if not experiment_of(group.case).common_start:
         yield "TPS: pairs per second, each a set and a get of the same key"
     else:
         yield "TPS: transactions per second, each a get or a commit"

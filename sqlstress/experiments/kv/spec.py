@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from sqlstress.experiments.kv.keys import DISTRIBUTIONS, KEY_TYPES
 from sqlstress.options.option import LOAD, SQLITE, TRUST, option
 from sqlstress.options.parsing import choice, duration_with_unit, either, ratio, switch, whole
-from sqlstress.plan import (
-    Request,
-)
 from sqlstress.report.case import (
     BEGINS,
     Case,
@@ -17,6 +14,7 @@ from sqlstress.report.case import (
     anyway_option,
     target_option,
 )
+from sqlstress.request import Request
 from sqlstress.target import for_keyvalue, target_names
 
 LOOPS = ("native", "python")

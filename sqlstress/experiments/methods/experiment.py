@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, Behaviour, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.methods.spec import (
     MOST_SAMPLES,
     CaseSelection,
@@ -17,8 +18,14 @@ from sqlstress.experiments.methods.spec import (
 )
 from sqlstress.options.option import SWEEP, chosen, options_of
 from sqlstress.options.parsing import choices
-from sqlstress.plan import check_locking
+from sqlstress.report import Run
 from sqlstress.report.case import Case, common, otherwise
+from sqlstress.request import check_locking
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.methods.show import MethodsShown
+    from sqlstress.experiments.methods.work import MethodsWork
+    from sqlstress.experiments.methods.worker import MethodsSource
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
@@ -52,36 +59,6 @@ SCALES = (
     Scales("query", ("1b1", "BLK", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (100, 4000)),
     Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (4000,)),
 )
-
-
-def cases(request: MethodsRequest) -> Iterator[Case]:
-    """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
-
-    Raises UsageError when options contradict each other.
-    """
-    selection = request.selection
-    if selection.scale is not None and selection.full:
-        raise UsageError("--scale and --full contradict each other. Leave one of them out.")
-    if selection.scale is not None and len(selection.phase) > 1:
-        raise UsageError("--scale counts samples or pairs, which depends on the phase. Give one --phase.")
-    check_locking(request)
-    planned = [
-        _case(request, phase, tricks, scale)
-        for phase in selection.phase
-        for scales in SCALES
-        if scales.phase == phase
-        for tricks in scales.tricks
-        if selection.method is None or tricks.partition(" ")[0].lower() in selection.method
-        for scale in (
-            sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
-        )
-    ]
-    _check_use([case.spec for case in planned], request)
-    for case in planned:
-        _check_scale(case.spec)
-    for concurrency in request.some("concurrency"):
-        for driver in request.some("driver"):
-            yield from (replace(case, driver=driver, concurrency=concurrency) for case in planned)
 
 
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
@@ -134,39 +111,20 @@ def _check_scale(method: Method) -> None:
         )
 
 
-def _work_of(case: Case) -> str:
-    return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
-
-
-def _one_table(case: Case) -> Case:
-    settings = replace(case.settings, journal_mode="")
-    return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
-
-
-def _same_work(case: Case) -> Case:
-    method = replace(case.spec, timeout_s=0.0, as_published=False, samples=queried(case) or 0)
-    return replace(case, spec=method)
-
-
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """A row that is a transaction, a row that is a statement, and a row among others in one statement."""
 
 
-def _guess_s(case: Case) -> float:
-    method: Method = case.spec
-    row_s = IN_BULK_S if method.name != "1b1" else ROW_S
-    if method.name == "1b1" and method.phase != "query" and not method.transaction:
-        row_s = ROW_COMMIT_S
-    return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
-
-
 _EXTRA = options_of(CaseSelection)
 
-METHODS = Experiment(
-    name="methods",
-    spec=Method,
-    key="method",
-    command=CommandLine(
+
+class MethodsExperiment(Experiment):
+    """Ways to write and read rows."""
+
+    name = "methods"
+    spec = Method
+    key = "method"
+    command = CommandLine(
         name="methods",
         summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
         help=(
@@ -175,8 +133,8 @@ METHODS = Experiment(
         ),
         main_options=("phase", "method", "driver", "scale", "full", "repeat", "output"),
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
-    ),
-    options=(
+    )
+    options = (
         *chosen(_EXTRA, "phase", "method"),
         otherwise(
             "driver",
@@ -198,19 +156,86 @@ METHODS = Experiment(
         *chosen(options_of(Method)),
         *common("synchronous", "fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
         *common("pragma", "busy-timeout", "verify", "seed"),
-    ),
-    selection=CaseSelection,
-    cases=cases,
-    alike=Alike(
-        one_table=_one_table,
-        same_work=_same_work,
-        forget=lambda case: replace(case, spec=replace(case.spec, samples=0)),
-        may_be_unknown={"samples of the queried table": ("the size of the table that is queried", queried)},
-    ),
-    words=Words(work_of=_work_of, in_label=frozenset(Method.__slots__), counted="rows"),
-    behaviour=Behaviour(guess_s=_guess_s, timeout_s=lambda case: float(case.spec.timeout_s)),
-    work="sqlstress.experiments.methods.work:MethodsWork",
-    worker="sqlstress.experiments.methods.worker:MethodsSource",
-    needless="sqlstress.experiments.methods.work:needless",
-    shown="sqlstress.experiments.methods.show:MethodsShown",
-)
+    )
+    selection = CaseSelection
+    label_fields = frozenset(Method.__slots__)
+
+    def cases(self, request: MethodsRequest) -> Iterator[Case]:
+        """Yield the cases: phases outside, then processes, drivers and methods, scales inside.
+
+        Raises UsageError when options contradict each other.
+        """
+        selection = request.selection
+        if selection.scale is not None and selection.full:
+            raise UsageError("--scale and --full contradict each other. Leave one of them out.")
+        if selection.scale is not None and len(selection.phase) > 1:
+            raise UsageError("--scale counts samples or pairs, which depends on the phase. Give one --phase.")
+        check_locking(request)
+        planned = [
+            _case(request, phase, tricks, scale)
+            for phase in selection.phase
+            for scales in SCALES
+            if scales.phase == phase
+            for tricks in scales.tricks
+            if selection.method is None or tricks.partition(" ")[0].lower() in selection.method
+            for scale in (
+                sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
+            )
+        ]
+        _check_use([case.spec for case in planned], request)
+        for case in planned:
+            _check_scale(case.spec)
+        for concurrency in request.some("concurrency"):
+            for driver in request.some("driver"):
+                yield from (replace(case, driver=driver, concurrency=concurrency) for case in planned)
+
+    def table_key(self, case: Case) -> Case:
+        settings = replace(case.settings, journal_mode="")
+        return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
+
+    def work_key(self, case: Case) -> Case:
+        method = replace(case.spec, timeout_s=0.0, as_published=False, samples=queried(case) or 0)
+        return replace(case, spec=method)
+
+    def unknown_figures(self) -> dict[str, UnknownFigure]:
+        def without_samples(case: Case) -> Case:
+            return replace(case, spec=replace(case.spec, samples=0))
+
+        label = "the size of the table that is queried"
+        return {"samples of the queried table": UnknownFigure(label, queried, without_samples)}
+
+    def work_label(self, case: Case) -> str:
+        return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
+
+    def rate_units(self, case: Case) -> str:
+        return "rows"
+
+    def estimated_s(self, case: Case) -> float:
+        method: Method = case.spec
+        row_s = IN_BULK_S if method.name != "1b1" else ROW_S
+        if method.name == "1b1" and method.phase != "query" and not method.transaction:
+            row_s = ROW_COMMIT_S
+        return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
+
+    def timeout_s(self, case: Case) -> float:
+        return float(case.spec.timeout_s)
+
+    def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
+        from sqlstress.experiments.methods.work import skip_reason
+
+        return skip_reason(case, [run for run in runs if run.case.workload == self.name])
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
+        from sqlstress.experiments.methods.work import MethodsWork
+
+        return MethodsWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., MethodsSource]:
+        from sqlstress.experiments.methods.worker import MethodsSource
+
+        return MethodsSource
+
+    def presenter(self) -> MethodsShown:
+        from sqlstress.experiments.methods.show import MethodsShown
+
+        return MethodsShown()

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlstress.options.option import LOAD, SWEEP, option
 from sqlstress.options.parsing import choices, duration, ranges, switch, whole
-from sqlstress.plan import Request
 from sqlstress.report.case import Case
+from sqlstress.request import Request
 
 PHASES = ("insert", "allocate", "query")
 METHOD_NAMES = ("1b1", "BLK", "BLK/n", "ROW", "VALUES", "JSON", "SPC")

@@ -254,7 +254,7 @@ def prepared(rows: int) -> Acknowledged:
 REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 
-def needless(case: Case, runs: Sequence[Run]) -> str | None:
+def skip_reason(case: Case, runs: Sequence[Run]) -> str | None:
     """Return why a cell need not be measured after these runs of cells; None when it must."""
     for run in runs:
         scale = run.case.spec.scale

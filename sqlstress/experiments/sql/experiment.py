@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import Alike, CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script import Script, Sql, statements, states_behind
 from sqlstress.experiments.sql.spec import (
@@ -21,33 +22,25 @@ from sqlstress.experiments.sql.spec import (
 )
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, suggestion
-from sqlstress.plan import at_rates, traits_there
 from sqlstress.report.case import Case, Server, Settings, common, otherwise
+from sqlstress.request import at_rates, traits_there
 from sqlstress.statistics.histogram import MOST_KINDS
 from sqlstress.target import driver_help, for_scripts, stores_nothing, target_name
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
+from sqlstress.user_work.experiment import UserExperiment
 from sqlstress.user_work.options import Where
 from sqlstress.user_work.statements import dialect_of
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.sql.show import SqlShown
+    from sqlstress.experiments.sql.work import SqlWork
+    from sqlstress.experiments.sql.worker import SqlSource
 
 MOST_TEXT = 64 << 10
 """Bytes of all scripts together: they stand in every case of a report."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
-
-
-def cases(request: ScriptsRequest) -> Iterator[Case]:
-    """Yield the cases, targets inside, rates innermost; with a ledger each also without it.
-
-    Raises UsageError.
-    """
-    drivers = options.drivers(request, request.selection.where.target, for_scripts())
-    firsts = [_first(request, driver) for driver in drivers]
-    for ledger in (False, True) if request.spec.ledger else (False,):
-        for concurrency in request.some("concurrency"):
-            for first in firsts:
-                spec = replace(first.spec, ledger=ledger)
-                yield from at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
@@ -174,32 +167,13 @@ def _may_write(one: Sql) -> bool:
 # What the others are told of its cases.
 
 
-def _writes(case: Case) -> bool:
-    try:
-        scripts = read_scripts(case.spec, case.driver)
-    except UsageError:
-        return True  # a report is shown whatever texts it holds, and one that can't be read may write
-    return any(_may_write(one) for script in scripts for one in statements(script.commands))
+class SqlExperiment(UserExperiment):
+    """The user's SQL scripts."""
 
-
-def _traits(case: Case) -> dict[str, str]:
-    # A script that differs in its text only has the name of the other.
-    return {**traits_there(case), "script": named(case.spec.scripts)}
-
-
-def _guess_s(case: Case) -> float:
-    load: float = case.duration_s + case.warmup_s
-    if case.ops is not None:
-        load = case.ops * case.concurrency * TRANSACTION_S
-    rows: int = 100_000 * case.spec.scale * len(case.spec.builtin_setup)
-    return load + ROWS_S * rows
-
-
-SQL = Experiment(
-    name="sql",
-    spec=Scripts,
-    key="sql",
-    command=CommandLine(
+    name = "sql"
+    spec = Scripts
+    key = "sql"
+    command = CommandLine(
         name="sql",
         summary="Your own SQL: scripts in pgbench's dialect, run by N processes.",
         help=(
@@ -214,8 +188,8 @@ SQL = Experiment(
             "sqlstress sql examples/transfer/right.sql --setup examples/transfer/schema.sql "
             "--check examples/transfer/invariants.sql"
         ),
-    ),
-    options=(
+    )
+    options = (
         *chosen(options_of(CaseSelection), "script", "builtin"),
         *options.DATA,
         *options.SWEPT,
@@ -229,16 +203,57 @@ SQL = Experiment(
         *options.CHECKS,
         *chosen(options_of(Scripts), "per-statement", "ledger", "strict"),
         *options.SEED,
-    ),
-    by_itself={"ledger": None, "strict": None, "target": None},
-    selection=CaseSelection,
-    behaviour=replace(options.BEHAVIOUR, begins_again=False, writes=_writes, guess_s=_guess_s),
-    cases=cases,
-    words=Words(does="SQL scripts", work_of=lambda case: named(case.spec.scripts)),
-    alike=Alike(traits=_traits),
-    work="sqlstress.experiments.sql.work:SqlWork",
-    worker="sqlstress.experiments.sql.worker:SqlSource",
-    shown="sqlstress.experiments.sql.show:SqlShown",
-    imports=lambda case: options.IMPORTS,
-    companions=options.COMPANIONS,
-)
+    )
+    selection = CaseSelection
+    single_case_values = MappingProxyType({"ledger": None, "strict": None, "target": None})
+    activity = "SQL scripts"
+    retries_refused = False
+
+    def cases(self, request: ScriptsRequest) -> Iterator[Case]:
+        """Yield the cases, targets inside, rates innermost; with a ledger each also without it.
+
+        Raises UsageError.
+        """
+        drivers = options.drivers(request, request.selection.where.target, for_scripts())
+        firsts = [_first(request, driver) for driver in drivers]
+        for ledger in (False, True) if request.spec.ledger else (False,):
+            for concurrency in request.some("concurrency"):
+                for first in firsts:
+                    spec = replace(first.spec, ledger=ledger)
+                    yield from at_rates(request, replace(first, concurrency=concurrency, spec=spec))
+
+    def traits(self, case: Case) -> dict[str, str]:
+        # Two scripts may have one name.
+        return {**traits_there(case), "script": named(case.spec.scripts)}
+
+    def work_label(self, case: Case) -> str:
+        return named(case.spec.scripts)
+
+    def writes(self, case: Case) -> bool:
+        try:
+            scripts = read_scripts(case.spec, case.driver)
+        except UsageError:
+            return True  # a report is shown whatever texts it holds, and an unreadable one may write
+        return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
+
+    def estimated_s(self, case: Case) -> float:
+        load = case.duration_s + case.warmup_s
+        if case.ops is not None:
+            load = case.ops * case.concurrency * TRANSACTION_S
+        rows: int = 100_000 * case.spec.scale * len(case.spec.builtin_setup)
+        return load + ROWS_S * rows
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> SqlWork:
+        from sqlstress.experiments.sql.work import SqlWork
+
+        return SqlWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., SqlSource]:
+        from sqlstress.experiments.sql.worker import SqlSource
+
+        return SqlSource
+
+    def presenter(self) -> SqlShown:
+        from sqlstress.experiments.sql.show import SqlShown
+
+        return SqlShown()

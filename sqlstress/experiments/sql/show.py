@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sqlstress.analysis.group import Topic
 from sqlstress.analysis.wording import listing
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.shown import Value
@@ -36,7 +36,7 @@ class SqlShown(UserShown):
             return lambda run: figure(run.case) if run.case.workload == "sql" else None
 
         return {
-            "scripts": column(lambda case: face_of(case).words.work_of(case)),
+            "scripts": column(lambda case: experiment_of(case).work_label(case)),
             "scale": column(lambda case: case.spec.scale),
             "max_tries": column(lambda case: case.spec.max_tries),
             "ledger": column(lambda case: int(case.spec.ledger)),

@@ -10,7 +10,7 @@ from typing import Any
 from sqlstress.experiments.sql.script import Script, read
 from sqlstress.options.option import LOAD, MANY, TRUST, option
 from sqlstress.options.parsing import switch, whole
-from sqlstress.plan import Request
+from sqlstress.request import Request
 from sqlstress.user_work import options
 from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, DataOptions, Where
 from sqlstress.user_work.statements import dialect_of

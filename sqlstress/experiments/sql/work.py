@@ -10,7 +10,7 @@ from sqlstress.engine.proofs import examined
 from sqlstress.experiments.sql.builtin import setup
 from sqlstress.experiments.sql.script import statements
 from sqlstress.experiments.sql.spec import read_scripts
-from sqlstress.experiments.sql.worker import LEDGER
+from sqlstress.experiments.sql.worker import LEDGER, open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import Tally
 from sqlstress.statistics.units import plural, verb
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
+    from sqlstress.user_work.rehearsal import Opening
 
 
 class SqlWork(UserWork):
     """One trial."""
-
-    opening = "sqlstress.experiments.sql.worker:open_calls"
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -38,6 +37,9 @@ class SqlWork(UserWork):
         scripts = read_scripts(case.spec, case.driver)
         self._statements = [one for script in scripts for one in statements(script.commands)]
         self.redefines = any(one.statement.redefines for one in self._statements)
+
+    def rehearsal_opening(self) -> Opening:
+        return open_calls
 
     def as_rehearsed(self) -> Case:
         # By Python's sqlite3, whichever driver is measured; our own rows are not looked at.

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from sqlstress.experiment import CommandLine, Experiment, StudyOf, Words
-from sqlstress.experiments.watch.spec import Shown, Watching
-from sqlstress.options.option import Nothing, chosen, options_of
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-WATCH = Experiment(
-    name="watch",
-    spec=Nothing,
-    command=CommandLine(
+from sqlstress.experiment import CommandLine, Experiment, StudySpec
+from sqlstress.experiments.watch.spec import Shown, Watch, Watching
+from sqlstress.options.option import Nothing, chosen, options_of
+from sqlstress.report.case import Case
+
+if TYPE_CHECKING:
+    from sqlstress.engine.study import LookingOn, ReadWords
+    from sqlstress.experiments.watch.show import WatchShown
+
+
+class WatchSpec(StudySpec):
+    """Study of a watch."""
+
+    result = Watch
+    result_key = ("watch", "locks")
+    label = "a watch"
+    observes_only = True
+    reads_options = True
+
+    def parse_request(self, options: Mapping[str, Any], read_words: ReadWords) -> LookingOn:
+        from sqlstress.experiments.watch.study import study_of
+
+        return study_of(options, read_words)
+
+
+class WatchExperiment(Experiment):
+    """Watch: it measures no case, and observes a database that others use."""
+
+    name = "watch"
+    spec = Nothing
+    command = CommandLine(
         name="watch",
         summary="Show who holds the locks of a database that is in use now.",
         help=(
@@ -20,16 +46,18 @@ WATCH = Experiment(
         takes=(".db", ".db3", ".sqlite", ".sqlite3"),
         main_options=("duration", "until-held", "rate", "plain", "output"),
         example="sqlstress watch app.db",
-    ),
-    options=(*chosen(options_of(Shown)), *chosen(options_of(Watching))),
-    selection=Watching,
-    words=Words(work_of=lambda case: "a watch", unit="sample"),
-    study=StudyOf(
-        asks="sqlstress.experiments.watch.study:study_of",
-        looks_on=True,
-        result="sqlstress.experiments.watch.spec:Watch",
-        result_key=("watch", "locks"),
-        called="a watch",
-    ),
-    shown="sqlstress.experiments.watch.show:WatchShown",
-)
+    )
+    options = (*chosen(options_of(Shown)), *chosen(options_of(Watching)))
+    selection = Watching
+    study = WatchSpec()
+
+    def work_label(self, case: Case) -> str:
+        return "a watch"
+
+    def unit(self, case: Case) -> str:
+        return "sample"
+
+    def presenter(self) -> WatchShown:
+        from sqlstress.experiments.watch.show import WatchShown
+
+        return WatchShown()

@@ -19,12 +19,11 @@ from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
-from sqlstress.analysis.finding import results
 from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
 from sqlstress.analysis.wording import percent, place, quota
-from sqlstress.experiment import face_of
+from sqlstress.experiment import rate_units_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
@@ -36,7 +35,7 @@ from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
 from sqlstress.show.plots import name as plot_name
 from sqlstress.show.sections import Section, headline, headline_beside, report_sections, title_of
-from sqlstress.show.shown import LoadShown, Tile
+from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
 from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms, plural, rounded, whole
@@ -192,7 +191,7 @@ def _beside_plots(compared: Compared) -> Iterator[Plot]:
         system = part.report.environment.host.system
         unknown = "published" if part.report.published is not None else "unknown"
         names.append(plot_name(f"{part.letter} {SYSTEMS.get(system, system) or unknown}"))
-    return face_of(compared.table.parts[0].case).show().compared_plots(compared, names)
+    return presenter_of(compared.table.parts[0].case).compared_plots(compared, names)
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
@@ -216,7 +215,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 def _section(report: Report, section: Section, plots: Plots) -> str:
     """Return a section: what was done, what it says, the plots, the tables."""
     group = section.group
-    shown = face_of(group.case).show().plots(group) if group else _study_plots(report)
+    shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
     if group and _plots_throughput(group) and _has_wrong_data(group.runs):
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
@@ -229,15 +228,15 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
 
 
 def _plots_throughput(group: Group) -> bool:
-    return isinstance(face_of(group.case).show(), LoadShown) and not group.case.rate
+    return isinstance(presenter_of(group.case), LoadShown) and not group.case.rate
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
     """Yield the plots of what is no group of cases."""
     yield from ab_plots(report)
     yield from limit_plots(report)
-    for experiment, result in results(report):
-        yield from experiment.show_result().result_plots(result)
+    for shown, result in shown_results(report):
+        yield from shown.result_plots(result)
 
 
 # A fleet: the map of its hosts, the spread of each case, and the tables.
@@ -326,7 +325,7 @@ def _ranks(row: Row) -> View:
 
 
 def _unit(row: Row) -> str:
-    return f"{face_of(row.case).rate_counts} per second"
+    return f"{rate_units_of(row.case)} per second"
 
 
 # Facts of a page: at its top the figures looked for first, at its end the environment and the command.
@@ -350,8 +349,8 @@ _GATE = {
 def _tiles(report: Report) -> Iterator[Tile]:
     """Yield the figures that are looked for first."""
     if report.results:
-        for experiment, result in results(report):
-            yield from experiment.show_result().tiles(result)
+        for shown, result in shown_results(report):
+            yield from shown.tiles(result)
         return
     if report.ab:
         verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
@@ -366,7 +365,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
             yield "cannot tell", f"which rate holds {what}", "unknown"
     else:
         # Of the report's first experiment: the rates of others count something else.
-        rates = [(rate, run, face_of(run.case).rate_counts) for run in report.runs if (rate := rate_of(run))]
+        rates = [(rate, run, rate_units_of(run.case)) for run in report.runs if (rate := rate_of(run))]
         if alike := [each for each in rates if each[2] == rates[0][2]]:
             highest, best, unit = max(alike, key=lambda each: each[0])
             proviso = " where the data is right" if _has_wrong_data(report.runs) else ""
@@ -383,7 +382,7 @@ def _trust(report: Report) -> Iterator[Tile]:
     statuses = {run.verdict.status for run in report.runs}
     status = next((each for each in ("failed", "unknown", "ok") if each in statuses), "skipped")
     proved = "; ".join(
-        dict.fromkeys(face_of(run.case).show().proves for run in report.runs if run.verdict.status == "ok")
+        dict.fromkeys(presenter_of(run.case).proves for run in report.runs if run.verdict.status == "ok")
     )
     if status == "ok" and any(run.failed_too_many for run in report.runs):
         share = percent(max(run.failed_share() for run in report.runs))

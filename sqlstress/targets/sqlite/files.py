@@ -289,9 +289,7 @@ class SqliteSnapshot:
     """The files, and what each said of itself."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
-        from sqlstress.experiment import face_of
-
-        self._driver, self._words = case.driver, face_of(case).words
+        self._driver = case.driver
         self._paths = paths
         self.seal()
         self._marks: list[tuple[Path, dict[str, str]]] = []
@@ -328,8 +326,8 @@ class SqliteSnapshot:
             raise  # what this machine lacks is nobody's hand
         for name, mark in now.items():
             if mark != before[name]:
-                was = f"its {name} was {before[name]} and is {mark}{self._words.instead}"
-                return Disturbance(f"{self._words.strangers} changed {path.name} {MEANWHILE}: {was}")
+                was = f"its {name} was {before[name]} and is {mark}"
+                return Disturbance(f"changed {path.name} {MEANWHILE}: {was}", is_outsiders=True)
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:

@@ -1,15 +1,21 @@
-"""What the registry names: the experiment, and what a case of it says beside what all cases say."""
+"""Experiment of the registry, and the options of its cases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.experiment import CommandLine, Experiment, Words
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.options.option import LOAD, chosen, option, options_of
 from sqlstress.options.parsing import whole
-from sqlstress.plan import Request
 from sqlstress.report.case import Case, common
+from sqlstress.request import Request
+
+if TYPE_CHECKING:
+    from sqlstress.show.shown import Shown
+    from tests.experiments.appends.work import AppendsWork
+    from tests.experiments.appends.worker import AppendsSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +25,38 @@ class Appending:
     rows: int = option(whole(1, 1000), 100, LOAD, "Rows of each process, a transaction each.")
 
 
-def cases(asked: Request[Appending, None]) -> Iterator[Case]:
-    """Yield a case for each number of processes."""
-    for concurrency in asked.some("concurrency"):
-        yield replace(asked.case, concurrency=concurrency)
+class AppendsExperiment(Experiment):
+    """Processes that append rows to one table."""
 
-
-APPENDS = Experiment(
-    name="appends",
-    spec=Appending,
-    key="appending",
-    command=CommandLine(
+    name = "appends"
+    spec = Appending
+    key = "appending"
+    command = CommandLine(
         name="appends",
         summary="Rows appended by N processes.",
         help="Measure N processes that append rows to one table.",
         example="sqlstress appends --rows 50",
-    ),
-    options=(*common("concurrency"), *chosen(options_of(Appending)), *common("synchronous", "seed")),
-    cases=cases,
-    words=Words(counted="rows"),
-    work=f"{__package__}.work:AppendsWork",
-    worker=f"{__package__}.worker:AppendsSource",
-)
+    )
+    options = (*common("concurrency"), *chosen(options_of(Appending)), *common("synchronous", "seed"))
+
+    def cases(self, request: Request[Appending, None]) -> Iterator[Case]:
+        for concurrency in request.some("concurrency"):
+            yield replace(request.case, concurrency=concurrency)
+
+    def rate_units(self, case: Case) -> str:
+        return "rows"
+
+    def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> AppendsWork:
+        from tests.experiments.appends.work import AppendsWork
+
+        return AppendsWork(case, place, salt, carry)
+
+    def worker_half(self) -> Callable[..., AppendsSource]:
+        from tests.experiments.appends.worker import AppendsSource
+
+        return AppendsSource
+
+    def presenter(self) -> Shown:
+        from sqlstress.show.shown import Shown
+
+        return Shown()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sqlstress.experiment import case_label
 from sqlstress.experiments.cycles.spec import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
@@ -92,6 +93,6 @@ def test_one_process_may_lock_a_rollback_journals_file_for_itself() -> None:
 @given(st.lists(st.sampled_from(SETTINGS), min_size=1), st.sampled_from(("cycle", "run")))
 def test_no_two_cases_are_called_the_same(settings: list[str], transaction: str) -> None:
     asked = {"transaction": transaction} if any("tx" in name for name in settings) else {}
-    labels = [case.label for case in planned(settings=",".join(settings), concurrency="1,2", **asked)]
+    labels = [case_label(case) for case in planned(settings=",".join(settings), concurrency="1,2", **asked)]
     told_apart = {name.replace("tx", "cycle") if transaction == "cycle" else name for name in settings}
     assert len(set(labels)) == len(labels) == 2 * len(told_apart)

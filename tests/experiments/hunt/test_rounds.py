@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiment import face
+from sqlstress.experiment import get_experiment
 from sqlstress.experiments.hunt.rounds import LEFT_OUT, calmer, drawn, scheduled, smaller
 from sqlstress.experiments.hunt.spec import (
     POINTS,
@@ -122,5 +122,5 @@ def test_the_user_s_work_pauses_as_drawn_or_as_given(number: int, processes: int
 
 
 def test_the_face_draws_what_has_no_default() -> None:
-    drawn_options = {one.name for one in face("races").options if one.default is None}
+    drawn_options = {one.name for one in get_experiment("races").options if one.default is None}
     assert {"writers", "checkpointers", "pause-at", "journal-mode"} <= drawn_options

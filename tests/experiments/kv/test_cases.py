@@ -14,7 +14,7 @@ from sqlstress.analysis.baseline import check
 from sqlstress.analysis.comparison import compare
 from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
-from sqlstress.experiment import face_of
+from sqlstress.experiment import unit_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report import Report, from_json, to_json
@@ -201,7 +201,7 @@ def test_the_published_script_is_reproduced() -> None:
     cases = cases_of({"preset": "classic", "buckets": "1,20", "seed": 5})
     assert len(cases) == 16
     case = cases[-1]
-    assert (case.workload, face_of(case).words.unit) == ("classic", "pair")
+    assert (case.workload, unit_of(case)) == ("classic", "pair")
     assert (case.concurrency, case.buckets, case.ops, case.warmup_s) == (8, 20, 5000, 0.0)
     assert case.settings.synchronous is None
     assert (case.settings.journal_mode, case.settings.busy_timeout_ms) == ("wal", 60_000)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiment import face_of
+from sqlstress.experiment import case_label, experiment_of
 from sqlstress.experiments.methods.spec import tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run, Trial
@@ -96,7 +96,7 @@ def at(scale: int, **fields: Any) -> Case:
 
 
 def needless(case: Case, runs: Sequence[Run]) -> str | None:
-    return face_of(case).is_needless(case, runs)
+    return experiment_of(case).skip_reason(case, runs)
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("timeout", "timed out"), ("limit", "met a limit")])
@@ -118,7 +118,7 @@ def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, rea
         replace(at(100), settings=replace(CASE.settings, journal_mode="wal")),
         Case(),
     ],
-    ids=lambda case: case.label,
+    ids=lambda case: case_label(case),
 )
 def test_the_failure_of_another_method_says_nothing(other: Case) -> None:
     assert needless(CASE, [ran(other)]) is None

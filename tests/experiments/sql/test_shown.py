@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiment import face
+from sqlstress.experiment import get_experiment
 from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import Arrived, Check, Latency, Report, Run, Verdict
 from sqlstress.report.case import Arrivals, Case
@@ -84,7 +84,7 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
     found = report(run(1, 3000, HELD, spec=odd))
     for name, form in FORMATS.items():
         assert form(found), name
-    assert face("sql").behaviour.writes(found.runs[0].case)
+    assert get_experiment("sql").writes(found.runs[0].case)
 
 
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:

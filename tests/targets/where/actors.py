@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import apsw
 
 from sqlstress.engine.loop import Window, work_through
-from sqlstress.experiment import face_of
+from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
 from sqlstress.system.processes import start
 from sqlstress.targets import open_place
@@ -208,7 +207,7 @@ def _work(
     place = open_place(case, folder)
     watch = place.watch((words, 2), process)
     assert watch
-    source = resolve_name(face_of(case).worker)(case, place, 1, SALT, shared)
+    source = experiment_of(case).worker_half()(case, place, 1, SALT, shared)
     pipe.send("ready")
     heard(pipe)
     SlowFile.took_ns = 0

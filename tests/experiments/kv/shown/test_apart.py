@@ -9,13 +9,13 @@ import pytest
 
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.group import Group, group_runs, joined
-from sqlstress.experiment import face_of
 from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Picture, Table
 from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot
+from sqlstress.show.shown import presenter_of
 from sqlstress.show.text import WIDTH, report_text
 from tests.show.variants import EXAMPLE, beside_report, each_trial
 
@@ -36,7 +36,7 @@ def whole(report: Report) -> Group:
 
 def plots(report: Report) -> dict[str, Plot]:
     group = whole(report)
-    found = list(face_of(group.case).show().plots(group))
+    found = list(presenter_of(group.case).plots(group))
     assert len({plot.title for plot in found}) == len(found)
     return {plot.title: plot for plot in found}
 
@@ -57,7 +57,7 @@ def load(**changes: Any) -> dict[str, Any]:
 
 def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
     group = whole(beside(**NORMAL))
-    table = next(iter(face_of(group.case).show().blocks(group)))
+    table = next(iter(presenter_of(group.case).blocks(group)))
     assert isinstance(table, Table)
     assert table.columns[0].heading == ("synchro-", "nous")
     values = [row[0] for row in table.rows]
@@ -128,7 +128,7 @@ def test_the_wals_of_all_checkpointers_stand_below_each_other() -> None:
     spec = replace(report.runs[0].case.spec, checkpointing=other)
     both = beside(report, spec=spec)
     group = whole(both)
-    blocks = list(face_of(group.case).show().blocks(group))
+    blocks = list(presenter_of(group.case).blocks(group))
     (picture,) = (block for block in blocks if isinstance(block, Picture))
     assert [line.split(" |")[0].split()[0] for line in picture.lines[1:]] == [asked.mode, "truncate"]
     tables = [block for block in blocks if isinstance(block, Table)]

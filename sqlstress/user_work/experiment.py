@@ -1,0 +1,29 @@
+"""Base class of the experiments with work of the user: sql, app and exec."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sqlstress.experiment import Experiment
+from sqlstress.report.case import Case
+
+if TYPE_CHECKING:
+    from sqlstress.user_work.lock_watch import LockWatch
+
+
+class UserExperiment(Experiment):
+    """Base class of the experiments with work of the user."""
+
+    sweeps = True
+    many_files = False
+    windowed = True
+    retries_empty = True
+
+    def companions(self) -> dict[str, Callable[..., LockWatch]]:
+        from sqlstress.user_work.lock_watch import LockWatch
+
+        return {"lock watch": LockWatch}
+
+    def preloads(self, case: Case) -> tuple[str, ...]:
+        return ("sqlstress.user_work.checks",)  # for the process that runs the checks
