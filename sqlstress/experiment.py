@@ -135,7 +135,7 @@ class Experiment(ReportFormat):
         return "transaction"
 
     def rate_units(self, case: Case) -> str:
-        """Return the name of what cases are compared by, in the plural."""
+        """Return the unit of the rates by which cases are compared, in the plural."""
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
@@ -153,7 +153,7 @@ class Experiment(ReportFormat):
 
     Otherwise their start counts, and the files serve a whole sweep."""
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker that has closed its store keeps nothing of a trial, so that it can do the next one."""
+    """Whether a worker can run the next trial: closing its store leaves nothing of the last."""
     opens_database: ClassVar[bool] = True
     """Whether its workers open the database; otherwise programs that they start do."""
     applies_settings: ClassVar[bool] = True
@@ -193,7 +193,7 @@ class Experiment(ReportFormat):
         return False
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return why a case need not be measured after these runs of any experiment, or None."""
+        """Return the reason to skip a case after these runs of any experiment, or None."""
         return None
 
     # Parts, imported when they are needed.
@@ -271,7 +271,7 @@ def units_of(case: Case) -> str:
 
 
 def rate_units_of(case: Case) -> str:
-    """Return the name of what a case is compared by, in the plural."""
+    """Return the unit of the rates of a case, in the plural."""
     return experiment_of(case).rate_units(case)
 
 

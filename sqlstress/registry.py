@@ -47,7 +47,7 @@ class ReportFormat:
     name: ClassVar[str]
     """Name in cases, plans and reports."""
     spec: ClassVar[type] = Nothing
-    """Dataclass of what only cases of this experiment have; its fields are options."""
+    """Dataclass of the fields that only cases of this experiment have; they are options."""
     key: ClassVar[str | None] = None
     """Key of the spec in the JSON of a case; None puts its fields among those that all cases have."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
@@ -57,13 +57,13 @@ class ReportFormat:
 
 
 @cache
-def _made(target: str) -> Any:
+def _instance(target: str) -> Any:
     return resolve_name(target)()
 
 
 def format_of(name: str) -> ReportFormat:
     """Return the format of the experiment with this name. Raises KeyError."""
-    return cast(ReportFormat, _made(EXPERIMENTS[name]))
+    return cast(ReportFormat, _instance(EXPERIMENTS[name]))
 
 
 def all_formats() -> tuple[ReportFormat, ...]:

@@ -16,10 +16,10 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Request(Generic[S, E]):
-    """The options of one experiment: S is its spec, E what says only which cases there are."""
+    """Parsed options of one experiment: S is its spec, E its selection of cases."""
 
     case: Case
-    """The first of the cases that were asked for, as far as the options say it; its spec is `spec`."""
+    """First of the requested cases, as far as the options determine it."""
     selection: E
     lists: Mapping[str, tuple[Any, ...]]
     """The values of the options of which each case has one, by name."""
@@ -28,12 +28,12 @@ class Request(Generic[S, E]):
 
     @property
     def spec(self) -> S:
-        """What only cases of this experiment have."""
+        """Spec of the case."""
         return cast(S, self.case.spec)
 
     @property
     def settings(self) -> Settings:
-        """How every connection is opened."""
+        """Settings of every connection."""
         return self.case.settings
 
     @property
@@ -66,7 +66,7 @@ AT_A_RATE = ("rate", "arrival", "latency-limit")
 
 
 def at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield a case at each rate; as it is, in a closed loop, where none was asked for."""
+    """Yield a case at each requested rate, or in a closed loop if there is no rate."""
     for rate in request.some("rate"):
         yield (
             case

@@ -1,4 +1,4 @@
-"""Both halves of an experiment, as its face names them."""
+"""Both halves of an experiment."""
 
 from __future__ import annotations
 

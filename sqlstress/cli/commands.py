@@ -154,7 +154,7 @@ def cli() -> None:
     """
 
 
-# The commands that measure: each experiment as its face says, and a plan.
+# Commands that measure: those of the experiments, and of a plan.
 
 
 def _measuring(name: str) -> click.Command:

@@ -1,1 +1,1 @@
-"""The experiments, a package each; see `sqlstress.experiment` for the face that each has."""
+"""Experiments, a package each; `sqlstress.experiment` has their base class."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.wording import cut, laid_out, place
@@ -22,10 +22,6 @@ from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
 from sqlstress.statistics.histogram import bucket_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
-
-if TYPE_CHECKING:
-    from sqlstress.show.shown import Shown
-
 
 COLOURS = 8
 TOGETHER = 4
@@ -153,23 +149,31 @@ Figure = Callable[[int, int], float | None]
 """Row and part → a figure."""
 
 
-def bar_plots(compared: Compared, names: Sequence[str], bars: Shown) -> Iterator[Plot]:
-    """Yield the rates of the cases, beside each other and relative to one of their own report's."""
+def bar_plots(
+    compared: Compared,
+    names: Sequence[str],
+    bar: Callable[[Case], tuple[str, Hashable]],
+    bar_name: Callable[[Case], str],
+) -> Iterator[Plot]:
+    """Yield the rates of the cases, side by side and relative to a case of their report.
+
+    `bar` and `bar_name` are methods of the presenter.
+    """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
     for row in range(len(compared.table.keys)):
         if sum(compared.rate(row, place) is not None for place in places) > 1:
-            title, key = bars.bar(compared.table.case(row))
+            title, key = bar(compared.table.case(row))
             titled.setdefault(title, {})[key] = row
     views = []
     for title, keyed in titled.items():
         rows = list(keyed.values())
         what = f"{title}: {rate_units_of(compared.table.parts[0].case)} per second".removeprefix(": ")
-        cases = [name(bar_name(compared, row, bars)) for row in rows]
+        cases = [name(row_name(compared, row, bar_name)) for row in rows]
         views.append(_bars(names, what, cases, rows, compared.rate))
         base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)
         if base is not None and len(rows) > 1:
-            label = f"{what}, own {bars.bar_name(compared.table.case(base))} = 1"
+            label = f"{what}, own {bar_name(compared.table.case(base))} = 1"
             views.append(_bars(names, label, cases, rows, _over(compared, base)))
     if views:
         note = "Relative to a case of the same report, figures are comparable even if rates are not."
@@ -212,12 +216,12 @@ def _bars(
     return View(label, data, layout)
 
 
-def bar_name(compared: Compared, row: int, bars: Shown) -> str:
+def row_name(compared: Compared, row: int, bar_name: Callable[[Case], str]) -> str:
     """Name a row, with its number of processes where the reports have several."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""
-    return f"{bars.bar_name(case)}{processes}"
+    return f"{bar_name(case)}{processes}"
 
 
 DASHES = ("solid", "dash", "dot", "dashdot")

@@ -134,7 +134,7 @@ class Shown:
         if compared.table.sweeps:
             yield from line_plots(compared, names)
         else:
-            yield from bar_plots(compared, names, self)
+            yield from bar_plots(compared, names, self.bar, self.bar_name)
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
         """Return under which title a case has its bar there; of the same title and key only the last one."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.meeting import Invitation, Meeting
-    from sqlstress.targets.native import NativeStore
-    from sqlstress.targets.views import Client, Directions, Maker, Operation, Reader, Store, Table
+    from sqlstress.targets.views import Client, Directions, Maker, NativeLoop, Operation, Reader, Store, Table
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"
@@ -178,7 +177,7 @@ class Place(Protocol):
         Only where the place stores something.
         """
 
-    def native(self, worker: int, begin: str) -> NativeStore:
+    def native(self, worker: int, begin: str) -> NativeLoop:
         """Do the same for a loop in C. Raises EnvironmentFailure where there is none."""
 
     def seal(self) -> Seal | None:

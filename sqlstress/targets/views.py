@@ -29,6 +29,13 @@ class Connected(Protocol):
         """Close every connection."""
 
 
+class NativeLoop(Connected, Protocol):
+    """A worker's half of keys and values whose loop runs in C as a whole."""
+
+    def run(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Run a plan, and return the result. Raises EnvironmentFailure if the store stopped it."""
+
+
 class Waits(Connected, Protocol):
     """The same where it may have to wait for others."""
 

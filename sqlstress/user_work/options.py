@@ -315,7 +315,7 @@ def journal_mode(name: str) -> str:
     return "wal" if header[_READ_VERSION:] == b"\2" else "delete"
 
 
-# What their faces have in common.
+# Options and checks that sql, app and exec share.
 
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
@@ -328,7 +328,7 @@ ITS_OWN = {"driver": "your code opens the database itself. Choose the store with
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
     """Return the settings: a copy keeps the journal mode of its original, unless another one is asked for."""
     if data.database and "journal-mode" not in request.given:
-        # Help loads the faces, and needs no SQLite.
+        # Help loads the experiments, and needs no SQLite.
         return request.with_settings(journal_mode=journal_mode_apart(data.database))
     return request.settings
 

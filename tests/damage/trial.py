@@ -87,7 +87,7 @@ class Trial:
 
     def restore(self) -> None:
         """Put the files back as the workers left them."""
-        files.remove(self.case, self.folder)
+        files.remove(files.paths(self.case, self.folder))
         for path, image in self.images.items():
             path.write_bytes(image)
 

@@ -77,7 +77,7 @@ def test_a_file_that_somebody_has_open_for_a_moment_is_removed_after_it(
 
     monkeypatch.setattr(Path, "unlink", held)
     monkeypatch.setattr("time.sleep", lambda _: None)
-    files.remove(case, tmp_path)
+    files.remove(files.paths(case, tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,9 +168,9 @@ def test_remove_takes_all_of_its_own_files_and_nothing_else(
     create(case, tmp_path, ROWS)
     for suffix in ("-wal", "-shm", "-journal"):
         first_path.with_name(first_path.name + suffix).touch()
-    files.remove(case, tmp_path)
+    files.remove(files.paths(case, tmp_path))
     assert list(tmp_path.iterdir()) == [other]
-    files.remove(case, tmp_path)
+    files.remove(files.paths(case, tmp_path))
 
 
 def test_tables_are_created_with_the_settings_of_the_case_all_or_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The experiment with an application of the user's."""
+"""Experiment with the user's application."""
 
 from __future__ import annotations
 

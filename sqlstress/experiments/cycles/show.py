@@ -35,7 +35,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, apart, axis, bar_name, colour, line, name
+from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, name, row_name
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
@@ -276,7 +276,7 @@ class CyclesShown(Shown):
                 if (times := times_of(run.case, trial))
             ]
             if data:
-                views.append(_view(name(bar_name(compared, row, self)), data))
+                views.append(_view(name(row_name(compared, row, self.bar_name)), data))
         yield from _each_cycle(
             "The slowest process's time of each cycle, of the reports that have it.", views
         )

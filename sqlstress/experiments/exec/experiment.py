@@ -1,4 +1,4 @@
-"""The experiment with commands: for each number of processes the command, and one that does nothing."""
+"""Experiment with commands: for each number of processes, the command and an empty command."""
 
 from __future__ import annotations
 

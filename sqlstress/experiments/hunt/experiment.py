@@ -1,4 +1,4 @@
-"""The face of a hunt: rounds of a load of its own, each drawn anew."""
+"""Experiment of a hunt: rounds with a random load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """Hunt: rounds of a load of its own, each drawn at random."""
+    """Hunt: rounds with a random load."""
 
     name = "races"
     spec = Round

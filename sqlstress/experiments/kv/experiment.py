@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.show import KeyValueShown
     from sqlstress.experiments.kv.work import ClassicWork, KeyValueWork
 
-# Which cases there are: on which targets, what of the options means something there, what contradicts itself.
+# Selection of cases: targets, options that apply to them, and contradictions.
 
 
 _OF_ANY = (*SETTINGS, "begin")
@@ -186,7 +186,7 @@ OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial, except for what is done with each key."""
+    """Return the estimated duration of a trial, without the time for each key."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets

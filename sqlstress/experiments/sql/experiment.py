@@ -164,9 +164,6 @@ def _may_write(one: Sql) -> bool:
     return not (one.statement.reads or one.statement.begins or one.statement.ends)
 
 
-# What the others are told of its cases.
-
-
 class SqlExperiment(UserExperiment):
     """The user's SQL scripts."""
 

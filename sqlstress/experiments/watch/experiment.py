@@ -1,4 +1,4 @@
-"""The face of a watch: it measures no case, and looks at a database that others use."""
+"""Experiment of a watch: it measures no case, and observes a database that others use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WatchSpec(StudySpec):
 
 
 class WatchExperiment(Experiment):
-    """Watch: it measures no case, and observes a database that others use."""
+    """Watch of a database that other programs use."""
 
     name = "watch"
     spec = Nothing

@@ -35,7 +35,7 @@ from sqlstress.targets.postgres.dialect import (
     schema_of,
 )
 from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
-from sqlstress.targets.views import Answer, Directions, Row, T
+from sqlstress.targets.views import Answer, Directions, NativeLoop, Row, T
 
 if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
     from pathlib import Path
@@ -43,7 +43,6 @@ if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.native import NativeStore
     from sqlstress.targets.place import Definition
     from sqlstress.targets.postgres.tables import PostgresSnapshot, PostgresTable
 
@@ -89,7 +88,7 @@ class PostgresPlace(Place):
             select, _ = client.binary(b"bare", "SELECT 1")
             yield lambda: select(())
 
-    def native(self, worker: int, begin: str) -> NativeStore:
+    def native(self, worker: int, begin: str) -> NativeLoop:
         raise EnvironmentFailure(f"{NO_NATIVE}. Use --loop python.")
 
     def client(self, worker: int) -> Client:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.sqlite.copies import Copy
-    from sqlstress.targets.sqlite.place import SqlitePlace
 
 HELD_OPEN = ("", "-wal", "-shm")
 """Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
@@ -35,10 +34,10 @@ def paths(case: Case, folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def remove(case: Case, folder: Path) -> None:
+def remove(paths: Iterable[Path]) -> None:
     from sqlstress.system import files
 
-    for path in paths(case, folder):
+    for path in paths:
         for suffix in SUFFIXES:
             files.remove(path.with_name(path.name + suffix))
 
@@ -121,18 +120,36 @@ def spare_wals(paths: Sequence[Path]) -> None:
 
 
 class SqliteTable:
-    """The table of keys and values in each file of a place, and beside it that of the counters."""
+    """Table of keys and values in each file, and a table of counters."""
 
-    def __init__(self, place: SqlitePlace, key_type: str, value_size: int, counters: int) -> None:
-        self._place, self._value_size, self._counters = place, value_size, counters
-        self._case, self._settings = place.case, place.case.settings
+    def __init__(
+        self,
+        case: Case,
+        paths: Sequence[Path],
+        copies: dict[Any, Any] | None,
+        key_type: str,
+        value_size: int,
+        counters: int,
+    ) -> None:
+        """`copies` keeps filled files for the next trials; None fills them for each."""
+        self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
+        self._value_size, self._counters = value_size, counters
+        self.stays = False
+        """Whether the files are for the next trial, too."""
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
         self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
         self._is_wal = self._settings.journal_mode == "wal"
         self._idle: list[Connection] = []
 
     def create(self, pulse: Pulse) -> None:
-        self._place.create_tables((self._definition,), pulse)
+        self._discard()
+        for path in self._paths:
+            pulse()
+            create_tables(self._case, path, (self._definition,))
+
+    def _discard(self) -> None:
+        if not self.stays:
+            remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
         """Fill the files, or make them as they were filled before; each WAL has the size that it works at.
@@ -142,15 +159,15 @@ class SqliteTable:
         from sqlstress.targets.sqlite import copies
 
         self.release()  # Windows removes nothing that we have open ourselves
-        kept, paths = self._place.copies, self._place.paths
+        kept, paths = self._copies, self._paths
         if kept is not None and (copy := kept.pop(copies.layout_of(self._case), None)):
             with suppress(OSError):  # then they are filled anew, and SQLite says what is wrong
                 self._restore(copy, pulse)
-                self._place.stays = True
+                self.stays = True
                 kept[copies.layout_of(self._case)] = copy
                 return
             self.release()
-        self._place.discard()
+        self._discard()
         for path, rows in zip(paths, buckets, strict=True):
             self._idle.append(self.fill_file(path, rows))
             first_write(self._case, path)
@@ -158,14 +175,14 @@ class SqliteTable:
                 _checkpoint(self._idle[-1])
             pulse()
         if kept is not None and (taken := copies.take(kept, self._case, paths)):
-            self._place.stays = True
+            self.stays = True
             self.release()
             self._restore(taken, pulse)  # so that the first trial begins like those after it
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
         """Make the files as they were filled, and an idle connection for each."""
-        without_wal = copy.restore(self._place.paths, pulse)
-        for path in self._place.paths:
+        without_wal = copy.restore(self._paths, pulse)
+        for path in self._paths:
             self._idle.append(self._idle_on(path))
             if path in without_wal:
                 self._grow_wal(path, self._idle[-1])
@@ -181,20 +198,20 @@ class SqliteTable:
 
     def release(self) -> None:
         """Close what was kept open, last of all connections: that syncs nothing, since nobody needs it to."""
-        if self._idle and self._place.stays:
-            spare_wals(self._place.paths)
+        if self._idle and self.stays:
+            spare_wals(self._paths)
         while self._idle:
             self._idle.pop().close()
 
     def name(self, bucket: int) -> str:
-        return self._place.paths[bucket].name
+        return self._paths[bucket].name
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
-        with self._place.opened(bucket) as connection:
+        with opened(self._case, self._paths[bucket]) as connection:
             yield from cast("Iterator[tuple[Any, Any]]", connection.iterate("SELECT key, value FROM kv"))
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
-        with self._place.opened(bucket) as connection:
+        with opened(self._case, self._paths[bucket]) as connection:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:

@@ -43,8 +43,7 @@ class SqlitePlace(Place):
         self.case, self.where = case, where
         self.paths = files.paths(case, where)
         """The database files, by bucket."""
-        self.stays = False
-        """Whether its files are for the next trial, too."""
+        self._table: SqliteTable | None = None
         self._watch: Watch | None = None
 
     # Where the time goes.
@@ -103,7 +102,8 @@ class SqlitePlace(Place):
         return files.opened(self.case, self.paths[bucket])
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
-        return SqliteTable(self, key_type, value_size, counters)
+        self._table = SqliteTable(self.case, self.paths, self.copies, key_type, value_size, counters)
+        return self._table
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
         from sqlstress.targets.sqlite.connections import proving
@@ -156,8 +156,8 @@ class SqlitePlace(Place):
             from sqlstress.system.files import empty
 
             empty(self.where)
-        elif not self.stays:
-            files.remove(self.case, self.where)
+        elif not (self._table and self._table.stays):
+            files.remove(self.paths)
 
     # For SQL of the user's.
 

@@ -33,7 +33,7 @@ def measured(original: Measured) -> Iterator[Measured]:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = original.path.read_bytes()
     yield original
-    files.remove(original.case, original.path.parent)
+    files.remove(files.paths(original.case, original.path.parent))
     original.path.write_bytes(before)
 
 
