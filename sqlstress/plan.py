@@ -113,7 +113,7 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
         spec=built(experiment.spec, first_values),
         **window,
     )
-    selection = built(experiment.selection, values) if experiment.selection else None
+    selection: Any = built(experiment.selection, values)
     request: Request[Any, Any] = Request(case, selection, lists, frozenset(given))
     cases = tuple(islice(experiment.cases(request), MOST_CASES + 1))
     check_count(len(cases))
@@ -167,7 +167,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
         misspelt = f" It has [[{near}]]: rename it." if near else ""
         raise UsageError(f"{path}: a plan needs at least one [[case]].{misspelt}")
     document = seeded(document)
-    workloads = [one.name for one in all_experiments() if one.is_allowed_in_plans()]
+    workloads = [one.name for one in all_experiments() if one.allowed_in_plans]
     known = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.options.option import LOAD, chosen, option, options_of
+from sqlstress.options.option import LOAD, Nothing, chosen, option, options_of
 from sqlstress.options.parsing import whole
 from sqlstress.report.case import Case, common
 from sqlstress.request import Request
@@ -39,7 +39,7 @@ class AppendsExperiment(Experiment):
     )
     options = (*common("concurrency"), *chosen(options_of(Appending)), *common("synchronous", "seed"))
 
-    def cases(self, request: Request[Appending, None]) -> Iterator[Case]:
+    def cases(self, request: Request[Appending, Nothing]) -> Iterator[Case]:
         for concurrency in request.some("concurrency"):
             yield replace(request.case, concurrency=concurrency)
 
