@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS
-from sqlstress.experiments.sql.expressions import Variables
+from sqlstress.experiments.sql.expressions import Evaluator, Variables
 from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
 from sqlstress.experiments.sql.worker import Nowhere
 from sqlstress.plan import cases_of
@@ -60,7 +60,8 @@ class Recording(Nowhere):
 def run(text: str, database: Recording, **variables: Any) -> Variables:
     held = {"client_id": 0, "scale": 1, "default_seed": 1, "random_seed": 1, **variables}
     script = read("x.sql", text, variables)
-    for step in Compiler(Random(1), database, {}, sleep=database.slept.append).steps(script.commands):
+    compiler = Compiler(Evaluator(Random(1)), database, sleep=database.slept.append)
+    for step in compiler.steps(script.commands):
         step(held)
     return held
 
