@@ -89,7 +89,7 @@ def number_of(value: object) -> Number:
     return number
 
 
-def _whole(value: float) -> int:
+def _to_integer(value: float) -> int:
     """Return the nearest integer; of two equally near, the even integer."""
     return value if isinstance(value, int) else _fit(round(value))
 
@@ -115,7 +115,7 @@ def divide(left: float, right: float) -> float:
 
 def remainder(left: float, right: float) -> int:
     """Return the remainder as in C: with the sign of the dividend."""
-    dividend, divisor = _whole(left), _whole(right)
+    dividend, divisor = _to_integer(left), _to_integer(right)
     rest = abs(dividend) % abs(divisor)
     return -rest if dividend < 0 else rest
 
@@ -127,8 +127,8 @@ def _extreme(choose: Callable[..., float], *values: float) -> float:
 def _murmur2(default: int, value: float, seed: float | None = None) -> int:
     """Return the MurmurHash2 of a 64-bit integer."""
     hashed, bits = (
-        (_whole(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8,
-        _whole(value) * _MURMUR & _WRAP,
+        (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8,
+        _to_integer(value) * _MURMUR & _WRAP,
     )
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
     hashed = (hashed ^ bits) * _MURMUR & _WRAP
@@ -149,18 +149,18 @@ def _permute_keys(mask: int, size: int, seed: int) -> Sequence[tuple[int, ...]]:
 
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return the new position of an integer, by pgbench's rounds over keys from Python's generator."""
-    count = _whole(size)
+    count = _to_integer(size)
     if count < 1:
         raise NoValue(f"the size of permute must be above 0, not {count}")
     length = count.bit_length() - 1
-    mask, last, key = (1 << length) - 1, count - 1, _whole(default if seed is None else seed)
+    mask, last, key = (1 << length) - 1, count - 1, _to_integer(default if seed is None else seed)
 
     def scramble(bits: int, factor: int, key: int) -> int:
         """Permute the integers up to the mask: multiply by an odd factor, XOR, and rotate."""
         bits = (bits * factor ^ key) & mask
         return (bits << 1 & mask) | bits >> (length - 1)
 
-    at = (_whole(value) & _WRAP) % count
+    at = (_to_integer(value) & _WRAP) % count
     for low, low_key, high, high_key, offset in _permute_keys(mask, count, key) if last else ():
         if at <= mask:
             at = scramble(at, low, low_key)
@@ -172,7 +172,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 def _range(low: float, high: float) -> tuple[int, int]:
     """Return the first integer of a range, and the number of integers; both bounds are included."""
-    first, last = _whole(low), _whole(high)
+    first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
     if last - first >= 1 << 63:
@@ -248,7 +248,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "least": (partial(_extreme, min), *_MANY),
     "greatest": (partial(_extreme, max), *_MANY),
     "double": (float, 1),
-    "int": (_whole, 1),
+    "int": (_to_integer, 1),
     "pi": (lambda: math.pi, 0),
     "sqrt": (math.sqrt, 1),
     "ln": (math.log, 1),
@@ -281,7 +281,7 @@ _SQL = {
 }
 """Tokens that mean the same in SQLite."""
 _PREFIX = "pgbench "
-"""SQLite has functions of its own, such as random: the prefix keeps the names apart."""
+"""Prefix of our functions: SQLite has a different function random."""
 _DEEPEST = 100
 
 

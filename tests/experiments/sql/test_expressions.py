@@ -49,7 +49,7 @@ OTHERWISE = {
     # NOT is no operand of arithmetic.
     "1 <= 7 + not (4611686018427387904) % double(least(null, 1e3))": ERROR,
 }
-"""Differences from pgbench, apart from truth as a number."""
+"""Differences from pgbench, except for truth as a number."""
 TRUTH = re.compile(r"\b(true|false|and|or|not|is|case)\b|[<>=]")
 
 EVALUATOR = Evaluator(Random(1))
@@ -60,7 +60,7 @@ def value(text: str, **variables: Value) -> Number:
     return EVALUATOR.compile(read("x.sql", text, 0, len(text)))({**BASE, **variables})
 
 
-def shown(text: str) -> str:
+def debug_text(text: str) -> str:
     """Return the value as pgbench's debug() shows it."""
     try:
         number = value(text)
@@ -81,7 +81,7 @@ def test_expressions_have_the_values_of_the_real_pgbench() -> None:
         if answer != ERROR or not TRUTH.search(text)
     }
     expected = {**recorded, **OTHERWISE}
-    assert {text: shown(text) for text in expected} == expected
+    assert {text: debug_text(text) for text in expected} == expected
     assert len(recorded) > 150
     assert {answer.split()[0] for answer in recorded.values()} == {"int", "double", "null", ERROR}
 
@@ -124,7 +124,7 @@ def test_any_text_has_a_value_or_an_error(text: str) -> None:
 
 
 class Tree(NamedTuple):
-    """An expression with its value. The value raises ArithmeticError where the expression has none."""
+    """An expression with its value. The call raises ArithmeticError for an undefined value."""
 
     text: str
     value: Callable[[], Number]
