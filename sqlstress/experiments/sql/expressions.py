@@ -1,17 +1,16 @@
 """Expressions of scripts: SQLite evaluates them, with pgbench's functions.
 
-pgbench evaluates expressions in the client, also of scripts for a server. Therefore a private SQLite database
-in memory evaluates them for both targets: no measured connection, transaction or trace contains them.
+pgbench evaluates expressions in the client, also those of scripts for a server. So a private database in
+memory evaluates them for every target: no measured connection, transaction or trace contains them.
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite makes a double of an integer that overflows, and NULL of a division by zero. Arithmetic is therefore
-translated to calls of functions that raise an error. The rest is SQL: truth is 1 or 0.
+SQLite makes a double of an integer that overflows, and NULL of a division by zero. Where no double or NULL
+went in, such a result is an error, and so is such an argument of a function. Conditions go on with it.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -19,7 +18,6 @@ from functools import lru_cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.errors import UsageError
 from sqlstress.user_work.statements import Place, place_of
 
 if TYPE_CHECKING:
@@ -35,14 +33,17 @@ class Expression(NamedTuple):
     """A checked expression."""
 
     sql: str
-    """Translation, with a numbered parameter for each variable."""
     variables: Mapping[str, Place]
-    """Names of the variables in the order of the parameters, each with its first place."""
-    draws: bool
+    """Names of the variables, each with its first place."""
+    draws: bool = False
     """Whether it draws random numbers."""
+    has_doubles: bool = False
+    """Whether it may be a double if all variables are integers."""
+    has_null: bool = False
+    """Whether it may be NULL if no variable is NULL."""
 
 
-TRUE = Expression("1", {}, False)
+TRUE = Expression("1", {})
 
 
 class NoValue(Exception):
@@ -60,15 +61,16 @@ _WORDS: dict[str, Number] = {
     **dict.fromkeys(("false", "no", "off", "f", "n"), False),
     "null": None,
 }
+_OVERFLOW = "an integer does not fit into 64 bits"
 
 
 def _fit(number: int) -> int:
     if LEAST <= number <= MOST:
         return number
-    raise NoValue("the result does not fit into 64 bits")
+    raise NoValue(_OVERFLOW)
 
 
-def meant(text: str) -> Number:
+def parse_number(text: str) -> Number:
     """Return the number that a text means in pgbench's variables. Raises NoValue."""
     word = text.strip().lower()
     if word in _WORDS:
@@ -83,7 +85,7 @@ def number_of(value: object) -> Number:
     """Return the number in a variable. Raises NoValue."""
     if value.__class__ is int:
         return value
-    number = value if value is None or isinstance(value, int | float) else meant(str(value))
+    number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
     if number != number:  # SQLite would make NULL of it
         raise NoValue("NaN is not a number")
     return number
@@ -91,7 +93,7 @@ def number_of(value: object) -> Number:
 
 def _to_integer(value: float) -> int:
     """Return the nearest integer; of two equally near, the even integer."""
-    return value if isinstance(value, int) else _fit(round(value))
+    return _fit(round(value))
 
 
 # Functions. NULL never reaches them: `Evaluator` returns NULL for it.
@@ -102,18 +104,11 @@ _EXACT = 1 << 53
 _LEAST_GAUSSIAN = 2.0
 _LEAST_ZIPFIAN, _MOST_ZIPFIAN = 1.001, 1000.0
 _MURMUR, _MURMUR_TIMES_8, _MURMUR_SHIFT = 0xC6A4A7935BD1E995, 0x35253C9ADE8F4CA8, 47
+_FNV_BASIS, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 _PERMUTE_ROUNDS = 6
 
 
-def divide(left: float, right: float) -> float:
-    """Return the quotient. Integers are divided as in C: towards zero."""
-    if isinstance(left, float) or isinstance(right, float):
-        return left / right
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-def remainder(left: float, right: float) -> int:
+def _remainder(left: float, right: float) -> int:
     """Return the remainder as in C: with the sign of the dividend."""
     dividend, divisor = _to_integer(left), _to_integer(right)
     rest = abs(dividend) % abs(divisor)
@@ -121,20 +116,29 @@ def remainder(left: float, right: float) -> int:
 
 
 def _extreme(choose: Callable[..., float], *values: float) -> float:
-    return choose(map(float, values) if any(isinstance(value, float) for value in values) else values)
+    return choose(map(float, values) if float in map(type, values) else values)
+
+
+def _signed(bits: int) -> int:
+    return bits - (1 << 64) if bits > MOST else bits
 
 
 def _murmur2(default: int, value: float, seed: float | None = None) -> int:
     """Return the MurmurHash2 of a 64-bit integer."""
-    hashed, bits = (
-        (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8,
-        _to_integer(value) * _MURMUR & _WRAP,
-    )
+    hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
+    bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
     hashed = (hashed ^ bits) * _MURMUR & _WRAP
     hashed = (hashed ^ hashed >> _MURMUR_SHIFT) * _MURMUR & _WRAP
-    hashed ^= hashed >> _MURMUR_SHIFT
-    return hashed - (1 << 64) if hashed > MOST else hashed
+    return _signed(hashed ^ hashed >> _MURMUR_SHIFT)
+
+
+def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
+    """Return the FNV-1a hash of a 64-bit integer."""
+    hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
+    for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
+        hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
+    return _signed(hashed)
 
 
 @lru_cache(maxsize=16)
@@ -226,8 +230,8 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
 """Functions whose first argument is a stream of random numbers."""
-_SEEDED = {"hash", "hash_murmur2", "permute"}
-"""Functions whose first argument is the seed for scripts that give none."""
+_DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
+"""Functions that return a double for integers."""
 _MANY = range(1, 17)
 """Numbers of arguments of least and greatest: pgbench's limit is 16."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
@@ -237,13 +241,9 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "random_zipfian": (_zipfian, 3),
     "hash": (_murmur2, 2, 3),
     "hash_murmur2": (_murmur2, 2, 3),
+    "hash_fnv1a": (_fnv1a, 2, 3),
     "permute": (_permute, 3, 4),
-    "+": (operator.add, 2),
-    "-": (operator.sub, 2),
-    "*": (operator.mul, 2),
-    "/": (divide, 2),
-    "%": (remainder, 2),
-    "mod": (remainder, 2),
+    "mod": (_remainder, 2),
     "abs": (abs, 1),
     "least": (partial(_extreme, min), *_MANY),
     "greatest": (partial(_extreme, max), *_MANY),
@@ -256,137 +256,73 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Functions and operators: the implementation, then the possible numbers of arguments in SQL."""
+"""Functions: the implementation, then the possible numbers of arguments in SQL."""
 
 
-# Translation.
+# Reading.
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>(?:\s|\\\r?\n)+)
-    |(?P<double>(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)
-    |(?P<integer>\d+)
+    r"""(?:\s|\\\r?\n)+
+    |(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
     |(?P<variable>:\w+)
     |(?P<word>[A-Za-z_]\w*)
-    |(?P<sign><=|>=|<>|!=|.)
-    |(?P<end>\Z)""",
+    |(?P<sign><=|>=|<>|!=|[-+*/%<>=(),])
+    |(?P<unknown>.)""",
     re.VERBOSE | re.DOTALL,
 )
-_LEVELS = (("+", "-"), ("*", "/", "%"))
-"""Operators that become calls, by their precedence. All other operators are below."""
-_CONSTANTS = {"null": "NULL", "true": "1", "false": "0"}
-_SQL = {
-    *("and", "or", "not", "is", "when", "then", "else"),
-    *("<", "<=", "=", "<>", "!=", ">", ">=", ","),
+_KEYWORDS = {
+    **{word: word for word in ("and", "or", "not", "is", "null", "case", "when", "then", "else", "end")},
+    "true": "1",
+    "false": "0",  # as in pgbench, 2 IS TRUE is false
 }
-"""Tokens that mean the same in SQLite."""
-_PREFIX = "pgbench "
-"""Prefix of our functions: SQLite has a different function random."""
-_DEEPEST = 100
+_NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
+_PREFIX = "pgbench_"
+"""Part of the functions' names in SQL. SQLite has different functions of the same names, such as random."""
+_SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
+"""Begin of a call whose first argument becomes the seed for scripts that give none."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
     """Return the expression between two positions of a text. Raises UsageError."""
-    reader = _Reader(file, text, start, end)
-    place = reader.place
-    expression = Expression(reader.everything(""), reader.variables, reader.draws)
+    parts: list[str] = []
+    words: list[str] = []
+    variables: dict[str, Place] = {}
+    has_doubles = False
+    tokens = [token for token in _TOKEN.finditer(text, start, end) if token.lastgroup]
+    for token in tokens:
+        place, part, word = place_of(file, text, token.start()), token[0], token[0].lower()
+        match token.lastgroup:
+            case "number":
+                if math.isinf(float(part)):
+                    raise place.error("the number is too large")
+                has_doubles = has_doubles or not part.isdigit()
+            case "variable":
+                variables.setdefault(part[1:], place)
+            case "word":
+                words.append(word)
+                part = _PREFIX + word if word in _FUNCTIONS else _KEYWORDS.get(word, "")
+                if not part:
+                    raise place.error(f'no such function: "{token[0]}". Write a variable as :{token[0]}')
+            case "unknown":
+                raise place.error(f'"{part}" is not supported in an expression')
+        parts.append(part)
+    sql, place = " ".join(parts), place_of(file, text, tokens[0].start() if tokens else start)
+    if _SEEDED.search(sql):
+        sql = _SEEDED.sub(r"\g<0> :default_seed ,", sql)
+        variables.setdefault("default_seed", place)
+    expression = Expression(
+        sql,
+        variables,
+        draws=not _RANDOM.isdisjoint(words),
+        has_doubles=has_doubles or not _DOUBLES.isdisjoint(words),
+        has_null=bool(_NULL.search(sql)) or words.count("case") > words.count("else"),
+    )
     with closing(Evaluator(Random())) as evaluator:
         problem = evaluator.problem(expression)
     if problem:
         raise place.error(f"SQLite refuses the expression: {problem.replace(_PREFIX, '')}")
     return expression
-
-
-class _Reader:
-    """Translates tokens from left to right. SQLite finds most mistakes."""
-
-    def __init__(self, file: str, text: str, start: int, end: int) -> None:
-        self._file, self._text = file, text
-        tokens = (token for token in _TOKEN.finditer(text, start, end) if token.lastgroup != "space")
-        self._tokens = list(tokens)[::-1]
-        self._depth = 0
-        self.variables: dict[str, Place] = {}
-        self.draws = False
-
-    @property
-    def _next(self) -> str:
-        return self._tokens[-1][0].lower()
-
-    @property
-    def place(self) -> Place:
-        """Place of the next token."""
-        return place_of(self._file, self._text, self._tokens[-1].start())
-
-    def _error(self, token: re.Match[str], problem: str) -> UsageError:
-        return place_of(self._file, self._text, token.start()).error(problem)
-
-    def everything(self, closing: str) -> str:
-        """Return the SQL of all tokens before the one that closes them."""
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._error(self._tokens[-1], f"nested more than {_DEEPEST} levels deep")
-        parts: list[str] = []
-        while self._next != closing or not (parts or closing):
-            if not self._next:
-                wanted = f'"{closing}"' if closing else "a value"
-                raise self._error(self._tokens[-1], f"expected {wanted}, found the end of the line")
-            parts.append(self._tokens.pop()[0] if self._next in _SQL else self._arithmetic(0))
-        if closing:
-            self._tokens.pop()
-        self._depth -= 1
-        return f"({' '.join(parts)})"
-
-    def _arithmetic(self, level: int) -> str:
-        if level == len(_LEVELS):
-            return self._operand()
-        left = self._arithmetic(level + 1)
-        while self._next in _LEVELS[level]:
-            sign = self._tokens.pop()[0]
-            left = f'"{_PREFIX}{sign}"({left}, {self._arithmetic(level + 1)})'
-        return left
-
-    def _operand(self) -> str:
-        sign = ""
-        while self._next in ("+", "-"):
-            sign += self._tokens.pop()[0].strip("+")
-        negations = len(sign)
-        if negations and self._tokens[-1].lastgroup == "integer":
-            negations -= 1  # the least integer has no positive one
-        operand = self._value(self._tokens.pop(), "-" * (len(sign) - negations))
-        return f'"{_PREFIX}-"(0, ' * negations + operand + ")" * negations
-
-    def _value(self, token: re.Match[str], sign: str) -> str:
-        word = token[0].lower()
-        match token.lastgroup:
-            case "integer":
-                # Python reads no integers of thousands of digits.
-                number = int(sign + word) if len(word) < 100 else MOST + 1
-                if not LEAST <= number <= MOST:
-                    raise self._error(token, "the integer does not fit into 64 bits")
-                return str(number)
-            case "double" if math.isfinite(float(word)):
-                return repr(float(word))
-            case "variable":
-                return self._parameter(token, token[0][1:])
-            case "word" if word in _CONSTANTS:
-                return _CONSTANTS[word]
-            case "word" if word == "case":
-                return f"(CASE {self.everything('end')[1:-1]} END)"
-            case "word" if self._next == "(":
-                self._tokens.pop()
-                self.draws = self.draws or word in _RANDOM
-                seed = [self._parameter(token, "default_seed"), ""] if word in _SEEDED else []
-                return f'"{_PREFIX}{word}"({", ".join(seed)}{self.everything(")")[1:]}'
-            case "word":
-                raise self._error(token, f'expected a value, found "{word}": write a variable as :{token[0]}')
-            case "sign" if word == "(":
-                return self.everything(")")
-        there = f'"{token[0]}"' if token[0] else "the end of the line"
-        raise self._error(token, f"expected a value, found {there}")
-
-    def _parameter(self, token: re.Match[str], name: str) -> str:
-        self.variables.setdefault(name, place_of(self._file, self._text, token.start()))
-        return f"?{[*self.variables].index(name) + 1}"
 
 
 # Evaluation.
@@ -398,6 +334,7 @@ class Evaluator:
     def __init__(self, stream: Random) -> None:
         self._stream = stream
         self._opened: sqlite3.Connection | None = None
+        self._current: tuple[Expression, dict[str, Number]] = TRUE, {}
         self._error: BaseException | None = None
 
     def _connection(self) -> sqlite3.Connection:
@@ -418,12 +355,10 @@ class Evaluator:
             if None in values:
                 return None
             try:
+                if float in map(type, values):
+                    self._refuse_overflow()
                 result = call(*values)
-                if isinstance(result, int):
-                    return _fit(result)
-                if result == result:
-                    return result
-                raise ValueError
+                return _fit(result) if isinstance(result, int) else result
             except ZeroDivisionError:
                 self._error = NoValue("division by zero")
             except (ValueError, OverflowError):
@@ -434,12 +369,24 @@ class Evaluator:
 
         return run
 
+    def _refuse_overflow(self) -> None:
+        """Raise NoValue for a double if only integers went in."""
+        expression, values = self._current
+        if not expression.has_doubles and float not in map(type, values.values()):
+            raise NoValue(_OVERFLOW)
+
+    def _refuse_division(self) -> None:
+        """Raise NoValue for NULL if no NULL went in."""
+        expression, values = self._current
+        if not expression.has_null and None not in values.values():
+            raise NoValue("division by zero, or the result is not a number")
+
     def problem(self, expression: Expression) -> str:
         """Return the reason why SQLite refuses an expression; empty if it accepts it."""
         connection = self._connection()
         try:
-            values = [None] * len(expression.variables)
-            connection.execute(f"EXPLAIN SELECT {_choice(expression)}", values).close()
+            values = dict.fromkeys(expression.variables)
+            connection.execute(f"EXPLAIN SELECT 1 WHERE {expression.sql}", values).close()
         except connection.Error as error:
             return str(error)
         return ""
@@ -453,28 +400,23 @@ class Evaluator:
 
         def evaluate(variables: Variables) -> Number:
             try:
-                execute(sql, [number_of(variables[name]) for name in names])
+                values = {name: number_of(variables[name]) for name in names}
+                self._current = expression, values
+                execute(sql, values)
                 value: Number = fetch()[0]
             except KeyError as error:
                 raise NoValue(f"the variable :{error.args[0]} has no value") from None
             except failure as error:
                 problem, self._error = self._error, None
                 raise problem or NoValue(f"SQLite cannot evaluate the expression: {error}") from None
+            if value is None:
+                self._refuse_division()
+            elif value.__class__ is float:
+                self._refuse_overflow()
             return value
 
         return evaluate
 
-    def condition(self, expression: Expression) -> Callable[[Variables], Number]:
-        """Return a function from variables to 1 if the expression holds, and to 0 if it is 0 or NULL.
-
-        In a CASE SQLite evaluates AND and OR only as far as needed.
-        """
-        return self.compile(expression._replace(sql=_choice(expression)))
-
     def close(self) -> None:
         if self._opened:
             self._opened.close()
-
-
-def _choice(expression: Expression) -> str:
-    return f"CASE WHEN {expression.sql} THEN 1 ELSE 0 END"

@@ -326,7 +326,7 @@ class Compiler:
 
     def _if(self, command: If) -> Step:
         branches = [
-            (_located(branch.place, self._evaluator.condition(branch.expression)), self.steps(branch.body))
+            (_located(branch.place, self._evaluator.compile(branch.expression)), self.steps(branch.body))
             for branch in command.branches
         ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.sql.expressions import Evaluator, NoValue, Value, Variables, meant
+from sqlstress.experiments.sql.expressions import Evaluator, NoValue, Value, Variables, parse_number
 from sqlstress.experiments.sql.script import (
     Branch,
     Compiler,
@@ -203,7 +203,7 @@ class SqlSource(UserSource):
 def _meant(text: str) -> Value:
     """Return what stands on the command line for a variable: a number if it is one, as in pgbench."""
     try:
-        value = meant(text)
+        value = parse_number(text)
     except NoValue:
         return text
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
