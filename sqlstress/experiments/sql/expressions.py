@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import lru_cache, partial
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -105,7 +105,7 @@ _LEAST_GAUSSIAN = 2.0
 _LEAST_ZIPFIAN, _MOST_ZIPFIAN = 1.001, 1000.0
 _MURMUR, _MURMUR_TIMES_8, _MURMUR_SHIFT = 0xC6A4A7935BD1E995, 0x35253C9ADE8F4CA8, 47
 _FNV_BASIS, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
-_PERMUTE_ROUNDS = 6
+_PERMUTE_ROUNDS = 4
 
 
 def _remainder(left: float, right: float) -> int:
@@ -123,7 +123,7 @@ def _signed(bits: int) -> int:
     return bits - (1 << 64) if bits > MOST else bits
 
 
-def _murmur2(default: int, value: float, seed: float | None = None) -> int:
+def _murmur2(default: float, value: float, seed: float | None = None) -> int:
     """Return the MurmurHash2 of a 64-bit integer."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
@@ -141,37 +141,20 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
     return _signed(hashed)
 
 
-@lru_cache(maxsize=16)
-def _permute_keys(mask: int, size: int, seed: int) -> Sequence[tuple[int, ...]]:
-    stream = Random(seed & _WRAP)
-
-    def draw() -> int:
-        return stream.getrandbits(64) & mask
-
-    return [(draw() | 1, draw(), draw() | 1, draw(), stream.randrange(size)) for _ in range(_PERMUTE_ROUNDS)]
-
-
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
-    """Return the new position of an integer, by pgbench's rounds over keys from Python's generator."""
+    """Return the new position of an integer: a Feistel network, repeated until it is below `size`."""
     count = _to_integer(size)
     if count < 1:
         raise NoValue(f"the size of permute must be above 0, not {count}")
-    length = count.bit_length() - 1
-    mask, last, key = (1 << length) - 1, count - 1, _to_integer(default if seed is None else seed)
-
-    def scramble(bits: int, factor: int, key: int) -> int:
-        """Permute the integers up to the mask: multiply by an odd factor, XOR, and rotate."""
-        bits = (bits * factor ^ key) & mask
-        return (bits << 1 & mask) | bits >> (length - 1)
-
-    at = (_to_integer(value) & _WRAP) % count
-    for low, low_key, high, high_key, offset in _permute_keys(mask, count, key) if last else ():
-        if at <= mask:
-            at = scramble(at, low, low_key)
-        if last - at <= mask:
-            at = last - scramble(last - at, high, high_key)
-        at = (at + offset) % count
-    return at
+    half = ((count - 1).bit_length() + 1) // 2
+    at, mask, key = _to_integer(value) % count, (1 << half) - 1, default if seed is None else seed
+    while True:
+        left, right = at >> half, at & mask
+        for number in range(_PERMUTE_ROUNDS):
+            left, right = right, left ^ (_murmur2(key, right * _PERMUTE_ROUNDS + number) & mask)
+        at = left << half | right
+        if at < count:
+            return at
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
