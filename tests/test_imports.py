@@ -143,6 +143,22 @@ def test_a_worker_imports_a_library_of_identifiers_only_if_it_makes_them(
     assert ("uuid" in found) == (id_type == "uuid4")
 
 
+@pytest.mark.parametrize(("line", "needed"), [("", False), ("\\set x 1\n", True)])
+def test_a_worker_imports_sqlite3_for_expressions_only(line: str, needed: bool) -> None:
+    found = modules(
+        "-c",
+        f"""
+import sys
+from random import Random
+from sqlstress.experiments.sql.worker import Compiler, Evaluator, Nowhere, read
+script = read("a.sql", {f"{line}SELECT 1;"!r})
+Compiler(Evaluator(Random(1)), Nowhere()).steps(script.commands)
+print(*sys.modules)
+""",
+    )
+    assert ("sqlite3" in found) == needed
+
+
 PRINT_MODULES = """
 import sys
 from sqlstress.cli.commands import run

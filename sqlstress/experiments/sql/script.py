@@ -8,25 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from random import Random
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.sql.expressions import (
-    Call,
-    Constant,
-    Expression,
-    NoValue,
-    Reckoner,
-    Value,
-    Variable,
-    Variables,
-    double,
-    holds,
-    nodes,
-    number_of,
-)
+from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, NoValue, Variables
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.user_work.statements import Place, Statement, place_of, split, tokens
@@ -43,6 +29,7 @@ BASE = ("client_id", "default_seed", "random_seed", "scale")
 _NAME = re.compile(r"\w+", re.ASCII)
 _LINE = re.compile(r"(?:[^\n\\]|\\\r?\n|\\)*")
 _META = re.compile(r"\\([A-Za-z]\w*)?[ \t]*")
+_LENGTH = re.compile(r":\w+|[\d.]+")
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _COMMANDS = ("set", "if", "elif", "else", "endif", "sleep", "gset")
 _DEEPEST = 50
@@ -136,7 +123,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
         if isinstance(one, Sql):
             needed = [(token.text[1:], one.statement.place) for token in one.statement.parameters]
         else:
-            needed = [node[:2] for node in nodes(one.expression) if isinstance(node, Variable)]
+            needed = [*one.expression.variables.items()]
         for name, place in needed:
             if name not in known:
                 raise place.error(
@@ -255,11 +242,11 @@ class _Reader:
             branches.append(Branch(otherwise, (), opening.place))
         return If(tuple(branches))
 
-    def _nothing(self, meta: _Meta) -> Constant:
+    def _nothing(self, meta: _Meta) -> Expression:
         """Return the condition of a branch without one."""
         if self._text[meta.start : meta.end].strip():
             raise place_of(self._file, self._text, meta.start).error(f"unexpected text after \\{meta.name}")
-        return Constant(True)
+        return TRUE
 
     def _set(self, meta: _Meta) -> Set:
         name = _NAME.match(self._text, meta.start, meta.end)
@@ -270,12 +257,9 @@ class _Reader:
     def _slept(self, meta: _Meta) -> Sleep:
         words = self._text[meta.start : meta.end].split()
         unit = words[1].lower() if len(words) > 1 else "s"
-        if not words or len(words) > 2 or unit not in _UNITS:
+        if not words or len(words) > 2 or unit not in _UNITS or not _LENGTH.fullmatch(words[0]):
             raise meta.place.error("expected \\sleep NUMBER or :VARIABLE, then us, ms or s")
-        length = self._expression(meta.start, meta.start + len(words[0]))
-        if isinstance(length, Call):
-            raise meta.place.error("expected a number or a variable after \\sleep")
-        return Sleep(length, _UNITS[unit], meta.place)
+        return Sleep(self._expression(meta.start, meta.start + len(words[0])), _UNITS[unit], meta.place)
 
     def _expression(self, start: int, end: int) -> Expression:
         return read_expression(self._file, self._text, start, end)
@@ -292,18 +276,17 @@ class Failed(EnvironmentFailure):
 
 
 class Compiler:
-    """Compiles for one process: its stream of random numbers, its database."""
+    """Compiles for one process: its evaluator of expressions, its database."""
 
     def __init__(
         self,
-        stream: Random,
+        evaluator: Evaluator,
         database: Session,
-        fixed: Mapping[str, Value],
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """`fixed` are the variables that no script sets; `around` makes of a statement one that does more."""
-        self._reckoner = Reckoner(stream, fixed)
+        """`around` makes of a statement one that does more."""
+        self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
@@ -322,7 +305,7 @@ class Compiler:
                 return self._if(command)
 
     def _set(self, command: Set) -> Step:
-        name, value = command.name, self._reckoner.expression(command.expression)
+        name, value = command.name, self._evaluator.compile(command.expression)
 
         def step(variables: Variables) -> None:
             variables[name] = value(variables)
@@ -330,10 +313,11 @@ class Compiler:
         return step
 
     def _slept(self, command: Sleep) -> Step:
-        value, unit_s, sleep = self._reckoner.expression(command.expression), command.unit_s, self._sleep
+        value, unit_s, sleep = self._evaluator.compile(command.expression), command.unit_s, self._sleep
 
         def step(variables: Variables) -> None:
-            seconds = double(number_of(value(variables))) * unit_s
+            length = value(variables)
+            seconds = -1.0 if length is None else length * unit_s
             if not 0 <= seconds <= 3600:
                 raise NoValue("a sleep must be from 0 to 3,600 seconds")
             sleep(seconds)
@@ -342,7 +326,7 @@ class Compiler:
 
     def _if(self, command: If) -> Step:
         branches = [
-            (_located(branch.place, self._condition(branch.expression)), self.steps(branch.body))
+            (_located(branch.place, self._evaluator.compile(branch.expression)), self.steps(branch.body))
             for branch in command.branches
         ]
 
@@ -354,10 +338,6 @@ class Compiler:
                     return
 
         return step
-
-    def _condition(self, expression: Expression) -> Callable[[Variables], bool]:
-        value = self._reckoner.expression(expression)
-        return lambda variables: holds(value(variables))
 
     def _sql(self, command: Sql) -> Step:
         statement, prefix = command.statement, command.prefix

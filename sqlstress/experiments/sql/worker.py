@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.sql.expressions import NoValue, Value, Variables, draws, meant
+from sqlstress.experiments.sql.expressions import Evaluator, NoValue, Value, Variables, parse_number
 from sqlstress.experiments.sql.script import (
     Branch,
     Compiler,
@@ -70,7 +70,10 @@ class SqlSource(UserSource):
         scripts = [read(one.name, one.text, names, dialect) for one in spec.scripts]
         # A script may leave variables to those after it, unless all of them set theirs before they begin.
         self._sets_late = any(map(_changes_late, scripts))
-        compiler = self._compiler(scripts)
+        # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
+        sleep = self.sleep if self._client else _nothing
+        self._evaluator = Evaluator(self.random)
+        compiler = Compiler(self._evaluator, self._connection, self._around, sleep)
         heads = [0 if self._sets_late else leading(script) for script in scripts]
         self._heads = [
             compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
@@ -79,14 +82,6 @@ class SqlSource(UserSource):
             self._transaction(script.name, compiler.steps(script.commands[head:]))
             for script, head in zip(scripts, heads, strict=True)
         ]
-
-    def _compiler(self, scripts: Sequence[Script]) -> Compiler:
-        changed = {name for script in scripts for name in sets(script.commands)}
-        gets = any(one.prefix is not None for script in scripts for one in statements(script.commands))
-        fixed = {} if gets else {k: v for k, v in self._variables.items() if k not in changed}
-        # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
-        sleep = self.sleep if self._client else _nothing
-        return Compiler(self.random, self._connection, fixed, self._around, sleep)
 
     def sleep(self, seconds: float) -> None:
         """Do what a script's sleep asks for."""
@@ -200,6 +195,7 @@ class SqlSource(UserSource):
         return findings
 
     def close(self) -> None:
+        self._evaluator.close()
         if self._client:
             self._client.close()
 
@@ -207,7 +203,7 @@ class SqlSource(UserSource):
 def _meant(text: str) -> Value:
     """Return what stands on the command line for a variable: a number if it is one, as in pgbench."""
     try:
-        value = meant(text)
+        value = parse_number(text)
     except NoValue:
         return text
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
@@ -221,7 +217,7 @@ def _changes_late(script: Script) -> bool:
     """
     behind = script.commands[leading(script) :]
     gets = any(one.prefix is not None for one in statements(behind))
-    decides = any(isinstance(one, Branch) and draws(one.expression) for one in walked(behind))
+    decides = any(isinstance(one, Branch) and one.expression.draws for one in walked(behind))
     return gets or decides or bool(sets(behind))
 
 

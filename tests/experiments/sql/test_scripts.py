@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.builtin import SCRIPTS
-from sqlstress.experiments.sql.expressions import Variables
+from sqlstress.experiments.sql.expressions import Evaluator, Variables
 from sqlstress.experiments.sql.script import Compiler, Failed, read, statements
 from sqlstress.experiments.sql.worker import Nowhere
 from sqlstress.plan import cases_of
@@ -60,7 +60,8 @@ class Recording(Nowhere):
 def run(text: str, database: Recording, **variables: Any) -> Variables:
     held = {"client_id": 0, "scale": 1, "default_seed": 1, "random_seed": 1, **variables}
     script = read("x.sql", text, variables)
-    for step in Compiler(Random(1), database, {}, sleep=database.slept.append).steps(script.commands):
+    compiler = Compiler(Evaluator(Random(1)), database, sleep=database.slept.append)
+    for step in compiler.steps(script.commands):
         step(held)
     return held
 
@@ -102,7 +103,7 @@ def test_a_query_of_no_row_or_of_two_gives_no_variables(rows: list[Any]) -> None
         ("\\set x 1 / 0\nSELECT :x;", "x.sql:1:1: division by zero"),
         ("SELECT 1 \\gset\n\\set y :z + 1\n", "x.sql:2:1: the variable :z has no value"),
         ("\\set n -1\n\\sleep :n\nSELECT 1;", "x.sql:2:1: a sleep must be from 0"),
-        ("\\set n 9223372036854775807\n\\set n :n + 1\nSELECT 1;", "x.sql:2:1: the result does not fit"),
+        ("\\set n 9223372036854775807\n\\set n :n + 1\nSELECT 1;", "x.sql:2:1: an integer does not fit"),
     ],
 )
 def test_what_goes_wrong_when_it_runs_is_told_with_its_place(text: str, error: str) -> None:
