@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import DEFAULT, Experiment, commands, face, faces
-from sqlstress.options.option import Option, has_default, options_of
+from sqlstress.options.option import REMOVED, Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
 from sqlstress.report.case import SETTINGS, Arrivals, Case, Settings, traits
 from sqlstress.system.files import read_text
@@ -164,6 +164,8 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
+    if text := REMOVED.get(name):
+        return text
     if why := experiment.without.get(name):
         return f"--{name}: {why}."
     known = [option.name for option in experiment.options]
@@ -282,6 +284,8 @@ def _cases(
     defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
     given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
     for name in given:
+        if text := REMOVED.get(name):
+            raise UsageError(text)
         if name not in own:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
     return cases_of(given, workload)

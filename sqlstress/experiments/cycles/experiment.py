@@ -153,7 +153,7 @@ CYCLES = Experiment(
             parse=whole(1, 10**9),
             help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
         ),
-        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
+        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
         *common("driver", "verify", "max-failed", "seed"),
     ),
     extra=Extra,
