@@ -49,7 +49,6 @@ class ToolCase:
     concurrency: int = 1
     read_ratio: float = 0.5
     synchronous: str = "full"
-    busy: str = "default"
     verify: str = "quick"
     duration_s: float = 1.0
     warmup_s: float = 0.3
@@ -64,7 +63,6 @@ class ToolCase:
             "buckets": 1,
             "read-ratio": self.read_ratio,
             "synchronous": self.synchronous,
-            "busy": self.busy,
             "verify": self.verify,
             "duration": f"{self.duration_s}s",
             "warmup": f"{self.warmup_s}s",

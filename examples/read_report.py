@@ -23,7 +23,7 @@ def verdict(run: dict[str, Any]) -> str:
 def line(run: dict[str, Any]) -> str:
     """Say what a case was, and what it gave: medians of its valid trials."""
     case = run["case"]
-    buckets, processes, busy = case["buckets"], case["concurrency"], case["settings"]["busy"]
+    buckets, processes = case["buckets"], case["concurrency"]
     valid = [trial for trial in run["trials"] if trial["error"] is None]
     if not valid:
         return f"buckets={buckets} processes={processes}: not measured: {run['error']}"
@@ -32,7 +32,7 @@ def line(run: dict[str, Any]) -> str:
     p99s = [trial["latency"]["replace"]["p99_ns"] for trial in valid if "replace" in trial["latency"]]
     p99 = f"replace p99 {median(p99s) / 1e6:.3f} ms, " if p99s else ""
     return (
-        f"buckets={buckets} processes={processes} synchronous={synchronous} busy={busy}: "
+        f"buckets={buckets} processes={processes} synchronous={synchronous}: "
         f"{tps:,.0f} {case_unit(case)}s per second, {p99}verified: {verdict(run)}"
     )
 

@@ -20,7 +20,7 @@ from typing import Any
 SETTINGS = [
     *("--journal-mode", "wal", "--synchronous", "normal"),
     *("--cache-size", "-20000", "--pragma", "foreign_keys=on"),
-    *("--busy", "fair", "--busy-timeout", "5s"),
+    *("--busy-timeout", "5s"),
 ]
 LOAD = ["--read-ratio", "0.8", "--value-size", "200", "--key-space", "20000"]
 PROCESSES = 4

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import Experiment, all_experiments, commands, get_experiment
-from sqlstress.options.option import Option, has_default, options_of
+from sqlstress.options.option import REMOVED, Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
 from sqlstress.registry import DEFAULT
 from sqlstress.report.case import Arrivals, Case, Settings
@@ -122,6 +122,8 @@ def planned(given: Mapping[str, Any], command: str = DEFAULT) -> Planned:
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
     """Say what an option is for that the experiment has not got."""
+    if text := REMOVED.get(name):
+        return text
     if why := experiment.unsupported.get(name):
         return f"--{name}: {why}."
     known = [option.name for option in experiment.options]
@@ -210,6 +212,8 @@ def _cases(
     defaults = {name: value for name, value in document.items() if name in own or name not in elsewhere}
     given = {name: value for name, value in {**defaults, **table}.items() if name != "workload"}
     for name in given:
+        if text := REMOVED.get(name):
+            raise UsageError(text)
         if name not in own:
             raise UsageError(f"{shown(name)} is not an option of {workload}.{suggestion(name, own)}")
     return cases_of(given, workload)

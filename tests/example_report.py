@@ -113,7 +113,9 @@ def _run(buckets: int, place: int) -> Run:
     counts = SHARES[buckets][place]
     case = Case(concurrency=len(counts), buckets=buckets, duration_s=WINDOW_S, seed=7)
     starving = Warning(
-        "starvation", "One process took most of the store while others waited: try --busy fair.", serious=True
+        "starvation",
+        "One process took most of the store while others waited: try more buckets.",
+        serious=True,
     )
     fairness = jain(counts)
     warnings = (starving,) if fairness is not None and fairness < 0.9 else ()

@@ -117,6 +117,11 @@ def test_a_plan_is_measured(tmp_path: Path) -> None:
     [
         ("metods", {}, "no such experiment: 'metods'. Did you mean methods?"),
         ("kv", {"concurency": 2}, "concurency is not an option of kv. Did you mean concurrency?"),
+        (
+            "kv",
+            {"busy": "fair"},
+            "busy was removed in 0.2.0: only SQLite's busy handler waits for locks. Leave it out.",
+        ),
         ("kv", {"concurrency": 0}, "concurrency: 0 is not within 1-1024."),
         ("kv", {"max_faild": 0}, "max_faild is not an option of kv. Did you mean max_failed?"),
         ("kv", {"dir": "."}, "dir is not a parameter. Did you mean directory?"),

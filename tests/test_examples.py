@@ -70,7 +70,6 @@ def shortened(plan: Path, **changes: Any) -> str:
 CHANGED: dict[str, dict[str, Any]] = {
     "ci.toml": {"repeat": 1},
     "durability.toml": {"duration": "300ms"},
-    "fairness.toml": {"concurrency": 8},
     "updates.toml": {"duration": "300ms"},
     "checkpoints.toml": {"duration": "300ms"},
 }
@@ -162,14 +161,6 @@ def test_presets_compares_every_case_with_the_default(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_shards_measures_three_layouts(tmp_path: Path) -> None:
     assert [one["case"]["buckets"] for one in runs_of("shards.toml", tmp_path)] == [1, 4, 20]
-
-
-@pytest.mark.thorough
-def test_fairness_measures_both_ways_of_waiting_at_8_processes(tmp_path: Path) -> None:
-    found = runs_of("fairness.toml", tmp_path)
-    assert [one["case"]["settings"]["busy"] for one in found] == ["default", "fair"]
-    assert {len(trial["workers"]) for one in found for trial in one["trials"]} == {8}
-    assert "concurrency = 8\n" in (EXAMPLES / "fairness.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.thorough

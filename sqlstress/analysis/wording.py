@@ -98,8 +98,7 @@ def busy_policy(case: Case) -> str:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
         again = ", retried" if experiment_of(case).retries_refused else ""
         return f"{case.server.isolation.replace('-', ' ')}{again}, lock waits up to {timeout}"
-    handler = "fair" if settings.busy == "fair" else "SQLite's busy handler"
-    return f"lock waits up to {format_duration(settings.busy_timeout_ms / 1000)} ({handler})"
+    return f"lock waits up to {format_duration(settings.busy_timeout_ms / 1000)} (SQLite's busy handler)"
 
 
 def place(case: Case) -> str:

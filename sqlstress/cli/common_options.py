@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from sqlstress.experiment import commands
-from sqlstress.options.option import ONE, REST, Option
+from sqlstress.options.option import ONE, REMOVED, REST, Option
 from sqlstress.options.parsing import NEAREST, constraint, either, suggestion
 from sqlstress.show.formats import DOCUMENTS, FORMATS, SUFFIXES
 
@@ -159,6 +159,8 @@ def _known(ctx: click.Context) -> list[str]:
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
     """Return that an option does not exist, and those that begin like it, or else are spelt like it."""
+    if text := REMOVED.get(word.lstrip("-")):
+        return text
     begun = [name for name in known if name.startswith(word)][:NEAREST]
     near = f" Did you mean {either(begun)}?" if begun else suggestion(word, known, NEAREST)
     return f"No such option '{word}'.{near}"

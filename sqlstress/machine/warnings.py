@@ -230,7 +230,7 @@ def _host(facts: Facts) -> Iterator[Warning]:
         yield Warning(
             "tick-rounded-sleep",
             f"A sleep of 1 ms takes {format_ms(slept)} ms here, so SQLite's busy handler waits longer "
-            "than intended. Compare with --busy fair.",
+            "than intended. Do not compare waits for locks with those of other machines.",
         )
     if facts.host.is_limited:
         yield Warning(

@@ -15,6 +15,9 @@ from sqlstress.options.parsing import Parse
 
 SWEEP, LOAD, SQLITE, TRUST = "What to run", "Load", "SQLite", "Checks"
 
+REMOVED = {"busy": "--busy was removed in 0.2.0: only SQLite's busy handler waits for locks. Leave it out."}
+"""Options of earlier versions, by name: the text of the error."""
+
 _KEY = "option"
 
 

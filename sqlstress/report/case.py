@@ -88,7 +88,6 @@ KEPT = "kept"
 """Instead of one of them: none is set, the file has the mode that its own program gave it."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGINS = ("deferred", "immediate")
-BUSY_POLICIES = ("default", "fair")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
@@ -160,14 +159,6 @@ class Settings:
         name="busy-timeout",
         metavar="TIME",
         meaning="How long an operation waits for a lock before it fails, in milliseconds.",
-    )
-    busy: str = option(
-        choice(*BUSY_POLICIES),
-        "default",
-        SQLITE,
-        "How an operation waits for a lock: default (SQLite's busy handler) or fair (waits that grow "
-        "with the number of processes).",
-        metavar="POLICY",
     )
 
 
@@ -346,7 +337,7 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Read a case. Raises Misfit, or UsageError for an unknown experiment or driver."""
+        """Read a case. Raises Misfit, or UsageError for what this version does not know."""
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:
@@ -357,6 +348,11 @@ class Case:
             raise UsageError(
                 f"this sqlstress has no driver {driver!r:.60}. Install the package that brings it, or use "
                 "the version that wrote the report."
+            )
+        settings = found.get("settings")
+        if isinstance(settings, Mapping) and settings.get("busy") == "fair":
+            raise UsageError(
+                "this sqlstress has no --busy fair any more. Use the version that wrote the report."
             )
         experiment = format_of(workload)
         read, key = reader(cast(Any, experiment.spec)), experiment.key

@@ -16,6 +16,7 @@ Format history (the major number changes when a reader of the old one would be m
 1.5  `failures`, `quota`, `modules` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota`
      of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
+1.6  without `busy` of the settings of a case.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ MOST_TEXTS = 500_000
 MOST_RUNS = 1000
 """Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
 
-FORMAT_VERSION = "1.5"
+FORMAT_VERSION = "1.6"
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 

@@ -60,7 +60,6 @@ CASE: dict[str, Getter] = {
         name: _at(f"case.{name}")
         for name in ("driver", "buckets", "concurrency", "duration_s", "warmup_s", "ops", "seed", "verify")
     },
-    "busy": lambda run: run.case.settings.busy if takes(run.case.driver, "busy") else None,
     "busy_timeout_ms": lambda run: (
         run.case.settings.busy_timeout_ms if takes(run.case.driver, "busy-timeout") else None
     ),

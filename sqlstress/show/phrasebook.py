@@ -179,7 +179,6 @@ PHRASES: dict[str, Phrase] = {
     ),
     # What helps where locks are waited for.
     "try": Phrase("Try {ways:or}."),
-    "way-fair": Phrase("--busy fair{without_preset? without the preset|}"),
     "way-files": Phrase("more buckets (--buckets {files:plain})"),
     "way-processes": Phrase("fewer processes"),
     "way-timeout": Phrase("a longer --busy-timeout"),

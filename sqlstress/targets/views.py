@@ -128,15 +128,8 @@ class Session(Protocol):
 class Client(Waits, Protocol):
     """A worker's half, with the settings of the case."""
 
-    @property
-    def waits_outside(self) -> bool:
-        """Whether a lock is waited for by beginning operations again, with `retried`."""
-
     def connect(self, bucket: int) -> Session:
         """Connect. Raises EnvironmentFailure."""
-
-    def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
-        """Wrap an operation so that it is begun again, as a whole, until its time-out has passed."""
 
 
 class Interruptible(Protocol):

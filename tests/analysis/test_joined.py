@@ -43,7 +43,6 @@ def shape(group: Group) -> tuple[str, list[str]]:
     [
         (with_settings(synchronous="normal"), "synchronous", "normal"),
         (with_settings(journal_mode="delete"), "journal-mode", "delete"),
-        (with_settings(busy="fair"), "busy", "fair"),
         (replace(CASE, driver="apsw"), "driver", "apsw"),
         (with_load(begin="deferred"), "begin", "deferred"),
         (with_load(value_size=1000), "value-size", "1000"),

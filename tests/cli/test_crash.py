@@ -28,7 +28,7 @@ def kills_of() -> Kills:
 @pytest.mark.parametrize(
     "options",
     [
-        ("--driver", "apsw", "--busy", "fair", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
+        ("--driver", "apsw", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
         ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
         ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
     ],

@@ -54,7 +54,7 @@ def test_a_measurement_tells_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
     "options",
     [
         ("--schema", "id-norowid,pair-norowid", "--made-by", "sqlite,python", "--id-type", "uuid7"),
-        ("--schema", "pair-rowid", "--begin", "immediate", "--busy", "fair", "--journal-mode", "delete"),
+        ("--schema", "pair-rowid", "--begin", "immediate", "--journal-mode", "delete"),
         ("--schema=no-key", "--driver=apsw", "--verify=full", "--page-size=1024", "--repeat=2"),
         ("--driver", "dry"),
         ("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3"),

@@ -76,7 +76,7 @@ def test_the_observer_hears_what_has_been_done_meanwhile(cli: Cli, log: Log) -> 
 
 def test_a_measurement_is_shown_and_saved_in_every_form(cli: Cli, tmp_path: Path) -> None:
     outputs = ("-o", "report.json", "-o", "table.csv", "-o", "md:README", "--seed", "5")
-    said = cli("-c", "2", "--busy", "fair", *SHORT, *outputs)
+    said = cli("-c", "2", *SHORT, *outputs)
     assert (said.code, said.err) == (0, "")
     assert "ok" in said.out
     report = saved()

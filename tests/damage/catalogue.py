@@ -194,7 +194,6 @@ def _keys(schema: str, id_type: str) -> Workload:
 
 
 def _cycles(name: str, transaction: str, settings: Settings) -> Workload:
-    settings = replace(settings, busy="fair")  # the default lets one wait for long
     spec = Cycling(cycles=3, rows=30, transaction=transaction)
     case = Case(workload="cycles", concurrency=2, duration_s=0, warmup_s=0, settings=settings, spec=spec)
     torn: Possible = {"tear": ONE_ROW} if transaction == "none" else {}

@@ -99,6 +99,16 @@ def test_results_of_removed_abilities_are_refused(place: str, key: str) -> None:
     assert from_json(changed(**{place: {key: None}})) == example_report()
 
 
+def test_fair_waits_are_refused_and_the_default_is_ignored() -> None:
+    plain = json.loads(TEXT)
+    settings = plain["runs"][0]["case"]["settings"]
+    settings["busy"] = "fair"
+    text = refusal(json.dumps(plain))
+    assert text == "this sqlstress has no --busy fair any more. Use the version that wrote the report."
+    settings["busy"] = "default"
+    assert from_json(json.dumps(plain)) == example_report()
+
+
 @pytest.mark.parametrize(
     "version", [None, 1, 1.0, [], "", "1", "1.x", "one", "1.0.0", "٣.0", "1.0\x1b[31m", "1" * 9999]
 )

@@ -23,7 +23,6 @@ OTHER: dict[str, Any] = {
     "mmap_size": 1,
     "pragmas": (("foreign_keys", "on"),),
     "busy_timeout_ms": 1,
-    "busy": "fair",
 }
 
 

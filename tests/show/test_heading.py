@@ -45,7 +45,7 @@ def uneven() -> Report:
 
 
 FIRST = EXAMPLE.runs[0]
-CHOSEN = Settings(busy="fair", busy_timeout_ms=500, cache_size=-2000, pragmas=(("temp_store", "memory"),))
+CHOSEN = Settings(busy_timeout_ms=500, cache_size=-2000, pragmas=(("temp_store", "memory"),))
 NORMAL = replace(FIRST.trials[0], effective={**FIRST.trials[0].effective, "synchronous": "normal"})
 ORIGINS = {
     "the example": EXAMPLE,

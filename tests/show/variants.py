@@ -116,7 +116,7 @@ def update_report() -> Report:
         trials = tuple(replace(changed, index=i, tps=factor * trial.tps) for i, factor in enumerate(factors))
         return replace(run, trials=trials, warnings=())
 
-    return each_run(repeated, with_case(repeat=3, spec=load, settings=Settings(busy="fair", page_size=4096)))
+    return each_run(repeated, with_case(repeat=3, spec=load, settings=Settings(page_size=4096)))
 
 
 def beside_report() -> Report:

@@ -21,7 +21,7 @@ def a_driver_with_dbstat() -> str | None:
     for name in DRIVERS:
         with (
             suppress(UsageError),
-            closing(load_driver(name).connect(Path(":memory:"), 0, None)) as connection,
+            closing(load_driver(name).connect(Path(":memory:"), 0)) as connection,
         ):
             if has_dbstat(load_driver(name), connection):
                 return name
@@ -34,14 +34,14 @@ needs_dbstat = pytest.mark.skipif(DRIVER is None, reason="no SQLite here has dbs
 
 def trees_in(path: Path) -> tuple[Tree, ...]:
     """Return the b-trees of a database."""
-    with closing(load_driver("sqlite3").connect(path, 0, None)) as connection:
+    with closing(load_driver("sqlite3").connect(path, 0)) as connection:
         return trees_of(connection)
 
 
 def asked(path: Path) -> Pages:
     """Return what dbstat says of each b-tree's pages, by number."""
     assert DRIVER is not None
-    with closing(load_driver(DRIVER).connect(path, 0, None)) as connection:
+    with closing(load_driver(DRIVER).connect(path, 0)) as connection:
         return {tree.name: sorted(dbstat_pages(connection, tree)) for tree in trees_of(connection)}
 
 

@@ -24,7 +24,7 @@ def _run(driver: str, database: Path, who: str, sql: str | None) -> list[Any]:
         _CONNECTIONS.pop(who).close()
         return []
     if who not in _CONNECTIONS:
-        _CONNECTIONS[who] = load_driver(driver).connect(database, 0, None)
+        _CONNECTIONS[who] = load_driver(driver).connect(database, 0)
     return _CONNECTIONS[who].rows(sql)
 
 

@@ -18,7 +18,7 @@ from tests.targets.drivers.conftest import FakeTime
 @pytest.fixture(params=sorted(DRIVERS))
 def case(request: pytest.FixtureRequest) -> Case:
     pytest.importorskip(request.param)
-    return Case(driver=request.param, settings=Settings(busy="fair"))
+    return Case(driver=request.param, settings=Settings(busy_timeout_ms=0))
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 
 def holder(case: Case, path: Path) -> Connection:
     """Return a connection that lets nobody else in."""
-    connection = load_driver(case.driver).connect(path, 0, None)
+    connection = load_driver(case.driver).connect(path, 0)
     connection.rows("PRAGMA locking_mode=exclusive")
     connection.rows("PRAGMA journal_mode=wal")
     connection.rows("CREATE TABLE t (a)")

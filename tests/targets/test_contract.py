@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.report.case import BEGINS, BUSY_POLICIES, Case
+from sqlstress.report.case import BEGINS, Case
 from sqlstress.targets import target_of
 from sqlstress.targets.postgres.dialect import dsn_of, schema_of
 from sqlstress.targets.sqlite import files
@@ -42,22 +42,16 @@ def held(case: Case, folder: Path) -> Iterator[None]:
         connection.rollback()
 
 
-@pytest.mark.parametrize("busy", BUSY_POLICIES)
 @pytest.mark.parametrize("driver", [*sorted(DRIVERS), thorough("psycopg")])
-def test_a_store_behaves_like_a_dict(
-    driver: str, busy: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    case = any_case(driver, request, 2)
-    if busy == BUSY_POLICIES[0] or driver in DRIVERS:  # a server has a queue of its own
-        check_store(replace(case, settings=replace(case.settings, busy=busy)), (1, 2), tmp_path)
+def test_a_store_behaves_like_a_dict(driver: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    check_store(any_case(driver, request, 2), (1, 2), tmp_path)
 
 
-@pytest.mark.parametrize("busy", BUSY_POLICIES)
 @pytest.mark.parametrize(("name", "params"), [("puts", (0, 5)), ("batches", [(0, 5)]), ("updates", (0,))])
 def test_a_write_that_finds_the_lock_taken_is_busy_and_counted_and_reads_wait_for_nobody(
-    case: Case, open_view: Open, tmp_path: Path, name: str, params: Any, busy: str
+    case: Case, open_view: Open, tmp_path: Path, name: str, params: Any
 ) -> None:
-    store = open_view(busy=busy)
+    store = open_view()
     write = getattr(store, name)[-1]
     with held(case, tmp_path):
         with pytest.raises(Exception) as refused:

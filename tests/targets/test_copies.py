@@ -34,7 +34,7 @@ def found(place: SqlitePlace) -> dict[str, Any]:
     """Return the bytes of the databases, the size of the WALs, and how many frames are valid in them."""
     frames = []
     for path in place.paths:
-        connection = load_driver("sqlite3").connect(path, 0, None)
+        connection = load_driver("sqlite3").connect(path, 0)
         frames.append(connection.rows("PRAGMA wal_checkpoint(PASSIVE)")[0][1])
         connection.close()
     files = {path.name: path for path in place.where.iterdir() if not path.name.endswith("-shm")}
@@ -45,7 +45,7 @@ def found(place: SqlitePlace) -> dict[str, Any]:
 def written(place: SqlitePlace) -> None:
     """Do what workers do: change every row, in many commits, and connect and close."""
     for path in place.paths:
-        connection = load_driver("sqlite3").connect(path, 0, None)
+        connection = load_driver("sqlite3").connect(path, 0)
         connection.rows("PRAGMA synchronous=off")
         for key in range(KEYS):
             connection.rows("UPDATE kv SET value = -1 WHERE key = ?", (key,))
@@ -107,7 +107,7 @@ def test_a_file_that_somebody_put_in_the_place_of_ours_is_not_written_to(tmp_pat
 def test_a_wal_that_others_have_open_is_left_to_them(tmp_path: Path) -> None:
     kept: dict[Any, Any] = {}
     place, table = begun(CASE, tmp_path, kept)
-    other = load_driver("sqlite3").connect(place.paths[0], 0, None)
+    other = load_driver("sqlite3").connect(place.paths[0], 0)
     other.rows("UPDATE kv SET value = -1 WHERE key = 1")
     table.release()  # is not the last one to close
     assert other.rows("SELECT value FROM kv WHERE key = 1") == [(-1,)]

@@ -42,7 +42,7 @@ def paused(driver: str, file: Path, journal: str) -> dict[str, list[float]]:
         return shim.pauses_made() - before, time.perf_counter() - began
 
     follow("none")
-    connection = load_driver(driver).connect(file, 1000, None)
+    connection = load_driver(driver).connect(file, 1000)
     connection.rows(f"PRAGMA journal_mode={journal}")
     connection.rows("CREATE TABLE t (x)")
     found: dict[str, list[float]] = {}

@@ -56,7 +56,7 @@ def test_what_has_dbstat_is_asked_and_what_has_not_is_read(
         return processes.call_apart(pulse, function, *arguments)
 
     monkeypatch.setattr(spaces, "call_apart", call_apart)
-    with closing(load_driver(case.driver).connect(path, 0, None)) as connection:
+    with closing(load_driver(case.driver).connect(path, 0)) as connection:
         has_it = spaces.has_dbstat(load_driver(case.driver), connection)
     asked = measure_space(case, path, nothing)
     assert calls == ([] if has_it else [pages.walk])
@@ -83,7 +83,7 @@ def test_rows_are_counted_whatever_the_key(case: Case, path: Path, schema: str) 
 @pytest.mark.usefixtures("either_way")
 def test_what_still_lies_in_the_wal_is_counted(case: Case, path: Path) -> None:
     create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
-    with closing(load_driver(case.driver).connect(path, 0, None)) as holder:
+    with closing(load_driver(case.driver).connect(path, 0)) as holder:
         holder.rows("PRAGMA wal_autocheckpoint=0")
         holder.run_many("INSERT INTO t VALUES (zeroblob(?))", ((3000,) for _ in range(50)))
         before = path.stat().st_size

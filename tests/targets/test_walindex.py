@@ -141,7 +141,7 @@ def test_without_a_wal_nothing_is_there_and_the_last_connection_takes_the_index_
 
 def write_on(driver: str, database: Path, begun: Any) -> None:
     """Write until it is killed."""
-    connection = load_driver(driver).connect(database, 0, None)
+    connection = load_driver(driver).connect(database, 0)
     for sql in ("journal_mode=wal", "wal_autocheckpoint=20", "synchronous=off"):
         connection.rows(f"PRAGMA {sql}")
     connection.rows("CREATE TABLE t (a INTEGER PRIMARY KEY, b)")

@@ -26,7 +26,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
-    with closing(load_driver(driver).connect(tmp_path / "kv.db", 1000, None)) as connection:
+    with closing(load_driver(driver).connect(tmp_path / "kv.db", 1000)) as connection:
         connection.rows("CREATE TABLE t (x)")
         connection.rows("INSERT INTO t VALUES (1), (2), (3), (4)")
         yield connection

@@ -21,7 +21,6 @@ REFUSED = [
     ("--target sqlite,lmbd", "--target: 'lmbd' is not one of sqlite, postgres, lmdb"),
     ("--target lmdb --driver apsw", "--driver apsw needs --target sqlite."),
     ("--driver lmdb --journal-mode wal", "--journal-mode is not supported by lmdb. Leave it out."),
-    ("--driver lmdb --busy fair", "--busy is not supported by lmdb. Leave it out."),
     ("--driver lmdb --page-size 4096", "--page-size is not supported by lmdb. Leave it out."),
     ("--driver lmdb --pragma foreign_keys=on", "--pragma is not supported by lmdb. Leave it out."),
     ("--driver lmdb --begin deferred --batch 2", "--begin is not supported by lmdb. Leave it out."),

@@ -198,7 +198,7 @@ class Database:
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
         """Read a file. Writers that go on leave its lock for moments only, so they are waited for in ours."""
         driver = load_driver(self.case.driver)
-        connection = driver.connect(path, 0, None)
+        connection = driver.connect(path, 0)
         self._held.append(connection)
         retried = waiting_of(self.case, EXAMINER).retried(read, driver.result_code, connection.rollback)
         contents, defined, complaints = retried(connection)

@@ -83,7 +83,7 @@ class CrashExperiment(Experiment):
             default=100,
             help="PRAGMA wal_autocheckpoint. It is low so that kills also hit checkpoints. 0 turns them off.",
         ),
-        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
+        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
         otherwise(
             "driver",
             parse=choice("sqlite3", "apsw"),

@@ -70,7 +70,7 @@ class CyclesExperiment(Experiment):
             parse=whole(1, 10**9),
             help="PRAGMA wal_autocheckpoint for the settings wal and wal-tx.",
         ),
-        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout", "busy"),
+        *common("page-size", "cache-size", "mmap-size", "pragma", "busy-timeout"),
         *common("driver", "verify", "max-failed", "seed"),
     )
     selection = CaseSelection

@@ -155,7 +155,7 @@ class CyclesSource(OrderedSource):
 
 
 def calls_of(client: Client, name: str) -> list[Operation]:
-    """Return the call of each kind of move on a table. It waits for its turn where it begins to write."""
+    """Return the call of each kind of move on a table."""
     connection = client.connect(0)
     statements = (
         "BEGIN IMMEDIATE",
@@ -164,9 +164,6 @@ def calls_of(client: Client, name: str) -> list[Operation]:
         "COMMIT",
     )
     calls: list[Operation] = [connection.writer(sql) for sql in statements]
-    if client.waits_outside:
-        # Nothing is to be undone: a statement that was BUSY did nothing, and a COMMIT can be tried again.
-        calls = [client.retried(call, lambda: None) for call in calls]
 
     def checkpoint(_: object) -> None:
         # Closing the connection would do it too, but nobody could see that it was kept from its end.

@@ -20,7 +20,7 @@ from sqlstress.analysis.scaling import (
     tally,
 )
 from sqlstress.analysis.wording import place, places
-from sqlstress.experiment import experiment_of, has_window
+from sqlstress.experiment import has_window
 from sqlstress.experiments.kv.spec import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
@@ -81,9 +81,7 @@ def waiting(group: Group) -> Iterator[Finding]:
         yield Finding("stall", where=where, longest_ns=max(map(longest_wait_ns, stalls)))
     if group.case.spec.begin == "deferred":
         number, cases = tally(group, lambda trial: trial.busy_snapshot)
-        # With fair waits BUSY is counted whenever somebody looks again for the lock: it is no refusal there.
-        waits = group.case.settings.busy == "fair"
-        refused, others = (0, []) if waits else tally(group, lambda trial: trial.busy)
+        refused, others = tally(group, lambda trial: trial.busy)
         if number or refused:
             where = places([*cases, *others])
             yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)
@@ -231,19 +229,17 @@ def _longer(run: Run) -> int:
     return number or int(longest_wait_ns(run) > USUAL_S * NS_PER_S)
 
 
-# What shortens the waits, as far as the report does not speak against it.
+# Ways to shorten the waits.
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
-    """Return what shortens the waits of the processes of these cases."""
-    ways = []
-    if group.case.settings.busy != "fair" and takes(group.case.driver, "busy"):
-        ways.append(Finding("way-fair", without_preset=not experiment_of(group.case).common_start))
+    """Return ways to shorten the waits of these cases, unless the report speaks against them."""
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
-    if most < MANY_FILES and not _in_vain(group, cases, files):
-        ways.append(Finding("way-files", files=files))
-    return *ways, Finding("way-processes")
+    fewer_processes = Finding("way-processes")
+    if most >= MANY_FILES or _in_vain(group, cases, files):
+        return (fewer_processes,)
+    return Finding("way-files", files=files), fewer_processes
 
 
 def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
@@ -447,10 +443,10 @@ def went(group: Group) -> Iterator[Finding]:
     ]
     every = [(run, [each for each in slow if each.total_ns]) for run, slow in every]
     if slowest := [(run, slow) for run, slow in every if slow]:
-        yield _waited_for(*max(slowest, key=lambda of_run: mean_ns(of_run[1])))
+        yield _waited_for(group, *max(slowest, key=lambda of_run: mean_ns(of_run[1])))
 
 
-def _waited_for(run: Run, slow: Sequence[results.Slowest]) -> Finding:
+def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
     """Return what the slowest operations of all passes waited for, and what would take that away."""
     total = sum(each.total_ns for each in slow)
     parts, behind = Counter[str](), Counter[str]()
@@ -473,7 +469,7 @@ def _waited_for(run: Run, slow: Sequence[results.Slowest]) -> Finding:
             for ns, code, facts in sorted(waits, key=lambda wait: wait[0], reverse=True)
             if ns >= LEAST_SHARE * total
         ),
-        remedies=tuple(_remedies(run.case, slow)),
+        remedies=tuple(_remedies(group, run.case, slow)),
     )
 
 
@@ -492,8 +488,8 @@ def _whose(run: Run, slow: Sequence[results.Slowest], what: str) -> str:
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
-def _remedies(case: Case, slow: Sequence[results.Slowest]) -> Iterator[Finding]:
-    """Yield what takes away that into which in every pass much of the slowest operations' time went."""
+def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[Finding]:
+    """Yield a remedy for each cause with a large share of the slowest operations' time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(
@@ -502,8 +498,8 @@ def _remedies(case: Case, slow: Sequence[results.Slowest]) -> Iterator[Finding]:
         )
 
     wal = case.settings.journal_mode == "wal"
-    if case.settings.busy != "fair" and much(results.FREE):
-        yield Finding("remedy-fair")
+    if case.concurrency > 1 and much(results.FREE):
+        yield Finding("remedy-sleep", ways=_ways(group, [case]))
     if wal and case.spec.checkpointing is None and much(results.CHECKPOINT):
         yield Finding("remedy-checkpointer")
     if much(results.SYNC, behind=True):

@@ -18,7 +18,7 @@ PHRASES = {
     "slowest-checkpoint": Phrase("{share:percent} in their own checkpoints"),
     "slowest-sync": Phrase("{share:percent} in their own syncs"),
     "slowest-own": Phrase("{share:percent} in their other work, including waits for a processor"),
-    "remedy-fair": Phrase("Use --busy fair to avoid the sleep."),
+    "remedy-sleep": Phrase("To sleep less, use {ways:or}."),
     "remedy-checkpointer": Phrase(
         "Use --checkpointer passive to checkpoint in a separate process; the WAL grows meanwhile."
     ),

@@ -22,10 +22,10 @@ from sqlstress.experiments.sql.spec import (
 )
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import choice, suggestion
-from sqlstress.report.case import Case, Server, Settings, common, otherwise
+from sqlstress.report.case import Case, Server, common, otherwise
 from sqlstress.request import at_rates, traits_there
 from sqlstress.statistics.histogram import MOST_KINDS
-from sqlstress.target import driver_help, for_scripts, stores_nothing, target_name
+from sqlstress.target import driver_help, for_scripts, stores_nothing
 from sqlstress.targets import target_of
 from sqlstress.user_work import options
 from sqlstress.user_work.experiment import UserExperiment
@@ -54,7 +54,7 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
     data = replace(data, checks=(*checks(own, request.spec.scale), *data.checks))
     spec = replace(request.spec, scripts=scripts, data=data, builtin_setup=tables)
     settings = options.settings_of(request, data)
-    _check(spec, settings, driver)
+    _check(spec, driver)
     case = options.check_together(request, data)
     if case.ops is not None:
         case = replace(case, warmup_s=0.0, repeat=case.repeat if "repeat" in request.given else 1)
@@ -84,7 +84,7 @@ def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
 # What can't be run is refused.
 
 
-def _check(spec: Scripts, settings: Settings, driver: str) -> None:
+def _check(spec: Scripts, driver: str) -> None:
     names = [one.name for one in spec.scripts]
     if len(set(names)) < len(names):
         raise UsageError("a script is given twice. Give it once, with a weight (transfer.sql@2).")
@@ -106,9 +106,8 @@ def _check(spec: Scripts, settings: Settings, driver: str) -> None:
                 raise one.statement.place.error(
                     "\\gset needs a row, and the dry driver returns none: use another --driver"
                 )
-    if again := _begun_again_by(spec.max_tries, settings, driver):
-        for script in scripts:
-            _check_whole(script, again)
+    for script in scripts if spec.max_tries > 1 else ():
+        _check_whole(script)
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
@@ -124,18 +123,6 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
         )
 
 
-def _begun_again_by(max_tries: int, settings: Settings, driver: str) -> str:
-    """Return what begins scripts again as a whole, in words; nothing where nothing does."""
-    if max_tries > 1:
-        return "--max-tries begins a script again"
-    if settings.busy != "fair" or target_name(driver) != "sqlite":
-        return ""
-    # Help loads this, and needs no SQLite.
-    from sqlstress.targets.sqlite.drivers import load_driver
-
-    return "" if load_driver(driver).HANDLES_BUSY else f"--busy fair begins a script again with {driver}"
-
-
 class _State(NamedTuple):
     """What may be so at a place of a script."""
 
@@ -143,15 +130,15 @@ class _State(NamedTuple):
     has_written: bool
 
 
-def _check_whole(script: Script, again: str) -> None:
-    """See that a script is one transaction: begun again, it would do twice what was committed by itself."""
+def _check_whole(script: Script) -> None:
+    """Check that a script is one transaction: a retry would repeat what is already committed."""
 
     def moved(command: Sql, state: _State) -> _State:
         sql = command.statement
         if state.has_written and not state.is_open:
             raise sql.place.error(
-                f"{again} from the start, but earlier statements are already committed: put all into "
-                "one transaction, or into separate scripts"
+                "--max-tries begins a script again from the start, but earlier statements are already "
+                "committed: put all into one transaction, or into separate scripts"
             )
         is_open = (state.is_open or sql.begins) and not sql.ends
         return _State(is_open, state.has_written or _may_write(command))

@@ -123,8 +123,6 @@ class SqlSource(UserSource):
         if not self._client:
             return once
         attempt = self._restored(once) if self._sets_late else once
-        if self._client.waits_outside:
-            attempt = self._client.retried(attempt, self._connection.rollback)
         client, rollback, max_tries = self._client, self._connection.rollback, self.case.spec.max_tries
 
         def transaction(variables: Variables) -> None:

@@ -86,8 +86,6 @@ RAN, STOPPED, OUT_OF_PATIENCE = range(3)
 OF_NO_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
-    "fair": False,
-    "turn_ns": 0,
     "mean_wait_ns": 0,
     "least_wait_ns": 0,
     "jitter": 1,

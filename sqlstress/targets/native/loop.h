@@ -161,7 +161,6 @@ typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, 
 typedef struct {
     sqlite3 *db;
     sqlite3_stmt *prepared[SQLS];
-    Turn turn;
 } Bucket;
 
 typedef struct Store Store;
@@ -185,7 +184,6 @@ struct Store {
 
 void store_over_sqlite(Store *store);
 void store_over_nothing(Store *store);
-void store_open(Store *store);
 void store_close(Store *store);
 
 /* record.c: acknowledgements in shared memory. */

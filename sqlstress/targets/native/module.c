@@ -113,8 +113,6 @@ static void read_values(Values *values, PyObject *asked, Plan *plan) {
 }
 
 static void read_waiting(Waiting *waiting, PyObject *asked) {
-    waiting->fair = (int)integer(asked, "fair");
-    waiting->turn_ns = integer(asked, "turn_ns");
     waiting->mean_ns = integer(asked, "mean_wait_ns");
     waiting->least_ns = integer(asked, "least_wait_ns");
     waiting->timeout_ns = integer(asked, "timeout_ns");
@@ -353,14 +351,6 @@ static PyObject *gave_up(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
-static PyObject *paused(PyObject *module, PyObject *args) {
-    long long from, until;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "LL", &from, &until)) return NULL;
-    where_paused(from, until);
-    Py_RETURN_NONE;
-}
-
 static PyObject *end(PyObject *module, PyObject *nothing) {
     (void)module;
     (void)nothing;
@@ -388,7 +378,6 @@ static PyMethodDef shim_functions[] = {
     {"where_begin", begin, METH_VARARGS,
      "Tell where the time goes from now on: functions of SQLite, address of the area. Returns why not, or None."},
     {"where_gave_up", gave_up, METH_NOARGS, "An operation was given up."},
-    {"where_paused", paused, METH_VARARGS, "Between these times nothing was tried, so that others get the lock."},
     {"where_end", end, METH_NOARGS, "It is over."},
     {"pauses_begin", begin_pauses, METH_VARARGS,
      "Pause from now on: functions of SQLite, and a schedule. Returns why not, or None."},
@@ -435,7 +424,6 @@ static PyObject *run(PyObject *module, PyObject *asked) {
     Ending ending;
     heap_keep();
     Py_BEGIN_ALLOW_THREADS
-    store_open(&plan->loop.store);
     ending = loop_run(&plan->loop);
     store_close(&plan->loop.store);
     Py_END_ALLOW_THREADS

@@ -147,7 +147,7 @@ static int try_update(Store *store, int which, int64_t counter) {
     return run(store, bucket, SQL_COMMIT);
 }
 
-static int try_read_pair(Store *store, int which, const int64_t *numbers) {
+static int read_pair(Store *store, int which, const int64_t *numbers) {
     Bucket *bucket = &store->buckets[which];
     const Sqlite *sqlite = &store->sqlite;
     uint8_t keys[2][KEY_ROOM];
@@ -188,72 +188,33 @@ static int again(Store *store, int which, int code, Attempts *attempts) {
     return 1;
 }
 
-/* A write waits for its turn where waiting is fair, and that is in its own time. */
-static Attempts write_begins(Store *store, int which) {
-    Waiting *waiting = &store->waiting;
-    return (Attempts){waiting->fair ? turn_await(&store->buckets[which].turn, waiting) : clock_ns(), 0};
-}
-
-static int write_ends(Store *store, int which, int code, const Attempts *attempts) {
-    if (store->waiting.fair && code == SQLITE_OK)
-        turn_wrote(&store->buckets[which].turn, &store->waiting, attempts->begun);
+static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
+    Attempts attempts = {clock_ns(), 0};
+    int code;
+    do code = try_put_all(store, which, numbers, sequence);
+    while (again(store, which, code, &attempts));
     return code;
 }
 
-#define UNTIL_READ(attempt)                       \
-    Attempts attempts = {clock_ns(), 0};          \
-    int code;                                     \
-    do code = (attempt);                          \
-    while (again(store, which, code, &attempts)); \
-    return code
-
-#define UNTIL_WRITTEN(attempt)                      \
-    Attempts attempts = write_begins(store, which); \
-    int code;                                       \
-    do code = (attempt);                            \
-    while (again(store, which, code, &attempts));   \
-    return write_ends(store, which, code, &attempts)
-
-static int put_all(Store *store, int which, const int64_t *numbers, int64_t sequence) {
-    UNTIL_WRITTEN(try_put_all(store, which, numbers, sequence));
-}
-
 static int update(Store *store, int which, int64_t counter) {
-    UNTIL_WRITTEN(try_update(store, which, counter));
-}
-
-/* A single statement waits inside SQLite. What comes back as BUSY all the same is begun again where waiting is
- * fair, since the waits are ours then. */
-static int get_fairly(Store *store, int which, int64_t number, int64_t *header) {
-    UNTIL_READ(get(store, which, number, header));
-}
-
-static int put_fairly(Store *store, int which, int64_t number, int64_t sequence) {
-    UNTIL_WRITTEN(put(store, which, number, sequence));
-}
-
-static int read_pair_fairly(Store *store, int which, const int64_t *numbers) {
-    UNTIL_READ(try_read_pair(store, which, numbers));
+    Attempts attempts = {clock_ns(), 0};
+    int code;
+    do code = try_update(store, which, counter);
+    while (again(store, which, code, &attempts));
+    return code;
 }
 
 void store_over_sqlite(Store *store) {
-    const int fair = store->waiting.fair;
-    store->get = fair ? get_fairly : get;
-    store->put = fair ? put_fairly : put;
-    store->read_pair = fair ? read_pair_fairly : try_read_pair;
+    store->get = get;
+    store->put = put;
+    store->read_pair = read_pair;
     store->put_all = put_all;
     store->update = update;
-}
-
-void store_open(Store *store) {
-    for (int i = 0; store->waiting.fair && i < store->count; i++)
-        store->sqlite.busy_handler(store->buckets[i].db, waiting_handler, &store->waiting);
 }
 
 void store_close(Store *store) {
     for (int i = 0; i < store->count; i++) {
         Bucket *bucket = &store->buckets[i];
         for (int which = 0; which < SQLS; which++) store->sqlite.finalize(bucket->prepared[which]);
-        if (store->waiting.fair) store->sqlite.busy_handler(bucket->db, NULL, NULL);
     }
 }

@@ -23,7 +23,6 @@ enum { SQLITE_INTEGER = 1, SQLITE_TEXT = 3, SQLITE_BLOB = 4, SQLITE_NULL = 5 };
     ROUTINE(2, int, bind_blob, (sqlite3_stmt *, int, const void *, int, void (*)(void *)))          \
     ROUTINE(5, int, bind_int64, (sqlite3_stmt *, int, int64_t))                                     \
     ROUTINE(10, int, bind_text, (sqlite3_stmt *, int, const char *, int, void (*)(void *)))         \
-    ROUTINE(13, int, busy_handler, (sqlite3 *, int (*)(void *, int), void *))                       \
     ROUTINE(19, const void *, column_blob, (sqlite3_stmt *, int))                                   \
     ROUTINE(20, int, column_bytes, (sqlite3_stmt *, int))                                           \
     ROUTINE(29, int64_t, column_int64, (sqlite3_stmt *, int))                                       \

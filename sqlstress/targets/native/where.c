@@ -427,10 +427,6 @@ const char *where_begin(const Routine *table, int64_t *own) {
     return NULL;
 }
 
-void where_paused(int64_t begin, int64_t end) {
-    record_sum(WHERE_PAUSING, begin, end);
-}
-
 void where_end(void) {
     locks_settle();
     recorder_close();

@@ -20,7 +20,6 @@ enum {
     WHERE_SPANS, /* spans so far: the newest WHERE_ROOM of them are there */
     WHERE_PENDING, /* since when a lock is waited for; 0: none is */
     WHERE_WAITING, /* sums: waiting for a lock */
-    WHERE_PAUSING, /* asleep of one's own accord, so that others get the lock */
     WHERE_WRITING,
     WHERE_SYNCING_WAL,
     WHERE_SYNCING_DATABASE,
@@ -61,9 +60,6 @@ const char *where_begin(const Routine *table, int64_t *area);
 
 /* Says that an operation was given up: what was waited for is waited for no more. */
 void where_gave_up(void);
-
-/* Says that nothing was tried meanwhile, so that others get the lock. */
-void where_paused(int64_t begin, int64_t end);
 
 /* Says that it is over. */
 void where_end(void);

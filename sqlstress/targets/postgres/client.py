@@ -82,8 +82,6 @@ def fine(result: Any) -> Any:
 class Client:
     """One worker's connection to a schema, and for SQL of the user's its session: in true autocommit."""
 
-    waits_outside = False
-
     def __init__(self, case: Case, schema: str, clock: Callable[[], float] = time.perf_counter) -> None:
         self.busy = self.busy_snapshot = 0
         self._clock, self._timeout_s = clock, case.settings.busy_timeout_ms / 1000
@@ -166,10 +164,6 @@ class Client:
                     self.was_busy(error)
 
         return attempt_until_done
-
-    def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
-        """Return the operation: the server itself waits for its locks, and a transaction is the user's."""
-        return call
 
     def was_busy(self, error: BaseException) -> bool:
         code = getattr(error, "sqlstate", "")

@@ -86,7 +86,7 @@ class SqliteTarget(Target):
 
         from sqlstress.report import SqliteBuild
 
-        with closing(load_driver(driver).connect(Path(":memory:"), 0, None)) as connection:
+        with closing(load_driver(driver).connect(Path(":memory:"), 0)) as connection:
             source_id = str(connection.rows("SELECT sqlite_source_id()")[0][0])
             options = tuple(str(row[0]) for row in connection.rows("PRAGMA compile_options"))
             connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID")

@@ -15,7 +15,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import watched
 from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
 from sqlstress.targets.place import ClientStore
-from sqlstress.targets.sqlite.busy import Turns, waiting_of
+from sqlstress.targets.sqlite.busy import waiting_of
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.drivers.codes import explained, is_busy
@@ -43,9 +43,7 @@ class Client:
         """Open a bucket's file with the case's settings. Raises EnvironmentFailure, with SQLite's code."""
         settings, path = self.case.settings, self._paths[bucket]
         try:
-            connection = self._driver.connect(
-                path, settings.busy_timeout_ms, self.waiting if settings.busy == "fair" else None
-            )
+            connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
                 # Whoever opens a WAL that nobody holds sets it up, and the others wait for it.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
@@ -65,19 +63,8 @@ class Client:
             self.close()
             raise
 
-    @property
-    def waits_outside(self) -> bool:
-        """Whether a busy handler of ours is wanted and can't run inside SQLite: operations are retried."""
-        return self.case.settings.busy == "fair" and not self._driver.HANDLES_BUSY
-
     def retried(self, call: Operation, recover: Callable[[], None]) -> Operation:
         return self.waiting.retried(call, self._driver.result_code, recover)
-
-    def turns(self) -> Callable[[Operation], Operation]:
-        """Return what lets the writes to one file wait for their turn, where waits are to be fair."""
-        if self.case.settings.busy != "fair":
-            return lambda write: write
-        return Turns(self.waiting, self._watch.paused if self._watch else lambda begin_s, end_s: None).kept
 
     def result_code(self, error: BaseException) -> int | None:
         return self._driver.result_code(error)
@@ -117,16 +104,9 @@ class SqliteStore(ClientStore):
             self._prepare(client, connection, f"BEGIN {begin}")
 
     def _prepare(self, client: Client, connection: Connection, begin: str) -> None:
-        def whole(operation: Operation) -> Operation:
-            return client.retried(operation, connection.rollback)
-
-        def simple(operation: Operation) -> Operation:
-            return whole(operation) if client.waits_outside else operation
-
-        in_turn = client.turns()
-        self.gets.append(simple(connection.scalar(GET)))
-        self.pairs.append(simple(lambda keys: connection.rows(PAIR, keys)))
-        self.puts.append(in_turn(simple(connection.writer(PUT))))
+        self.gets.append(connection.scalar(GET))
+        self.pairs.append(lambda keys: connection.rows(PAIR, keys))
+        self.puts.append(connection.writer(PUT))
         start, end = connection.writer(begin), connection.writer("COMMIT")
 
         def replace_all(rows: list[tuple[object, object]]) -> None:
@@ -134,7 +114,7 @@ class SqliteStore(ClientStore):
             connection.run_many(PUT, rows)
             end(())
 
-        self.batches.append(in_turn(whole(replace_all)))
+        self.batches.append(client.retried(replace_all, connection.rollback))
         read, write = connection.scalar(COUNT), connection.writer(SET_COUNT)
 
         def increment(counter: tuple[int]) -> None:
@@ -142,7 +122,7 @@ class SqliteStore(ClientStore):
             write((read(counter) + 1, *counter))
             end(())
 
-        self.updates.append(in_turn(whole(increment)))
+        self.updates.append(client.retried(increment, connection.rollback))
 
 
 # How the C extension gets at a driver's SQLite, and at the connections that the driver has opened.
@@ -166,8 +146,6 @@ def native_store(client: Client, begin: str) -> NativeStore:
         "connections": [tuple(handle) for handle in handles],
         # In the order of Sql in loop.h.
         "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
-        "fair": case.settings.busy == "fair",
-        "turn_ns": int(waiting.turn_s * NS_PER_S),
         "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
         "least_wait_ns": int(waiting.least_s * NS_PER_S),
         "jitter": Random(f"{case.seed}:waiting:{client.worker}").getrandbits(_JITTER_BITS),
@@ -194,7 +172,7 @@ def reached_once(driver: str) -> Handle:
     """Return how a driver's SQLite is reached; the connection is closed again. Raises NotToBeHad."""
     extension()
     binding = load_driver(driver)
-    (connection,), (handle,) = reached(driver, lambda: [binding.connect(Path(":memory:"), 0, None)])
+    (connection,), (handle,) = reached(driver, lambda: [binding.connect(Path(":memory:"), 0)])
     connection.close()
     return handle
 
@@ -317,7 +295,7 @@ def _reached(case: Case, paths: Sequence[Path], connections: list[Connection]) -
 
     def connect() -> list[Connection]:
         for path in paths:
-            connections.append(driver.connect(path, case.settings.busy_timeout_ms, None))
+            connections.append(driver.connect(path, case.settings.busy_timeout_ms))
         return connections
 
     try:

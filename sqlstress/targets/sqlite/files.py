@@ -51,7 +51,7 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
     """
     driver = load_driver(case.driver)
     try:
-        with closing(driver.connect(path, case.settings.busy_timeout_ms, None)) as connection:
+        with closing(driver.connect(path, case.settings.busy_timeout_ms)) as connection:
             yield connection
     except Exception as error:
         code = driver.result_code(error)
@@ -243,7 +243,7 @@ class SqliteTable:
             return self._idle_on(path)
 
     def _idle_on(self, path: Path) -> Connection:
-        idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms, None)
+        idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
             if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
                 idle.rows("PRAGMA synchronous=off")
@@ -349,7 +349,7 @@ class SqliteSnapshot:
 
     def _read_marks(self, path: Path) -> dict[str, str]:
         """Return the marks of a database in which nobody is writing."""
-        with closing(load_driver(self._driver).connect(path, PATIENCE_MS, None)) as connection:
+        with closing(load_driver(self._driver).connect(path, PATIENCE_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in MARKS}
             connection.rows("ROLLBACK")

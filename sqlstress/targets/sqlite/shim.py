@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.native import NotToBeHad, extension
 from sqlstress.targets.sqlite.connections import reached_once
 
@@ -21,10 +20,10 @@ from sqlstress.targets.sqlite.connections import reached_once
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
-WAITING, PAUSING, WRITING, SYNCING_WAL, SYNCING_DATABASE, SYNCING_JOURNAL, CHECKPOINTING = range(5, 12)
-STATEMENTS, STATEMENTS_NS, FROM, TO, PROCESSOR = range(12, 17)
-WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(17, 21)
-CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(21, 23)
+WAITING, WRITING, SYNCING_WAL, SYNCING_DATABASE, SYNCING_JOURNAL, CHECKPOINTING = range(5, 11)
+STATEMENTS, STATEMENTS_NS, FROM, TO, PROCESSOR = range(11, 16)
+WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
+CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 EVERY = 17
 """Of so many statements one is timed."""
@@ -135,10 +134,6 @@ class Watch:
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
         self._area.words[CLOSES] = closes_ns
-
-    def paused(self, begin_s: float, end_s: float) -> None:
-        """Say that nothing was tried between these times of perf_counter, so that others get the lock."""
-        self._native.where_paused(int(begin_s * NS_PER_S), int(end_s * NS_PER_S))
 
 
 # Pauses at the calls that SQLite makes of its VFS, as a schedule says.

@@ -303,11 +303,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return where a worker's window went, part by part in ns: they add up to it.
 
-    Of its waits for locks such a share was for those that another process held; it paused while it could
-    have had them.
+    `held_share` is the share of its waits for locks during which another process held them.
     """
-    waiting = area[recording.WAITING] + area[recording.PAUSING]
-    parts = {_WAIT: waiting, CHECKPOINT: area[recording.CHECKPOINTING]}
+    parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
     left = max(0, area.window_ns - sum(parts.values()))
     harness = min(harness_ns, left)
@@ -315,7 +313,7 @@ def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
     if area[recording.PROCESSOR] >= 0:
         parts = _without_processor(area, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
-    held = round(wait * held_share * area[recording.WAITING] / max(1, waiting))
+    held = round(wait * held_share)
     sqlite = min(area[recording.STATEMENTS_NS] * recording.EVERY, inside)
     parts |= {HELD: held, FREE: wait - held, SQLITE: sqlite, BINDING: inside - sqlite}
     return {name: parts[name] for name in PARTS if name in parts}

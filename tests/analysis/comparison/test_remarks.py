@@ -42,7 +42,7 @@ OPTIONS = ("DEFAULT_SYNCHRONOUS=2", "THREADSAFE=1", "COMPILER=gcc-12", "ENABLE_P
 PATCHED = library(source_id="2026-01-02 patched")
 PAIRS: dict[str, tuple[Report, Report]] = {
     "driver": (of(), of(Case(driver="apsw"), builds=library(driver="apsw"))),
-    "waiting": (of(), of(Case(settings=Settings(busy="fair", busy_timeout_ms=500)))),
+    "waiting": (of(), of(Case(settings=Settings(busy_timeout_ms=500)))),
     "amount": (of(), of(Case(ops=700))),
     "layout": tuple(report(*sweep(1, files=files, effective=settings_read_back())) for files in (1, 20)),  # type: ignore[dict-item]
     "version": (of(), of(builds=library(version="3.40.1"))),

@@ -51,7 +51,7 @@ def of_mode(journal_mode: str) -> Case:
 def writer(case: Case, folder: Path) -> Iterator[Connection]:
     """Open the file as a writer does."""
     (path,) = files.paths(case, folder)
-    connection = load_driver("sqlite3").connect(path, 1000, None)
+    connection = load_driver("sqlite3").connect(path, 1000)
     try:
         pragmas.apply(connection, case.settings)
         yield connection

@@ -67,7 +67,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
     (case,) = planned(
         settings="wal-tx", cycles="7", rows="3", transaction="cycle", timeout="5s", synchronous="normal",
         fullfsync="on", wal_autocheckpoint="9", page_size="8192", cache_size="-4000", mmap_size="65536",
-        pragma=("temp_store=memory",), busy_timeout="1s", busy="fair", driver="apsw", verify="full",
+        pragma=("temp_store=memory",), busy_timeout="1s", driver="apsw", verify="full",
         repeat="2", concurrency="3", seed="9",
     )  # fmt: skip
     assert case == Case(
@@ -79,9 +79,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
         repeat=2,
         seed=9,
         verify="full",
-        settings=Settings(
-            "wal", "normal", True, 9, 8192, -4000, 65536, (("temp_store", "memory"),), 1000, "fair"
-        ),
+        settings=Settings("wal", "normal", True, 9, 8192, -4000, 65536, (("temp_store", "memory"),), 1000),
         spec=Cycling(7, 3, "cycle", 5.0),
     )
 

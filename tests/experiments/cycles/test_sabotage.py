@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +67,7 @@ def killed(case: Case, folder: Path) -> Measured:
 def test_what_a_killed_worker_was_told_still_counts(
     tmp_path: Path, settings: Settings, transaction: str
 ) -> None:
-    # Fair waits, so that each worker gets to write at all.
-    fair = replace(settings, busy="fair")
-    done = killed(case_of(fair, concurrency=2, transaction=transaction, **LONG), tmp_path)
+    done = killed(case_of(settings, concurrency=2, transaction=transaction, **LONG), tmp_path)
     assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()
     assert verdict.status == "ok", verdict.counterexamples
@@ -104,10 +101,8 @@ def test_a_transaction_over_the_whole_run_leaves_nothing_of_a_killed_worker(tmp_
 
 
 def test_a_transaction_of_a_cycle_is_there_wholly_or_not_at_all(tmp_path: Path) -> None:
-    done = killed(
-        case_of(Settings(synchronous="off", busy="fair"), concurrency=2, transaction="cycle", **LONG),
-        tmp_path,
-    )
+    settings = Settings(synchronous="off")
+    done = killed(case_of(settings, concurrency=2, transaction="cycle", **LONG), tmp_path)
     assert len(values(done, "t2")) == 3
     done.execute("DELETE FROM t2 WHERE id = 2")
     rejected(done.verdict(), "last commit", "t2 lacks")

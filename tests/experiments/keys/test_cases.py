@@ -63,7 +63,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
         "users": "200", "picks": "20", "items": "2_000", "begin": "immediate", "journal_mode": "delete",
         "synchronous": "full", "fullfsync": "on", "wal_autocheckpoint": "9", "page_size": "8192",
         "cache_size": "-2000", "mmap_size": "65536", "pragma": ("temp_store=memory",), "busy_timeout": "5s",
-        "busy": "fair", "driver": "apsw", "verify": "none", "max_failed": "10%", "seed": "7",
+        "driver": "apsw", "verify": "none", "max_failed": "10%", "seed": "7",
     }  # fmt: skip
     assert {name.replace("_", "-") for name in given} | {"full"} == by_name("keys").keys()
     pragmas = (("foreign_keys", "on"), ("temp_store", "memory"))
@@ -78,7 +78,7 @@ def test_every_option_arrives_where_it_belongs() -> None:
             seed=7,
             verify="none",
             max_failed=0.1,
-            settings=Settings("delete", "full", True, 9, 8192, -2000, 65536, pragmas, 5000, "fair"),
+            settings=Settings("delete", "full", True, 9, 8192, -2000, 65536, pragmas, 5000),
             spec=Picks("id-norowid", "ulid", "sqlite", 200, 20, 2000, "immediate"),
         ),
     )

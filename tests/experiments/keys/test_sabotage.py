@@ -111,8 +111,7 @@ def test_what_a_killed_worker_was_told_still_counts_and_its_last_transaction_is_
     tmp_path: Path,
 ) -> None:
     load = Picks("id-rowid", "ulid-monotonic", users=20_000, picks=10, items=60)
-    # Fair waits, so that each worker gets to write at all.
-    case = case_of("", "", spec=load, settings=Settings(synchronous="off", busy="fair"))
+    case = case_of("", "", spec=load, settings=Settings(synchronous="off"))
 
     def kill(pool: Pool) -> None:
         wait_for(lambda: min(pool._words[SLOT_WORDS::SLOT_WORDS]) >= 100)

@@ -57,7 +57,6 @@ WRITTEN: dict[str, list[Any]] = {
     "mmap-size": ["0"],
     "pragma": [("temp_store=memory",), ("locking_mode=exclusive",)],
     "busy-timeout": ["5s"],
-    "busy": ["fair"],
     "driver": ["apsw", "psycopg"],
     "dsn": ["postgresql://me@localhost/db"],
     "isolation": ["serializable"],
@@ -128,13 +127,13 @@ def test_every_option_arrives_where_it_belongs() -> None:
         update_ratio="0.125", key_space="5000", distribution="zipfian", key_type="blob", value_size="64",
         batch="5", begin="deferred", journal_mode="truncate", synchronous="extra", fullfsync="on",
         wal_autocheckpoint="200", page_size="8192", cache_size="-4000", mmap_size="65536",
-        pragma=("temp_store=memory", "cell_size_check=on"), busy_timeout="1500ms", busy="fair",
-        driver="apsw", verify="full", seed="99", loop="python",
+        pragma=("temp_store=memory", "cell_size_check=on"), busy_timeout="1500ms", driver="apsw",
+        verify="full", seed="99", loop="python",
     )  # fmt: skip
     settings = Settings(
         journal_mode="truncate", synchronous="extra", fullfsync=True, wal_autocheckpoint=200, page_size=8192,
         cache_size=-4000, mmap_size=65536, pragmas=(("temp_store", "memory"), ("cell_size_check", "on")),
-        busy_timeout_ms=1500, busy="fair",
+        busy_timeout_ms=1500,
     )  # fmt: skip
     assert case == Case(
         driver="apsw", concurrency=3, buckets=7, duration_s=1.5, warmup_s=0.25, repeat=4, seed=99,
@@ -222,7 +221,7 @@ def test_the_published_script_allows_no_contradiction(name: str) -> None:
 def test_the_published_script_allows_what_it_does_anyway_and_leaves_the_rest_free() -> None:
     plain = one(preset="classic", seed=1)
     same = {"ops": "5000", "warmup": "0s", "read-ratio": "0.5", "value-size": "8", "begin": "deferred"}
-    same |= {"journal-mode": "WAL", "busy-timeout": "1m", "busy": "default"}
+    same |= {"journal-mode": "WAL", "busy-timeout": "1m"}
     for name, value in same.items():
         assert one(preset="classic", seed=1, **{name: value}) == plain
     assert one(preset="classic", seed=1, pragma=()) == plain
@@ -288,7 +287,8 @@ WRONG_PLANS = [
     "[[case]]",
     '[[case]]\nworkload = "none"',
     '[[case]]\nworkload = "cycle"',
-    KV + 'busy = "fiar"',
+    KV + 'journal-mode = "wla"',
+    KV + 'busy = "fair"',
     'workload = "kv"\n[[case]]\n[[case]]\nconcurency = 4',
     KV + "xyzzy = 1",
     KV + '"\\n" = 1',

@@ -182,7 +182,7 @@ def test_both_loops_leave_the_same_rows_counters_and_acknowledgements(
     mostly_thorough(
         [
             (Load(key_space=KEYS, batch=4, update_ratio=0.2), FAST),
-            (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), replace(FAST, busy="fair")),
+            (Load(key_space=KEYS, batch=4, update_ratio=0.2, begin="deferred"), FAST),
             (Load(key_space=KEYS, key_type="text", value_size=5000), replace(FAST, journal_mode="delete")),
             (Load(key_space=KEYS, read_ratio=1.0, batch=2), FAST),
         ],
@@ -257,10 +257,9 @@ def test_what_sqlite_refuses_is_told_alike_by_both_loops(tmp_path: Path, loop: s
     assert ended.reason == "SQLITE_ERROR: no such table: kv"
 
 
-@pytest.mark.parametrize("busy", ["default", "fair"])
 @pytest.mark.thorough
-def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) -> None:
-    settings = replace(FAST, busy_timeout_ms=30, busy=busy)
+def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path) -> None:
+    settings = replace(FAST, busy_timeout_ms=30)
     load = Load(key_space=KEYS, read_ratio=0.0)
     case = case_of(load, "native", concurrency=1, settings=settings, duration_s=FOREVER_S)
 
@@ -280,8 +279,7 @@ def test_an_operation_is_given_up_after_its_time_out(tmp_path: Path, busy: str) 
 
 def killed(folder: Path, load: Load, driver: str, seed: int) -> Measured:
     """Measure while a worker is killed at some moment of its window."""
-    fair = replace(FAST, busy="fair")
-    case = case_of(load, "native", driver, concurrency=2, seed=seed, duration_s=0.3, settings=fair)
+    case = case_of(load, "native", driver, concurrency=2, seed=seed, duration_s=0.3, settings=FAST)
     return measure(case, folder, killing(seed))
 
 
@@ -297,8 +295,8 @@ def test_whenever_a_worker_is_killed_what_it_was_told_is_there(tmp_path: Path, l
 
 
 def test_every_write_of_a_killed_worker_that_is_taken_back_is_caught(tmp_path: Path) -> None:
-    load, fair = replace(KILLED[0], key_space=20_000), replace(FAST, busy="fair")
-    case = case_of(load, "native", concurrency=2, duration_s=FOREVER_S, settings=fair)
+    load = replace(KILLED[0], key_space=20_000)
+    case = case_of(load, "native", concurrency=2, duration_s=FOREVER_S, settings=FAST)
     done = measure(case, tmp_path, killing_a_writer(tmp_path))
     assert done.verdict().status == "ok"
     take_back_one(done)

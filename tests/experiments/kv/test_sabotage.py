@@ -101,9 +101,7 @@ def test_a_foreign_value_is_caught_when_it_is_read(tmp_path: Path) -> None:
     [thorough(PLAIN, id="replaces"), thorough(BATCHES, id="batches"), pytest.param(UPDATES, id="updates")],
 )
 def test_what_a_killed_worker_was_told_still_counts(tmp_path: Path, load: Load) -> None:
-    # Fair waits, so that each worker gets to write at all.
-    fair = replace(FAST, busy="fair")
-    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S, settings=fair)
+    case = case_of(replace(load, key_space=20_000), concurrency=3, duration_s=FOREVER_S, settings=FAST)
     done = measure(case, tmp_path, killing_a_writer(tmp_path))
     assert [one.worker for one in done.outcomes if one.died] == [2]
     verdict = done.verdict()

@@ -40,7 +40,7 @@ def test_workers_find_a_wal_of_its_working_size(
     case = Case(spec=SMALL, settings=Settings(wal_autocheckpoint=autocheckpoint, page_size=4096))
     work = prepared(case, tmp_path)
     assert wal_bytes(tmp_path) >= frames * FRAME
-    worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000, None)
+    worker = load_driver("sqlite3").connect(tmp_path / "kv.db", 1000)
     assert worker.rows("SELECT count(*) FROM kv") == [(50,)]
     work.release()
     assert wal_bytes(tmp_path) >= frames * FRAME
@@ -71,7 +71,7 @@ def test_when_the_workers_have_ended_all_is_in_the_file_and_no_look_at_it_makes_
 def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> None:
     case = Case(spec=SMALL, buckets=2, settings=Settings(journal_mode="delete", synchronous="off"))
     work = prepared(case, tmp_path)
-    worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0, None)
+    worker = load_driver("sqlite3").connect(tmp_path / "kv_1.db", 0)
     worker.rows("BEGIN EXCLUSIVE")
     worker.rows("ROLLBACK")
     worker.close()
@@ -83,7 +83,7 @@ def test_the_parent_holds_no_lock_while_the_workers_connect(tmp_path: Path) -> N
 @pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
 def test_an_operation_given_up_is_counted_busy_once(driver: str, tmp_path: Path) -> None:
     pytest.importorskip(driver)
-    settings = Settings(busy="fair", busy_timeout_ms=0, wal_autocheckpoint=8)
+    settings = Settings(busy_timeout_ms=0, wal_autocheckpoint=8)
     case = Case(driver=driver, settings=settings)
     create(case, tmp_path, {1: 1})
     store = open_store(case, tmp_path)

@@ -120,7 +120,7 @@ def test_chunks_stay_within_the_parameters_that_sqlite_takes(
 
 @pytest.mark.thorough
 def test_the_variable_limit_is_the_one_at_which_sqlite_refuses(driver: str, tmp_path: Path) -> None:
-    connection = load_driver(driver).connect(tmp_path / "limit.db", 0, None)
+    connection = load_driver(driver).connect(tmp_path / "limit.db", 0)
     limit = connection.limit(codes.LIMIT_VARIABLE_NUMBER)
     text = f"SELECT count(*) FROM (VALUES {', '.join(['(?)'] * limit)})"
     assert connection.rows(text, (None,) * limit) == [(limit,)]

@@ -36,7 +36,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def connection(driver: str, tmp_path: Path) -> Iterator[Connection]:
-    opened = load_driver(driver).connect(tmp_path / "course.db", 0, None)
+    opened = load_driver(driver).connect(tmp_path / "course.db", 0)
     yield opened
     opened.close()
 

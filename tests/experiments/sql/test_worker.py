@@ -37,7 +37,7 @@ def driver(request: pytest.FixtureRequest) -> str:
 @contextmanager
 def locked(path: Path, driver: str) -> Iterator[None]:
     """Lock a database by the same library: another one in this process would not see it."""
-    with closing(load_driver(driver).connect(path, 1000, None)) as connection:
+    with closing(load_driver(driver).connect(path, 1000)) as connection:
         connection.rows("BEGIN IMMEDIATE")
         yield
 
@@ -73,11 +73,8 @@ def test_the_same_seed_draws_the_same(start: Open) -> None:
     assert found[0] == found[1] and len(set(found[0])) == 20
 
 
-@pytest.mark.parametrize("busy", ["default", "fair"])
-def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(
-    start: Open, driver: str, busy: str
-) -> None:
-    work, source = start(PAY, driver=driver, busy_timeout="10ms", busy=busy)
+def test_what_meets_a_lock_is_given_up_after_its_time_out_and_undone(start: Open, driver: str) -> None:
+    work, source = start(PAY, driver=driver, busy_timeout="10ms")
     with locked(Path(work.place.directions().address), driver):
         assert done(source, 1).kinds[0] == FAILED
     assert source.busy_counts()[0] >= 1 and source.busy_counts()[1] == 0
@@ -94,7 +91,7 @@ def test_a_snapshot_that_is_out_of_date_is_begun_again_as_a_whole_with_the_same_
     assert len(expected[2]) == 1
 
     def interfere(work: SqlWork) -> None:
-        rival = load_driver(driver).connect(Path(work.place.directions().address), 1000, None)
+        rival = load_driver(driver).connect(Path(work.place.directions().address), 1000)
         acts.append(lambda: deleted(rival))
 
     kind, counts, found = values_written(start, driver, tries, interfere)
@@ -207,7 +204,7 @@ def test_what_is_slept_is_no_cost_of_the_harness(start: Open, monkeypatch: pytes
 
 
 def test_money_that_is_gone_breaks_the_checks_of_the_bank_and_of_the_example(tmp_path: Path) -> None:
-    with closing(load_driver("sqlite3").connect(tmp_path / "a.db", 1000, None)) as connection:
+    with closing(load_driver("sqlite3").connect(tmp_path / "a.db", 1000)) as connection:
         for table in ("account", "bank_accounts"):
             connection.rows(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL)")
         for sql in (next(checks(["bank"], 1)).sql, INVARIANTS.read_text("utf-8").partition(";")[0]):
@@ -235,17 +232,13 @@ WHOLE = [
 ]
 
 
-@pytest.mark.parametrize("again", [{"max_tries": 3}, {"busy": "fair"}], ids=str)
 @pytest.mark.parametrize("text", PARTS)
-def test_what_would_be_done_twice_is_refused(tmp_path: Path, text: str, again: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=r"a\.sql:\d+:1: --.* begins a script again.* from the start"):
-        case_of(tmp_path, {"a.sql": text}, **again)
+def test_what_would_be_done_twice_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=r"a\.sql:\d+:1: --max-tries begins a script again from the start"):
+        case_of(tmp_path, {"a.sql": text}, max_tries=3)
 
 
-def test_one_transaction_is_not_and_where_only_a_statement_is_waited_for_each_may_be_by_itself(
-    tmp_path: Path,
-) -> None:
+def test_script_of_one_transaction_or_without_retries_is_accepted(tmp_path: Path) -> None:
     for text in WHOLE:
         case_of(tmp_path, {"a.sql": text}, max_tries=3)
     case_of(tmp_path, {"a.sql": ONE + OTHER})
-    case_of(tmp_path, {"a.sql": ONE + OTHER}, busy="fair", driver="apsw")

@@ -22,11 +22,11 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 
 @pytest.fixture
 def connect(driver: Driver, tmp_path: Path) -> Iterator[Connect]:
-    """Open connections to one file that never wait for a lock, unless told how."""
+    """Open connections to one file; without a timeout they never wait for a lock."""
     with ExitStack() as opened:
 
-        def connect(waiting: Waiting | None = None, busy_timeout_ms: int = 0) -> Connection:
-            connection = driver.connect(tmp_path / "contract.db", busy_timeout_ms, waiting)
+        def connect(busy_timeout_ms: int = 0) -> Connection:
+            connection = driver.connect(tmp_path / "contract.db", busy_timeout_ms)
             opened.callback(connection.close)
             return connection
 

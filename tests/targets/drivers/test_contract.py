@@ -181,10 +181,8 @@ def test_a_waiting_takes_a_lock_that_comes_free_while_it_sleeps_or_gives_up_at_i
 ) -> None:
     time = FakeTime(lambda sleeps: other.rollback() if let_go and sleeps == 3 else None)
     waiting = time.waiting(timeout_s=0.5)
-    patient = connect(waiting)
-    put = patient.writer(PUT)
-    if not driver.HANDLES_BUSY:
-        put = waiting.retried(put, driver.result_code, patient.rollback)
+    patient = connect()
+    put = waiting.retried(patient.writer(PUT), driver.result_code, patient.rollback)
     other.rows("BEGIN IMMEDIATE")
     if let_go:
         put((1, "patience"))
@@ -195,18 +193,6 @@ def test_a_waiting_takes_a_lock_that_comes_free_while_it_sleeps_or_gives_up_at_i
         put((1, "too late"))
     assert driver.result_code(refused.value) == BUSY
     assert 0.5 <= time.now < 0.6
-
-
-def test_a_driver_says_truly_whether_a_handler_runs_inside_sqlite(
-    driver: Driver, connect: Connect, other: Connection
-) -> None:
-    time = FakeTime()
-    patient = connect(time.waiting(timeout_s=0.5), busy_timeout_ms=60_000)
-    # SQLite's own handler, which would wait real seconds here, has given way.
-    assert patient.rows("PRAGMA busy_timeout") == [(0,)]
-    other.rows("BEGIN IMMEDIATE")
-    assert code_of(driver, patient, PUT, (1, "late")) == BUSY
-    assert bool(time.slept) is driver.HANDLES_BUSY
 
 
 def test_an_update_on_a_stale_snapshot_succeeds_when_it_is_begun_again_as_a_whole(

@@ -114,7 +114,7 @@ def test_what_sqlite_does_not_take_is_a_usage_error(
 
 
 def test_a_journal_mode_that_cant_be_had_is_the_environments_failure(driver: Driver) -> None:
-    in_memory = driver.connect(Path(":memory:"), 0, None)
+    in_memory = driver.connect(Path(":memory:"), 0)
     try:
         with pytest.raises(EnvironmentFailure, match=r"journal_mode=wal .* SQLite answers 'memory'"):
             first_write(in_memory, Settings(journal_mode="wal"))
@@ -124,7 +124,7 @@ def test_a_journal_mode_that_cant_be_had_is_the_environments_failure(driver: Dri
 
 def test_settings_that_were_read_back_leave_operations_their_lookaside(tmp_path: Path) -> None:
     apsw = pytest.importorskip("apsw")
-    connection = load_driver("apsw").connect(tmp_path / "kv.db", 0, None)
+    connection = load_driver("apsw").connect(tmp_path / "kv.db", 0)
     connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value)")
     asked = Settings(journal_mode="wal", synchronous="normal")
     settings.apply(connection, asked)

@@ -41,7 +41,7 @@ def test_every_connection_is_handed_over_with_its_own_library_and_no_other_one_i
         binding = load_driver(driver)
         connections, handles = reach.reached(
             driver,
-            lambda binding=binding: [binding.connect(tmp_path / f"{n}.db", 0, None) for n in range(3)],  # type: ignore[misc]
+            lambda binding=binding: [binding.connect(tmp_path / f"{n}.db", 0) for n in range(3)],  # type: ignore[misc]
         )
         assert len({handle.connection for handle in handles}) == 3
         (table,) = {handle.functions for handle in handles}
@@ -51,7 +51,7 @@ def test_every_connection_is_handed_over_with_its_own_library_and_no_other_one_i
         assert [number // 10**6, number // 10**3 % 10**3, number % 10**3] == version
         for connection in connections:
             connection.close()
-        binding.connect(Path(":memory:"), 0, None).close()
+        binding.connect(Path(":memory:"), 0).close()
         assert extension().handed_over() == []
     assert len(tables) == len(DRIVERS)
 
@@ -61,7 +61,7 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
     driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = []
-    connection = load_driver(driver).connect(Path(":memory:"), 0, None)
+    connection = load_driver(driver).connect(Path(":memory:"), 0)
     close = type(connection).close
 
     def closing(self: Connection) -> None:

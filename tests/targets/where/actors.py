@@ -62,7 +62,7 @@ def _main(pipe: Any, act: Act, words: Any, process: int, driver: str, path: Path
     watch = Watch(driver, words, process, 2)
     now = time.perf_counter_ns()
     watch.window(now, now + LONG_NS)
-    connection = load_driver(driver).connect(path, 60_000, None)
+    connection = load_driver(driver).connect(path, 60_000)
     SlowFile.took_ns = 0
     stamps = act(connection, pipe)
     watch.end()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sqlstress.experiments.kv.spec import LOOPS, Load
-from sqlstress.report.case import BUSY_POLICIES, Case, Settings
+from sqlstress.report.case import Case, Settings
 from sqlstress.report.results import CHECKPOINT, COMMIT, SYNC
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import shim
@@ -47,7 +46,7 @@ def words() -> Any:
 
 
 def created(path: Path, journal: str) -> Path:
-    connection = load_driver("sqlite3").connect(path, 1000, None)
+    connection = load_driver("sqlite3").connect(path, 1000)
     connection.rows(f"PRAGMA journal_mode={journal}")
     connection.rows("CREATE TABLE t (a)")
     connection.close()
@@ -158,7 +157,7 @@ def test_who_gives_the_lock_back_and_does_not_ask_again_does_not_wait(words: Any
     path = created(tmp_path / "a.db", "wal")
     with acting(meets_a_newer_snapshot, words, WAITER, "sqlite3", path) as waiter:
         assert heard(waiter) == "read"
-        connection = load_driver("sqlite3").connect(path, 1000, None)
+        connection = load_driver("sqlite3").connect(path, 1000)
         connection.rows("INSERT INTO t VALUES (2)")
         connection.close()
         waiter.send("go")
@@ -217,13 +216,12 @@ def waited_by_worker(seen: Seen) -> Span:
 
 
 @pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["native"]))
-@pytest.mark.parametrize("busy", ["default", "fair"])
 @pytest.mark.parametrize("driver", ["sqlite3", thorough("apsw")])
 @pytest.mark.thorough
 def test_either_loop_finds_a_lock_held_for_a_known_time_within_3_percent(
-    words: Any, tmp_path: Path, loop: str, busy: str, driver: str
+    words: Any, tmp_path: Path, loop: str, driver: str
 ) -> None:
-    told = held_while_one_writes(case_of(loop, driver, busy=busy), words, tmp_path, HOLD_S)
+    told = held_while_one_writes(case_of(loop, driver), words, tmp_path, HOLD_S)
     seen = Seen(areas(words, 2))
     wait = waited_by_worker(seen)
     of_worker, of_holder = told["worker"], told["holder"]
@@ -233,13 +231,11 @@ def test_either_loop_finds_a_lock_held_for_a_known_time_within_3_percent(
     assert not seen.contradiction()
 
 
-@pytest.mark.parametrize(
-    ("loop", "busy"), mostly_thorough(product(LOOPS, BUSY_POLICIES), [("python", "default")])
-)
+@pytest.mark.parametrize("loop", mostly_thorough(LOOPS, ["python"]))
 def test_an_operation_that_either_loop_gives_up_waits_no_longer(
-    words: Any, tmp_path: Path, loop: str, busy: str
+    words: Any, tmp_path: Path, loop: str
 ) -> None:
-    case = case_of(loop, busy=busy, busy_timeout_ms=150)
+    case = case_of(loop, busy_timeout_ms=150)
     of_worker = held_while_one_writes(case, words, tmp_path, HOLD_S)["worker"]
     assert of_worker["failed"] == 1
     seen = Seen(areas(words, 2))

@@ -15,8 +15,6 @@ from sqlstress.targets.sqlite.drivers import codes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlstress.targets.sqlite.busy import Waiting
-
 DRIVERS = {name: known.module for name, known in KNOWN.items() if known.target == "sqlite"}
 """Name → module."""
 
@@ -94,14 +92,8 @@ class Connection(Protocol):
 class Driver(Protocol):
     """A binding of SQLite. Each driver is a module that has these names."""
 
-    HANDLES_BUSY: bool
-    """Whether a busy handler of ours can run inside SQLite; else operations are begun again."""
-
-    def connect(self, path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> Connection:
-        """Open a database file, created if need be.
-
-        `waiting` takes the place of SQLite's own busy handler; None keeps SQLite's.
-        """
+    def connect(self, path: Path, busy_timeout_ms: int) -> Connection:
+        """Open a database file, created if need be."""
 
     def result_code(self, error: BaseException) -> int | None:
         """Return SQLite's extended result code of an exception; None if it isn't SQLite's."""

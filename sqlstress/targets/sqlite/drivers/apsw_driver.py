@@ -1,4 +1,4 @@
-"""APSW, which brings its own SQLite and lets a busy handler of ours run inside it."""
+"""APSW, which brings its own SQLite."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ from typing import Any
 import apsw
 
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import Connection, Named, Row, codes
-
-HANDLES_BUSY = True
 
 
 class ApswConnection(Connection):
     """A connection; APSW never begins a transaction by itself."""
 
-    def __init__(
-        self, path: Path, busy_timeout_ms: int, waiting: Waiting | None, vfs: str | None = None
-    ) -> None:
-        """`vfs` is the name of a registered VFS; None: the system's own."""
-        self._connection = apsw.Connection(str(path), vfs=vfs)
-        if waiting:
-            self._connection.set_busy_handler(waiting.busy_handler)
-        else:
-            self._connection.set_busy_timeout(busy_timeout_ms)
+    def __init__(self, path: Path, busy_timeout_ms: int) -> None:
+        self._connection = apsw.Connection(str(path))
+        self._connection.set_busy_timeout(busy_timeout_ms)
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
         execute = self._connection.cursor().execute
@@ -62,15 +53,15 @@ class ApswConnection(Connection):
         return int(self._connection.limit(category))
 
 
-def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> ApswConnection:
-    """Open a database; with `waiting`, its handler runs inside SQLite. Raises UsageError for some names."""
+def connect(path: Path, busy_timeout_ms: int) -> ApswConnection:
+    """Open a database. Raises UsageError if its path is not UTF-8."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
         raise UsageError(
             f"apsw needs a UTF-8 path, and {str(path)!r:.200} is not UTF-8. Choose another --dir or --driver."
         ) from error
-    return ApswConnection(path, busy_timeout_ms, waiting)
+    return ApswConnection(path, busy_timeout_ms)
 
 
 def result_code(error: BaseException) -> int | None:

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import peewee
 
-from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import sqlite3_driver
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, file_name
-
-HANDLES_BUSY = False
 
 
 class PeeweeConnection(StdlibConnection):
@@ -29,9 +26,8 @@ class PeeweeConnection(StdlibConnection):
         self.database.close()
 
 
-def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> PeeweeConnection:
-    """Open a database; with `waiting`, BUSY comes back at once and the caller begins again."""
-    return PeeweeConnection(path, 0 if waiting else busy_timeout_ms / 1000)
+def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
+    return PeeweeConnection(path, busy_timeout_ms / 1000)
 
 
 def result_code(error: BaseException) -> int | None:

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlstress.targets.sqlite.busy import Waiting
 from sqlstress.targets.sqlite.drivers import Connection, Named, Row, codes
-
-HANDLES_BUSY = False
 
 
 class StdlibConnection(Connection):
@@ -57,9 +54,8 @@ def file_name(path: Path) -> str:
     return f"./{name}" if name.startswith("file:") else name
 
 
-def connect(path: Path, busy_timeout_ms: int, waiting: Waiting | None) -> StdlibConnection:
-    """Open a database; with `waiting`, BUSY comes back at once and the caller begins again."""
-    return StdlibConnection(path, 0 if waiting else busy_timeout_ms / 1000)
+def connect(path: Path, busy_timeout_ms: int) -> StdlibConnection:
+    return StdlibConnection(path, busy_timeout_ms / 1000)
 
 
 def result_code(error: BaseException) -> int | None:

@@ -71,7 +71,6 @@ def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
     [
         (load(value_size=1000), "8-byte values or 1,000-byte values"),
         (load(read_ratio=0.9), "50% gets, 50% replaces or 90% gets, 10% replaces; 100,000"),
-        ({"settings": replace(CASE.settings, busy="fair")}, "busy handler) or lock waits up to 60s (fair)"),
         ({"settings": replace(CASE.settings, busy_timeout_ms=5000)}, "busy handler) or lock waits up to 5s"),
     ],
 )

@@ -31,8 +31,7 @@ def reads(**fields: Any) -> Case:
 
 EDGE = trial(fairness=0.9, longest_wait_ns=1_000_000_000)
 LONGEST = trial(longest_wait_ns=3_400_000_000)
-FAIR_WAITS = Case(settings=Settings(busy="fair"))
-LESS = Case(settings=Settings(busy_timeout_ms=500, busy="fair"))
+LESS = Case(settings=Settings(busy_timeout_ms=500))
 DEFERRED = Case(spec=Load(begin="deferred", update_ratio=0.5))
 WAITED: dict[str, list[Run]] = {
     "calm": [run(1, 1, EDGE), run(1, 8, EDGE)],
@@ -42,11 +41,9 @@ WAITED: dict[str, list[Run]] = {
     ],
     "a trial that failed": [run(1, 3, trial(), replace(SLOW, fairness=0.1, error="worker 1 died"))],
     "a process alone": [run(1, 1, replace(SLOW, fairness=0.1)), run(20, 1, LONGEST), run(5, 1, SLOW)],
-    "fair waits": [run(1, 8, UNFAIR, case=FAIR_WAITS)],
     "16 buckets": [run(16, 8, UNFAIR)],
-    "fair waits on 499 buckets": [run(499, 8, UNFAIR, case=FAIR_WAITS)],
-    "fair waits on 500 buckets": [run(500, 8, UNFAIR, case=FAIR_WAITS)],
-    "the published script": [run(1, 8, UNFAIR, case=Case(workload="classic"))],
+    "499 buckets": [run(499, 8, UNFAIR)],
+    "500 buckets": [run(500, 8, UNFAIR)],
     "no writer": [run(1, 8, UNFAIR, case=reads())],
     "no store": [run(1, 8, UNFAIR, case=Case(driver="dry"))],
     "given up": [run(1, 4, trial(failed=1200), trial(failed=34), case=LESS), run(1, 8, case=LESS)],
@@ -56,9 +53,6 @@ WAITED: dict[str, list[Run]] = {
         *(run(1, 2, trial(busy_snapshot=7, busy=4158), case=DEFERRED), run(1, 1, case=DEFERRED))
     ],
     "busy": [run(1, 2, trial(busy=3), case=DEFERRED)],
-    "a look at the lock by fair waits is no refusal": [
-        run(1, 2, trial(busy=4158), case=replace(DEFERRED, settings=FAIR_WAITS.settings))
-    ],
     "not refused": [run(1, 2, case=DEFERRED)],
     "refused, though it begins immediate": [run(1, 2, trial(busy_snapshot=7))],
 }
@@ -141,7 +135,7 @@ MORE_FILES = {
 
 @pytest.mark.parametrize("runs", NOT_MORE_FILES.values(), ids=NOT_MORE_FILES)
 def test_more_files_are_not_advised_where_the_report_speaks_against_them(runs: list[Run]) -> None:
-    assert findings(*runs)["starvation"].endswith("Try --busy fair or fewer processes.")
+    assert findings(*runs)["starvation"].endswith("Try fewer processes.")
 
 
 @pytest.mark.parametrize("runs", MORE_FILES.values(), ids=MORE_FILES)

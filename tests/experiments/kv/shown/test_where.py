@@ -55,7 +55,7 @@ def test_a_process_of_one_pass_is_not_that_of_another_and_one_beside_them_is_cal
 @pytest.mark.parametrize(
     ("account", "settings", "remedy"),
     [
-        (changed(**{FREE: 200, OWN: 800}), {}, "--busy fair"),
+        (changed(**{FREE: 200, OWN: 800}), {}, "To sleep less, use more buckets (--buckets 20) or fewer"),
         (changed(**{CHECKPOINT: 200, OWN: 800}), {}, "--checkpointer passive"),
         (changed(**{SYNC: 200, OWN: 800}), {}, "--synchronous normal"),
         (changed(**{SYNC: 200, OWN: 800}), {"synchronous": "normal"}, "(--batch)"),
@@ -72,7 +72,7 @@ def test_a_remedy_is_named_where_each_pass_supports_it(
 @pytest.mark.parametrize(
     ("part", "settings", "remedy"),
     [
-        (FREE, {"busy": "fair"}, "--busy fair"),
+        (FREE, {"processes": 1}, "To sleep less"),
         (CHECKPOINT, {"journal_mode": "delete"}, "--checkpointer"),
         (SYNC, {"synchronous": "normal"}, "--synchronous"),
         (SYNC, {"journal_mode": "delete"}, "--synchronous"),
