@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.options.option import LOAD, ONE, TRUST, chosen, option, options_of
 from sqlstress.options.parsing import switch
@@ -109,7 +109,10 @@ def _first(request: AppRequest, driver: str) -> Case:
 
     file, data = request.extra.file, options.read(request.extra.data, dialect_of(driver))
     if file is None:
-        raise UsageError("app needs a Python file: sqlstress app bank.py.")
+        raise NoWork(
+            "app needs a Python file: sqlstress app bank.py.",
+            'app needs a Python file. Give file="bank.py".',
+        )
     text = options.text_of(file, MOST)
     # Those of our own connections: what the application has set is left alone.
     settings = request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import Alike, CommandLine, Experiment, Words
 from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.template import has_number, parsed
@@ -157,7 +157,10 @@ def _first(request: ExecRequest, driver: str) -> Case:
 def _check(spec: Command) -> None:
     """Raise UsageError for a command that can't be started."""
     if not spec.command or not spec.command[0]:
-        raise UsageError("no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...")
+        raise NoWork(
+            "no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...",
+            'exec needs a command. Give command=["python", "work.py"].',
+        )
     (first, *_), program = parsed(spec.command), spec.command[0]
     hint = " Write its arguments as separate words." if " " in program.strip() else ""
     if not all(isinstance(part, str) for part in first):
