@@ -93,6 +93,11 @@ class Group:
         return face_of(self.case).units
 
     @property
+    def met_quota(self) -> bool:
+        """Whether a CPU quota stopped the processes: no wait then shows what caused it."""
+        return any(run.met_quota for run in self.runs)
+
+    @property
     def writes(self) -> bool:
         """Whether the workers take SQLite's write lock."""
         if stores_nothing(self.case.driver):
@@ -257,10 +262,26 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
+    runs = tuple(runs)
+    if any(run.met_quota for run in runs):
+        runs = tuple(map(_without_others, runs))
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.arm, face_of(run.case).alike.one_table(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
+
+
+def _without_others(run: Run) -> Run:
+    """Return a run without the load by other programs.
+
+    Where a CPU quota stops the processes, other programs run in their place, and slow down nothing.
+    """
+    return replace(
+        run,
+        trials=tuple(
+            replace(trial, foreign_share=None, stolen_share=None, disk_share=None) for trial in run.trials
+        ),
+    )
 
 
 def rate_of(run: Run) -> float | None:

@@ -90,7 +90,9 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     general = []
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        if warning.serious and not (of_library and elsewhere):
+        # The finding of a quota that stopped the processes says more.
+        is_said = warning.code == "cpu-quota" and group.met_quota
+        if warning.serious and not (of_library and elsewhere) and not is_said:
             ours = " This is sqlstress's own SQLite; your program may use another."
             connects = face_of(group.case).behaviour.connects
             general.append(warning.text + ours * (of_library and not connects))
