@@ -137,4 +137,4 @@ def _where(group: Group, cases: Collection[Case]) -> Finding:
         return Finding("throughout")
     if len(cases) > MOST_NAMED and not face_of(group.case).behaviour.sweeps:
         return Finding("in-some-cases", cases=len(cases), measured=len(group.runs))
-    return Finding("at", place=group.places(cases))
+    return Finding("at", place=group.short_places(cases))

@@ -8,7 +8,7 @@ from functools import cached_property, wraps
 from typing import TypeVar
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import cut, laid_out, listing, place, places
+from sqlstress.analysis.wording import cut, laid_out, listing, place, places, process_counts
 from sqlstress.experiment import face_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
@@ -80,6 +80,13 @@ class Group:
         if len(whole) == len(self.parts):
             return "every case"
         return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
+
+    def short_places(self, cases: Iterable[Case]) -> str:
+        """Return the same as `places`, without a layout that all cases share."""
+        layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
+        if self.parts or len(layouts) > 1 or self.case.rate or not face_of(self.case).behaviour.sweeps:
+            return self.places(cases)
+        return process_counts(cases)
 
     def at_layout(self, value: str, layout: int) -> str:
         """Return a name of what was measured on a layout: "p99, 20 buckets"; where it has but one, "p99"."""

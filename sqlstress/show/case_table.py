@@ -190,12 +190,7 @@ def percentiles(table: Table, what: str) -> list[str]:
 
 def _disturbers(group: Group) -> str:
     """Return what disturbed the marked runs of a group."""
-    marked = [run for run in group.runs if disturbed(run)]
-    by_quota = [run for run in marked if run.met_quota]
-    causes = ["a CPU quota stopped the processes"] if by_quota else []
-    if len(by_quota) < len(marked):
-        causes.append("other programs used the processors or the disk")
-    return listing(causes, "or")
+    return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:

@@ -86,8 +86,8 @@ PHRASES: dict[str, Phrase] = {
         "{enough} or more]."
     ),
     "noise": Phrase(
-        "{passes:plural pass} cannot show a difference of {share:percent}[, and even {too} could not: the "
-        "figures vary too much][: use --repeat {enough}]"
+        "{passes:plural pass} cannot show a difference of {share:percent}[, nor could {too}][: use "
+        "--repeat {enough}]"
     ),
     "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
     # Targets side by side.
