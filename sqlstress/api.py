@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress.analysis.group import rate_of
 from sqlstress.engine.study import NOBODY, Observer, Progress
-from sqlstress.errors import SqlstressError, UsageError
+from sqlstress.errors import NoWork, SqlstressError, UsageError
 from sqlstress.experiment import case_label, commands, rate_units_of, windowed_commands
 from sqlstress.options.dsn import redacted
 from sqlstress.options.parsing import suggestion
@@ -72,7 +72,7 @@ class Figure:
             failed=trial.failed if trial else None,
             latency=trial.latency if trial else {},
             verified=run.verdict.status,
-            error=run.error,
+            error=_renamed(run.error) if run.error else None,
         )
 
 
@@ -109,7 +109,7 @@ class Report:
     def problems(self) -> tuple[str, ...]:
         """What is not as it should be, a line each, the gravest first."""
         texts = (ending.text or ending.reason for ending in endings(self.document))
-        return tuple(text.removeprefix("Error: ") for text in texts if text)
+        return tuple(_renamed(text.removeprefix("Error: ")) for text in texts if text)
 
     @property
     def interrupted(self) -> bool:
@@ -198,7 +198,8 @@ class Report:
         form = format or Path(path).suffix.removeprefix(".")
         if form not in FORMATS:
             raise UsageError(f"unknown format {form!r}. Choose one of {', '.join(FORMATS)}.")
-        write_atomically(Path(path), FORMATS[form](self.document))
+        with _rename_options(_parameter):
+            write_atomically(Path(path), FORMATS[form](self.document))
 
 
 T = TypeVar("T", bound="AnyBench")
@@ -232,10 +233,10 @@ def measure(
     from sqlstress.studies.sweep import study_of_plan
 
     command = _command("measure", what, options)
-    with _parameters():
+    with _rename_options(_key if _is_plan(what) else _parameter):
         plan = _planned(what, _given(options))
         study, session = study_of_plan(plan, Path(directory), keep, command, keep_going)
-    return _carried_out(study, session, save, progress)
+        return _carried_out(study, session, save, progress)
 
 
 def limit(
@@ -256,10 +257,10 @@ def limit(
     from sqlstress.studies.limit import search_for
 
     _check_has_windows(what)
-    with _parameters():
+    with _rename_options(_parameter):
         study = search_for(_given(options), what)
-    session = Session((study.case,), Path(directory), False, _command("limit", what, options))
-    return _carried_out(study, session, save, progress)
+        session = Session((study.case,), Path(directory), False, _command("limit", what, options))
+        return _carried_out(study, session, save, progress)
 
 
 def ab(
@@ -282,17 +283,16 @@ def ab(
     from sqlstress.studies.ab import cells, checked, merged, of_gate_and_load, own_python, study_of, typed
 
     _check_has_windows(what)
-    with _parameters():
+    with _rename_options(_parameter):
         gate, common = of_gate_and_load(checked(what, _given(options)))
         own_a, own_b = (checked(what, _given(arm)) for arm in (a, b))
         arms = merged(what, common, own_a), merged(what, common, own_b)
         cases = cells(what, arms)
         words_a, words_b = (typed(what, own) for own in (own_a, own_b))
         study = study_of(cases, gate, (Arm("A", redacted(words_a)), Arm("B", redacted(words_b))))
-    command = _command("ab", what, {"a": shlex.join(words_a), "b": shlex.join(words_b), **options})
-    with _parameters():
+        command = _command("ab", what, {"a": shlex.join(words_a), "b": shlex.join(words_b), **options})
         opening = own_python(arms, cases, Path(directory), command)
-    return _carried_out(study, opening, save, progress)
+        return _carried_out(study, opening, save, progress)
 
 
 def hunt(
@@ -314,10 +314,10 @@ def hunt(
     study = commands()["hunt"].study
     assert study
     load = {"load": (what,)} if what else {}
-    with _parameters():
+    with _rename_options(_parameter):
         request = study.parse_request({**_given(options), **load}, None)
-    session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
-    return _carried_out(request.study, session, save, progress)
+        session = Session(request.cases, Path(directory), False, _command("hunt", what or "", options))
+        return _carried_out(request.study, session, save, progress)
 
 
 def _check_has_windows(what: str) -> None:
@@ -327,17 +327,41 @@ def _check_has_windows(what: str) -> None:
 
 
 @contextmanager
-def _parameters() -> Iterator[None]:
-    """Rename the command line's options in a UsageError to the parameters of a call in Python."""
+def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
+    """Rename each option of the command line in an error, to what `spelling` returns."""
     try:
         yield
-    except UsageError as error:
-        text = _OPTION.sub(lambda option: option[1].replace("-", "_"), str(error))
-        raise type(error)(text) from None
+    except SqlstressError as error:
+        text = error.assigned if isinstance(error, NoWork) else str(error)
+        error.args = (_renamed(text, spelling),)
+        raise error from None
 
 
-_OPTION = re.compile(r"(?:(?<![\w-])--|(?<=Did you mean ))([a-z][a-z0-9-]*)")
-"""An option as the command line spells it, or as a suggestion names it."""
+def _parameter(option: str) -> str:
+    """Return the parameter of a call in Python that does what an option does."""
+    return _OTHER_PARAMETERS.get(option, option.replace("-", "_"))
+
+
+def _key(option: str) -> str:
+    """Return the key in a plan that does what an option does; a parameter if plans have no such key."""
+    return _OTHER_PARAMETERS.get(option, option)
+
+
+def _renamed(text: str, spelling: Callable[[str], str] = _parameter) -> str:
+    """Return a message of the command line with the names of parameters, or of a plan's keys."""
+    text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
+    text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
+    return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
+
+
+_OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
+"""Parameters of the functions here, by the option that does the same."""
+_OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
+"""An option as the command line spells it; or a command of pip, whose options keep their names."""
+_SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
+"""A message that suggests an option."""
+_ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
+"""The name of a command's argument, at the beginning of a message."""
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -366,7 +390,7 @@ def _carried_out(
             try:
                 write_atomically(Path(save), to_json(document))
             except SqlstressError as error:
-                warnings.warn(f"the report is not saved: {error}", stacklevel=3)
+                warnings.warn(f"the report is not saved: {_renamed(str(error))}", stacklevel=3)
 
     return Report(carry_out(study, opening, keep_it, _Watched(progress) if progress else NOBODY))
 
@@ -378,18 +402,30 @@ def read(path: str | Path) -> Report:
     return Report(read_document(Path(path)))
 
 
+def _is_plan(what: str | Path) -> bool:
+    return isinstance(what, Path) or what.endswith(".toml")
+
+
 def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
-    if isinstance(what, Path) or what.endswith(".toml"):
+    if _is_plan(what):
         if given:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(given)}.")
         return Planned(from_toml(Path(what)))
-    if what not in commands():
+    what = str(what)
+    if what in _NOT_MEASURED:
+        raise UsageError(f"measure() does not support {what}. Use {_NOT_MEASURED[what]}.")
+    known = [name for name in commands() if name not in _NOT_MEASURED]
+    if what not in known:
         raise UsageError(
-            f"no such experiment: {what!r:.60}.{suggestion(what, commands())} The experiments are "
-            f"{', '.join(commands())}; the name of a plan ends with .toml."
+            f"no such experiment: {what!r:.60}.{suggestion(what, known)} The experiments are "
+            f"{', '.join(known)}; the name of a plan ends with .toml."
         )
     flags = {option.name for option in options_of_command(what) if option.flag}
     return planned({name: value for name, value in given.items() if value or name not in flags}, what)
+
+
+_NOT_MEASURED = {"hunt": "sqlstress.hunt()", "watch": "the command line: sqlstress watch FILE"}
+"""Commands that are no experiments to measure, each with what to use."""
 
 
 class _Watched(Observer):

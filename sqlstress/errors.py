@@ -19,6 +19,15 @@ class UsageError(SqlstressError):
     exit_code = 2
 
 
+class NoWork(UsageError):
+    """The file or the command that is to be measured is missing."""
+
+    def __init__(self, typed: str, assigned: str) -> None:
+        """`typed` is the message for the command line, `assigned` the message for plans and for Python."""
+        super().__init__(typed)
+        self.assigned = assigned
+
+
 class NotInstalled(UsageError):
     """A driver that is chosen and not there."""
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import Experiment, all_experiments, commands, get_experiment
 from sqlstress.options.option import REMOVED, Option, has_default, options_of
 from sqlstress.options.parsing import NEAREST, sentence, shown, suggestion
@@ -179,6 +179,8 @@ def from_toml(path: Path) -> tuple[Case, ...]:
         try:
             planned += _cases(document, table, known, elsewhere)
             check_count(len(planned))
+        except NoWork as error:
+            raise UsageError(f"{path}, case {number}: {error.assigned}") from error
         except UsageError as error:
             raise UsageError(f"{path}, case {number}: {error}") from error
     return tuple(planned)

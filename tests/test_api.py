@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sqlstress
-from sqlstress.api import Report, _command
+from sqlstress.api import Report, _command, _renamed
 from sqlstress.report import Check, Verdict, read, write_atomically
 from sqlstress.studies.ab import typed
 from tests.crash_report import crash_report, lost_report
@@ -85,7 +85,7 @@ def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_report_that_can_not_be_saved_is_returned_all_the_same(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="the report is not saved: cannot write"):
+    with pytest.warns(UserWarning, match=r"the report is not saved: cannot write.*Choose another file\.$"):
         report = sqlstress.measure(
             concurrency=1, driver="dry", directory=tmp_path, save=tmp_path / "no" / "r.json", **SHORT
         )
@@ -126,7 +126,15 @@ def test_a_plan_is_measured(tmp_path: Path) -> None:
         ("kv", {"max_faild": 0}, "max_faild is not an option of kv. Did you mean max_failed?"),
         ("kv", {"dir": "."}, "dir is not a parameter. Did you mean directory?"),
         ("keys", {"users": "many"}, "users: 'many' is not a whole number"),
+        ("keys", {"schema": "id-rowi"}, "Did you mean id-rowid"),
+        ("hunt", {}, "measure() does not support hunt. Use sqlstress.hunt()."),
+        ("watch", {"file": "app.db"}, "measure() does not support watch."),
         ("nowhere.toml", {}, "cannot read the plan"),
+        ("kv", {"directory": "/does/not/exist"}, "No such file or directory. Choose another directory."),
+        ("app", {}, 'app needs a Python file. Give file="bank.py".'),
+        ("app", {"file": ""}, "file: a name must not be empty."),
+        ("exec", {}, 'exec needs a command. Give command=["python", "work.py"].'),
+        ("sql", {}, 'Give script=["transfer.sql"] or builtin=["bank"].'),
     ],
 )
 def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[str, Any], told: str) -> None:
@@ -134,6 +142,49 @@ def test_what_can_not_be_carried_out_is_told_in_a_line(what: str, options: dict[
         sqlstress.measure(what, **options)
     assert told in str(error.value)
     assert "--" not in str(error.value)
+
+
+@pytest.mark.parametrize("function", ["measure", "limit", "ab", "hunt"])
+def test_an_environment_error_names_the_parameter(function: str, tmp_path: Path) -> None:
+    needed: dict[str, dict[str, Any]] = {"limit": {"p99": "10ms"}, "ab": {"a": {}, "b": {}}}
+    (file := tmp_path / "file").touch()
+    with pytest.raises(sqlstress.SqlstressError, match=r"Choose another directory\.$"):
+        getattr(sqlstress, function)(**needed.get(function, {}), directory=file)
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ('workload = "kv"\nkey-space = 10\nbatch = 20', "batch is larger than key-space"),
+        ('workload = "kv"\nkey-spice = 10', "Did you mean key-space?"),
+        ('workload = "app"', 'Give file="bank.py".'),
+    ],
+)
+def test_an_error_of_a_plan_names_its_keys(case: str, said: str, tmp_path: Path) -> None:
+    (plan := tmp_path / "plan.toml").write_text(f"[[case]]\n{case}\n", encoding="utf-8")
+    with pytest.raises(sqlstress.UsageError, match=re.escape(said)) as error:
+        sqlstress.measure(plan)
+    assert "--" not in str(error.value)
+
+
+def test_a_missing_driver_is_an_error_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apsw", None)
+    with pytest.raises(sqlstress.UsageError, match="choose another driver"):
+        sqlstress.measure(driver="apsw", **SHORT)
+
+
+def test_only_our_options_are_renamed_in_an_error() -> None:
+    assert _renamed("give a longer --key-space: pip install --no-cache-dir, '--not-ours'") == (
+        "give a longer key_space: pip install --no-cache-dir, '--not-ours'"
+    )
+
+
+def test_problems_name_parameters() -> None:
+    runs = tuple(replace(run, trials=(), error="give a longer --warmup") for run in EXAMPLE.runs[:1])
+    failed = Report(replace(EXAMPLE.document, runs=runs))
+    (problem,) = failed.problems
+    assert "could not be measured: give a longer warmup" in problem
+    assert [figure.error for figure in failed.figures] == ["give a longer warmup"]
 
 
 @pytest.mark.parametrize(

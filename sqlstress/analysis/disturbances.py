@@ -27,9 +27,6 @@ Taken = Callable[[Trial], float]
 
 def taken(trial: Trial) -> float:
     """Return the share of the processors that others took."""
-    if throttled(trial):
-        # The quota stopped our processes; what ran in their place did not slow them.
-        return 0.0
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -39,29 +36,32 @@ def taken_of_disk(trial: Trial) -> float:
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
-def throttled(trial: Trial) -> float:
-    """Return the share of its CPU quota's periods in which a trial's processes were stopped."""
-    if trial.quota is None or trial.quota.throttled <= 0:
-        return 0.0
-    return min(1.0, trial.quota.throttled / max(1, trial.quota.periods))
+def _stopped(trial: Trial) -> float:
+    return trial.stopped_share
 
 
 def disturbed(run: Run) -> bool:
     """Return whether others, or a CPU quota, took much from half of a run's trials or more."""
-    return any(_mostly(run, share) for share in (taken, taken_of_disk, throttled))
+    return any(_mostly(run, share) for share in (taken, taken_of_disk, _stopped))
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
     """Yield what a reader must know before any figure."""
-    stopped = [(run, trial) for run in group.runs for trial in run.trials if throttled(trial)]
+    stopped = [
+        (run, trial.stopped_share, trial.quota)
+        for run in group.runs
+        for trial in run.trials
+        if trial.quota and trial.stopped_share
+    ]
     if stopped:
-        worst = max((trial for _, trial in stopped), key=throttled)
+        # The kernel counts the time of a stop later than its period: a short window may show none.
+        _, share, quota = max(stopped, key=lambda each: (each[1], each[2].stopped_s))
         yield Finding(
             "quota-throttled",
-            cores=f"{worst.quota.cores if worst.quota else 0.0:.3g}",
-            share=throttled(worst),
-            stopped_ns=(worst.quota.stopped_s if worst.quota else 0.0) * NS_PER_S,
-            where=_where(group, dict.fromkeys(run.case for run, _ in stopped)),
+            cores=f"{quota.cores:.3g}",
+            share=share,
+            stopped_ns=quota.stopped_s * NS_PER_S or None,
+            where=_where(group, dict.fromkeys(run.case for run, *_ in stopped)),
         )
     if others := _others(group):
         yield Finding("others", **others)
@@ -137,4 +137,4 @@ def _where(group: Group, cases: Collection[Case]) -> Finding:
         return Finding("throughout")
     if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:
         return Finding("in-some-cases", cases=len(cases), measured=len(group.runs))
-    return Finding("at", place=group.places(cases))
+    return Finding("at", place=group.short_places(cases))

@@ -8,7 +8,7 @@ from functools import cached_property, wraps
 from typing import Protocol, TypeVar
 
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import cut, laid_out, listing, place, places
+from sqlstress.analysis.wording import cut, laid_out, listing, place, places, process_counts
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
@@ -81,6 +81,13 @@ class Group:
             return "every case"
         return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
 
+    def short_places(self, cases: Iterable[Case]) -> str:
+        """Return the same as `places`, without a layout that all cases share."""
+        layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
+        if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
+            return self.places(cases)
+        return process_counts(cases)
+
     def at_layout(self, value: str, layout: int) -> str:
         """Return a name of what was measured on a layout: "p99, 20 buckets"; where it has but one, "p99"."""
         cases = [run.case for run in self.runs]
@@ -91,6 +98,11 @@ class Group:
     def unit(self) -> str:
         """What is counted, in the plural: transactions or pairs."""
         return units_of(self.case)
+
+    @property
+    def met_quota(self) -> bool:
+        """Whether a CPU quota stopped the processes: no wait then shows what caused it."""
+        return any(run.met_quota for run in self.runs)
 
     @property
     def writes(self) -> bool:
@@ -279,10 +291,26 @@ def reader_of(case: Case) -> ExperimentReader:
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
     """Put runs together that differ only in what their experiment varies, in order of appearance."""
+    runs = tuple(runs)
+    if any(run.met_quota for run in runs):
+        runs = tuple(map(_without_others, runs))
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.arm, experiment_of(run.case).table_key(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
+
+
+def _without_others(run: Run) -> Run:
+    """Return a run without the load by other programs.
+
+    Where a CPU quota stops the processes, other programs run in their place, and slow down nothing.
+    """
+    return replace(
+        run,
+        trials=tuple(
+            replace(trial, foreign_share=None, stolen_share=None, disk_share=None) for trial in run.trials
+        ),
+    )
 
 
 def rate_of(run: Run) -> float | None:

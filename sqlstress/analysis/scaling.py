@@ -80,7 +80,7 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
         most=None if alike else medians[-1],
         about=several and alike,
         unit=group.unit,
-        where=places(run.case for run in lead.runs),
+        where=group.short_places([run.case for run in lead.runs]),
         equal=lead.equal,
         unclear=lead.unclear,
     )

@@ -145,6 +145,11 @@ def places(cases: Iterable[Case]) -> str:
     )
 
 
+def process_counts(cases: Iterable[Case]) -> str:
+    """Write the numbers of processes of some cases: "4 and 8 processes"."""
+    return _numbers(sorted({case.concurrency for case in cases}), processes)
+
+
 def _layouts_of(cases: Sequence[Case]) -> str:
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
@@ -162,11 +167,18 @@ def _layouts_of(cases: Sequence[Case]) -> str:
 
 
 def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Write ascending numbers and what they count: "1, 2 and 4 processes", "1 to 8 processes"."""
-    *others, last = values
-    if len(values) > 2 and last - values[0] == len(others):
-        return f"{whole(values[0])} to {named(last)}"
-    return listing([*map(whole, others), named(last)])
+    """Write ascending numbers and what they count: "1, 2 and 4 processes", "1 and 3 to 8 processes"."""
+    ranges: list[list[int]] = []
+    for value in values:
+        if ranges and value == ranges[-1][-1] + 1:
+            ranges[-1].append(value)
+        else:
+            ranges.append([value])
+    parts: list[str] = []
+    for each in ranges:
+        parts += map(whole, each) if len(each) < 3 else [f"{whole(each[0])} to {whole(each[-1])}"]
+    *others, last = parts
+    return listing([*others, last.removesuffix(whole(values[-1])) + named(values[-1])])
 
 
 # What is shown of a drop, and what is left possible, in the same words wherever a gate judges.

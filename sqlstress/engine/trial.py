@@ -240,6 +240,11 @@ class Flaw(NamedTuple):
                 f"(for {self.still_s:.1f} s): let it run undisturbed"
             )
         late = f"a worker came late to the window{times}"
+        if self.quota:
+            return (
+                f"{late}: the CPU quota of {self.quota.cores:.3g} cores stopped the processes. Raise the "
+                "quota, or lower --concurrency"
+            )
         if self.crowd:
             return f"{late}: {self.crowd}. Lower --concurrency, or use a machine with more processors"
         return f"{late}: give a longer --warmup"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sqlstress.report import Throttling
 from sqlstress.statistics.units import NS_PER_S
+from sqlstress.system.files import mounts_in
 
 _PROC = Path("/proc/self")
 
@@ -46,7 +47,7 @@ def _limited(proc: Path) -> Iterator[Group]:
     """Yield the groups with a quota: the process's group and its ancestors, in both versions of cgroups."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
-        mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return
     paths = {}
@@ -55,9 +56,9 @@ def _limited(proc: Path) -> Iterator[Group]:
         controllers, _, path = rest.partition(":")
         if not controllers or "cpu" in controllers.split(","):
             paths["cgroup" if controllers else "cgroup2"] = path
-    for line in mounts:
-        fields, _, kind = line.partition(" - ")
-        words, kinds = fields.split(" "), kind.split(" ")
+    for fields in mounts_in(mounts):
+        end = fields.index("-") if "-" in fields else len(fields)
+        words, kinds = fields[:end], fields[end + 1 :]
         if len(words) < 5 or len(kinds) < 3 or kinds[0] not in paths:
             continue
         if kinds[0] == "cgroup" and "cpu" not in kinds[2].split(","):

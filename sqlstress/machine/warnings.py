@@ -149,8 +149,7 @@ def _library(facts: Facts) -> Iterator[Warning]:
     if versions:
         yield Warning(
             "sqlite-wal-reset-bug",
-            f"SQLite {' and '.join(versions)} can lose commits in a rare race (WAL-reset bug), which "
-            "verified trials do not rule out. Run sqlstress hunt.",
+            f"SQLite {' and '.join(versions)} can lose commits (WAL-reset bug). Run sqlstress hunt.",
             facts.wal,
         )
     if facts.fullfsync and not facts.macos:

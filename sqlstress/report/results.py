@@ -541,6 +541,13 @@ class Trial:
             raise ValueError(f"it has more than {MOST_KINDS} kinds of operations")
 
     @property
+    def stopped_share(self) -> float:
+        """Share of the CPU quota's periods in which it stopped the processes; 0 without a quota."""
+        if self.quota is None or self.quota.throttled <= 0:
+            return 0.0
+        return min(1.0, self.quota.throttled / max(1, self.quota.periods))
+
+    @property
     def tps_per_process(self) -> float:
         """Completed transactions a second of an average process."""
         return self.tps / len(self.workers) if self.workers else 0.0
@@ -585,6 +592,11 @@ class Run:
             tuple(check for verdict in verdicts for check in verdict.checks),
             sum(verdict.seconds for verdict in verdicts),
         )
+
+    @property
+    def met_quota(self) -> bool:
+        """Whether a CPU quota stopped the processes in a trial."""
+        return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
         """The valid trial whose TPS is the (lower) median; failing that, the first trial."""

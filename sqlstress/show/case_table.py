@@ -20,7 +20,7 @@ from sqlstress.analysis.answers import (
     sides_of,
 )
 from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
-from sqlstress.analysis.disturbances import disturbed, throttled
+from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
 from sqlstress.analysis.wording import duration, listing, percent
@@ -190,12 +190,7 @@ def percentiles(table: Table, what: str) -> list[str]:
 
 def _disturbers(group: Group) -> str:
     """Return what disturbed the marked runs of a group."""
-    marked = [run for run in group.runs if disturbed(run)]
-    by_quota = [run for run in marked if any(map(throttled, run.valid))]
-    causes = ["a CPU quota stopped the processes"] if by_quota else []
-    if len(by_quota) < len(marked):
-        causes.append("other programs used the processors or the disk")
-    return listing(causes, "or")
+    return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlstress.analysis.answers import sides_of
@@ -36,6 +37,12 @@ def origin(report: Report) -> str:
     return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'system unknown'}"
 
 
+def short_origin(report: Report) -> str:
+    """Return the line of `origin` without the processor's type and the Python."""
+    host = replace(report.environment.host, machine="", python="")
+    return origin(replace(report, environment=replace(report.environment, host=host)))
+
+
 def when(report: Report) -> str:
     """Return when a report was measured, to the minute, or that it was published."""
     return _minute(report.created) if report.published is None else "published"
@@ -49,7 +56,9 @@ def describe(what: str, group: Group, report: Report) -> str:
 def describe_at_first(what: str, group: Group, report: Report) -> tuple[str, str]:
     """Return the same without the usual conditions, and those as a sentence of their own, if any."""
     conditions = list(_conditions(group, report))
-    usual = "; ".join(text for text, usual in conditions if usual)
+    host = report.environment.host
+    known = [text for text, usual in conditions if usual]
+    usual = "; ".join([*known, *filter(None, (host.machine, host.python))])
     others = "; ".join([what, *(text for text, usual in conditions if not usual)])
     return f"{others}.", f"{usual[:1].upper()}{usual[1:]}." if usual else ""
 
@@ -90,7 +99,9 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     general = []
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        if warning.serious and not (of_library and elsewhere):
+        # The finding of a quota that stopped the processes says more.
+        is_said = warning.code == "cpu-quota" and group.met_quota
+        if warning.serious and not (of_library and elsewhere) and not is_said:
             ours = " This is sqlstress's own SQLite; your program may use another."
             connects = experiment_of(group.case).opens_database
             general.append(warning.text + ours * (of_library and not connects))

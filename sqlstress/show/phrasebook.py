@@ -86,8 +86,8 @@ PHRASES: dict[str, Phrase] = {
         "{enough} or more]."
     ),
     "noise": Phrase(
-        "{passes:plural pass} cannot show a difference of {share:percent}[, and even {too} could not: use a "
-        "quieter machine][: use --repeat {enough}]"
+        "{passes:plural pass} cannot show a difference of {share:percent}[, nor could {too}][: use "
+        "--repeat {enough}]"
     ),
     "cannot-tell": Phrase('[{too_few}][Reason for "cannot tell": {noise}.]'),
     # Targets side by side.
@@ -181,6 +181,7 @@ PHRASES: dict[str, Phrase] = {
     "try": Phrase("Try {ways:or}."),
     "way-files": Phrase("more buckets (--buckets {files:plain})"),
     "way-processes": Phrase("fewer processes"),
+    "way-quota": Phrase("a higher CPU quota"),
     "way-timeout": Phrase("a longer --busy-timeout"),
     "shorter-transactions": Phrase(
         "One transaction kept the write lock for {longest_ns:duration}: try shorter transactions."
@@ -350,12 +351,12 @@ PHRASES: dict[str, Phrase] = {
     ),
     "ab-longer-slices": Phrase(
         "About {pairs:plural pair} would decide it if this result persists: use longer slices"
-        "[ (--duration {duration_s:seconds})] or a quieter machine."
+        "[ (--duration {duration_s:seconds})]."
     ),
     "ab-noisy": Phrase(
-        "The machine is too noisy: half of the pairs are {scatter:percent} or more from the estimate.[ If B "
+        "The pairs vary too much: half of them are {scatter:percent} or more from the estimate.[ If B "
         "equals A, about {pairs:plural pair} would show it[ ({options})].] Use longer slices"
-        "[ (--duration {duration_s:seconds})] or a quieter machine."
+        "[ (--duration {duration_s:seconds})]."
     ),
     # A search for the highest rate: the answer, and from which windows it follows.
     "limit": Phrase(
@@ -383,7 +384,7 @@ PHRASES: dict[str, Phrase] = {
     "limit-judged": Phrase("Judged: {windows:plural window} of at least {fewest:plural operation}."),
     "limit-harness-late": Phrase(
         "{windows:plural window} not judged: the harness itself began operations late, by more than "
-        "{share:percent} of the promise. Use a quieter machine, fewer processes or a looser promise."
+        "{share:percent} of the promise. Use fewer processes or a looser promise."
     ),
     "limit-too-few": Phrase(
         "{windows:plural window} not judged: {name} is judged from at least {enough:plural operation}. Use a "

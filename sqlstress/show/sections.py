@@ -66,7 +66,8 @@ class Pages:
 
 def report_sections(report: Report) -> Iterator[Section]:
     """Yield the parts of what a report shows, the first of which says where it comes from."""
-    yield Section((Paragraph(heading.origin(report)),))
+    is_sweep = not (report.ab or report.limit or report.results)
+    yield Section((Paragraph((heading.short_origin if is_sweep else heading.origin)(report)),))
     if report.ab is not None:
         yield Section(tuple(ab_blocks(report, report.ab)))
         return

@@ -108,7 +108,7 @@ def _left_out(blocks: Sequence[Block]) -> str:
     found += ["all settings"] * any(isinstance(block, Note) for block in blocks)
     found += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
     closing = _paragraph(f"Add --details for {listing(found)}.") if found else ""
-    return "\n\n".join(filter(None, (_marks(blocks), closing)))
+    return "\n".join(filter(None, (_marks(blocks), closing)))
 
 
 BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)

@@ -159,8 +159,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in own for own in options):
         raise UsageError(
-            f"A would use the {a} loop and B the {b} loop, which is not a fair comparison. "
-            f'Give --{"a" if a == "native" else "b"} "--loop python".'
+            f"A would use the {a} loop and B the {b} loop, which is not a fair comparison. Add --loop python."
         )
 
 

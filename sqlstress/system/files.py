@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -86,6 +87,19 @@ def too_long(path: Path) -> str:
     if length <= LONGEST or str(path).startswith(_VERBATIM):
         return ""
     return f" (a path of {length} characters: Windows takes {LONGEST} unless long ones are allowed)"
+
+
+def mounts_in(text: str) -> list[list[str]]:
+    r"""Return the fields of each line of a mountinfo file, without its octal escapes, such as \040."""
+    return [
+        [_ESCAPED.sub(lambda code: chr(int(code[1], 8)), field) for field in line.split(" ")]
+        for line in text.split("\n")
+        if line
+    ]
+
+
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+"""A character that Linux does not write as it is: space, tab, newline, backslash."""
 
 
 def for_message(path: Path) -> str:

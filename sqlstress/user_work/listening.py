@@ -15,7 +15,14 @@ from types import FrameType
 from typing import Any, ClassVar
 from weakref import WeakSet, WeakValueDictionary
 
-from sqlstress.user_work.threads import has_others, other_threads, tell_of_threads, works_beside
+from sqlstress.user_work.threads import (
+    PASSED,
+    goes_on,
+    has_others,
+    other_threads,
+    tell_of_threads,
+    works_beside,
+)
 
 
 def next_moment(call: Callable[[], None]) -> None:
@@ -66,6 +73,7 @@ class Uses:
             _set_profile(self._profile)
             bootstrap(thread)
 
+        PASSED.add(begin.__code__)
         # Not threading.setprofile, with which a thread dies when Python refuses its function.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
@@ -75,8 +83,9 @@ class Uses:
 
     def works_unheard(self) -> bool:
         """Return whether a thread is at work whose calls are not heard."""
-        heard = {thread.ident for thread in threading.enumerate()} - self._earlier
-        unheard = other_threads() - heard
+        # First the threads: one that starts between the two looks is heard.
+        others = other_threads()
+        unheard = others - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unheard) and works_beside(unheard)
 
     def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
@@ -179,7 +188,8 @@ class Listener:
                 return  # sqlite3 will refuse the call
             self._users.add(thread)
             others = self._users - {thread}
-            if any(self._within[other] for other in others) or (others and works_beside(others)):
+            # A thread that sleeps in a loop over rows fetches the next row unheard.
+            if any(self._within[other] for other in others) or (others and goes_on(others)):
                 self._is_over = True
             if self._is_over:
                 self._leave_alone(others)

@@ -280,7 +280,12 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> Finding | None:
-    """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait."""
+    """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait.
+
+    Where a CPU quota stopped the processes, with or without the lock, the remedy is a higher quota.
+    """
+    if group.met_quota:
+        return Finding("try", ways=(Finding("way-quota"), Finding("way-processes")))
     runs = [run for run in group.runs if run.case in cases]
     longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S

@@ -36,6 +36,11 @@ def works_beside(threads: Container[int] | None = None) -> bool:
     )
 
 
+def goes_on(threads: Container[int]) -> bool:
+    """Return whether one of these threads works or sleeps: it goes on without the other threads."""
+    return any(not _waits(frame) for thread, frame in _others() if thread in threads)
+
+
 def other_threads() -> set[int]:
     """Return the other threads, except for ours."""
     return {thread for thread, _ in _others()}
@@ -70,7 +75,8 @@ def _is_ours(frame: FrameType) -> bool:
     begun = frame
     # Once, since the other thread goes on meanwhile.
     while caller := frame.f_back:
-        begun = begun if frame.f_code.co_filename == threading.__file__ else frame
+        is_between = frame.f_code.co_filename == threading.__file__ or frame.f_code in PASSED
+        begun = begun if is_between else frame
         frame = caller
     return begun.f_code.co_filename.startswith(_OURS)
 
@@ -94,7 +100,7 @@ def _tell_of_new_threads(tell: Callable[[bool], None]) -> None:
         tell(not _is_among_waiting(sys._getframe(1)) or works_beside())
         start(thread)
 
-    _passed.add(begin.__code__)
+    PASSED.add(begin.__code__)
     threading.Thread.start = update_wrapper(begin, start)  # type: ignore[assignment, method-assign]
 
 
@@ -114,11 +120,11 @@ def _tell_of_tasks(tell: Callable[[bool], None], kind: Any) -> None:
         given.add(future)
         return future
 
-    _passed.add(give.__code__)
+    PASSED.add(give.__code__)
     kind.submit = update_wrapper(give, submit)
 
 
-_passed: set[CodeType] = set()
+PASSED: set[CodeType] = set()
 """What of ours stands between those who begin threads, and the modules that do it for them."""
 
 
@@ -137,8 +143,8 @@ def _waits(frame: FrameType | None) -> bool:
 def under_way(frame: FrameType | None) -> list[str]:
     """Return which functions of what waits for threads are under way in a frame, the innermost first."""
     found = []
-    while frame and (_is_among_waiting(frame) or frame.f_code in _passed):
-        if frame.f_code not in _passed:
+    while frame and (_is_among_waiting(frame) or frame.f_code in PASSED):
+        if frame.f_code not in PASSED:
             found.append(frame.f_code.co_name)
         frame = frame.f_back
     return found

@@ -11,9 +11,10 @@ import pytest
 from sqlstress.analysis.disturbances import disturbances, disturbed, taken
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import experiment_of
-from sqlstress.report import Environment, Run, Throttling
+from sqlstress.report import Environment, Run, Throttling, Warning
 from sqlstress.show.case_table import spread_legend
-from sqlstress.show.phrases import phrase
+from sqlstress.show.heading import warnings
+from sqlstress.show.phrases import phrase, phrases
 from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
@@ -124,6 +125,37 @@ def test_a_throttled_trial_names_the_quota_and_blames_nothing_else() -> None:
     assert disturbed(throttled)
     (legend,) = (line for line in spread_legend(group(throttled)) if line.startswith("~"))
     assert legend == "~: a CPU quota stopped the processes"
+
+
+def test_a_throttled_run_of_a_report_silences_the_blame_of_others() -> None:
+    throttled, crowded = run(1, 2, trial(quota=QUOTA)), run(1, 4, trial(foreign_share=0.9, disk_share=0.9))
+    elsewhere = replace(crowded, case=replace(crowded.case, seed=5), arm="B")
+    groups = group_runs((throttled, crowded, elsewhere))
+    codes = [finding.code for each in groups for finding in disturbances(each, CALM)]
+    assert codes == ["quota-throttled"]
+    assert [disturbed(each) for one in groups for each in one.runs] == [True, False, False]
+    legends = [line for each in groups for line in spread_legend(each) if line.startswith("~")]
+    assert legends == ["~: a CPU quota stopped the processes"]
+
+
+def test_the_longest_stop_is_named_and_no_stop_of_unknown_length() -> None:
+    stops = [trial(quota=replace(QUOTA, stopped_s=seconds)) for seconds in (0.0, 0.4, 0.1)]
+    (longest,) = disturbances(group(run(1, 2, *stops)), CALM)
+    assert "(for 400 ms in all)" in phrase(longest)
+    (unknown,) = disturbances(group(run(1, 2, stops[0])), CALM)
+    assert "in all" not in phrase(unknown)
+
+
+def test_a_stop_is_not_named_twice() -> None:
+    warning = Warning("cpu-quota", "A CPU quota limits this container to 0.5 cores.", True)
+    limited = replace(CALM, warnings=(warning,))
+    (text,) = warnings(group(run(1, 2, trial(quota=QUOTA))), limited, ())
+    assert "stopped the processes" in text
+    assert warnings(group(run(1, 2)), limited, ()) == (f"Warning: {warning.text}",)
+
+
+def test_only_a_measured_load_of_others_asks_for_a_quieter_machine() -> None:
+    assert [code for code, known in phrases().items() if "quieter" in known.template] == ["others"]
 
 
 def test_a_quota_that_was_not_used_up_leaves_other_causes() -> None:

@@ -21,7 +21,7 @@ from sqlstress.report.case import Arrivals, Case
 from sqlstress.statistics import units
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS
-from tests.analysis.hand_made import run, trial
+from tests.analysis.hand_made import group, run, trial
 
 
 @pytest.mark.parametrize(
@@ -122,3 +122,17 @@ def test_a_run_is_compared_by_its_rate_and_what_was_not_done_or_is_wrong_has_non
     found: Run, rate: float | None
 ) -> None:
     assert rate_of(found) == rate
+
+
+def test_numbers_in_a_row_are_written_as_a_range() -> None:
+    counts = {(1, 3, 4, 5): "1 and 3 to 5", (1, 2, 3, 8): "1 to 3 and 8", (1, 2, 4): "1, 2 and 4"}
+    for numbers, written in counts.items():
+        cases = [Case(concurrency=number) for number in numbers]
+        assert wording.process_counts(cases) == f"{written} processes"
+        assert wording.places(cases) == f"{written} processes on 1 bucket"
+
+
+def test_a_layout_that_all_cases_share_is_left_out() -> None:
+    one, two = run(1, 2), run(20, 2)
+    assert group(one).short_places([one.case]) == "2 processes"
+    assert group(one, two).short_places([two.case]) == "2 processes on 20 buckets"

@@ -18,6 +18,7 @@ import pytest
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import share_error
 from sqlstress.engine.folder import remove_abandoned
+from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
 from sqlstress.show.formats import FORMATS
@@ -362,6 +363,7 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sqlstress.experiments.exec.work.LOOKS_ENOUGH", 5)
+    monkeypatch.setattr("sqlstress.experiments.exec.work.marked_unread", lambda _: None)
     with closing(sqlite3.connect("app.db")) as connection:
         connection.execute("CREATE TABLE t (a)")
         connection.commit()
@@ -375,4 +377,20 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
         "time.sleep(0.3)"
     )
     said = cli("exec", *words, "--", sys.executable, "-c", used, "{db}")
+    assert "No command opened" not in " ".join(said.out.split())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows rarely notes that a file was read")
+def test_single_command_that_never_opened_the_copy_is_reported(cli: Cli, tmp_path: Path) -> None:
+    (probe := tmp_path / "probe").write_bytes(b"1")
+    if marked_unread(probe) is None:
+        pytest.skip("this file system does not note that a file was read")
+    with closing(sqlite3.connect("app.db")) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.commit()
+    words = ("--database=app.db", "--alone", "-c1", "--repeat=2", "--ops=1")
+    said = cli("exec", *words, "--", sys.executable, "-c", "pass")
+    assert "No command opened the copy of app.db" in " ".join(said.out.split())
+    opens = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT 1')"
+    said = cli("exec", *words, "--", sys.executable, "-c", opens, "{db}")
     assert "No command opened" not in " ".join(said.out.split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,10 +102,14 @@ def test_processes_that_may_not_be_read_are_counted(tmp_path: Path, monkeypatch:
     assert found is not None and (found.seen, found.hidden) == ((), 1)
 
 
-def test_mount_point_of_the_file_itself_is_reported(tmp_path: Path) -> None:
-    database, mounts = tmp_path / "my app.db", tmp_path / "mountinfo"
-    database.touch()
-    point = str(database).replace(" ", "\\040")
+@pytest.mark.parametrize("name", ["my app.db", "my\tapp\n.db", "a\\b.db", "a\\040b.db", "app.db"])
+def test_mount_point_of_the_file_itself_is_reported(tmp_path: Path, name: str) -> None:
+    database, mounts = tmp_path / name, tmp_path / "mountinfo"
+    try:
+        database.touch()
+    except OSError:
+        pytest.skip(f"this system has no file named {name!r}")
+    point = re.sub(r"[\s\\]", lambda found: f"\\{ord(found[0]):03o}", str(database))
     mounts.write_text(f"36 35 98:0 /x {point} rw,noatime shared:1 - ext4 /dev/vda rw\n", encoding="utf-8")
     assert other_names(database, mounts) == (1, True)
     assert other_names(database, tmp_path / "missing") == (1, False)

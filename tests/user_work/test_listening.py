@@ -229,3 +229,45 @@ def test_threads_that_share_what_one_of_them_opened_never_stand_still(tmp_path: 
     let_go, statements = heard(MADE_BY_THE_FIRST, tmp_path)
     assert let_go
     assert len(statements) == CALLS
+
+
+READS_SLOWLY = """
+def read(connection, wait):
+    with suppress(sqlite3.Error):
+        for row in connection.execute("SELECT x FROM t LIMIT 50"):
+            wait(0.0002)
+
+def call():
+    shared = connect(is_for_all=True)
+    work(shared)
+    threads = [threading.Thread(target=read, args=(shared, WAIT))]
+    threads.append(threading.Thread(target=work, args=(shared,)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shared.close()
+"""
+
+
+@pytest.mark.parametrize("wait", ["time.sleep", "lambda seconds: sum(range(2000))"])
+def test_a_thread_that_is_slow_between_rows_never_stands_still(wait: str, tmp_path: Path) -> None:
+    is_shared, _ = heard(READS_SLOWLY.replace("WAIT", wait), tmp_path)
+    assert is_shared
+
+
+def test_a_thread_that_is_heard_counts_as_at_work(tmp_path: Path) -> None:
+    code = """
+from sqlstress.user_work.threads import works_beside
+is_at_work = []
+def spin():
+    while not is_at_work:
+        pass
+def call():
+    thread = threading.Thread(target=spin)
+    thread.start()
+    is_at_work.append(works_beside({thread.ident}))
+    thread.join()
+    assert is_at_work.pop()
+"""
+    heard(code, tmp_path)

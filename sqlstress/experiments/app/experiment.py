@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
 from sqlstress.experiments.app.spec import App, AppRequest, CaseSelection, Weighted
 from sqlstress.options.option import chosen, options_of
@@ -37,7 +37,10 @@ def _first(request: AppRequest, driver: str) -> Case:
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
     if file is None:
-        raise UsageError("app needs a Python file: sqlstress app bank.py.")
+        raise NoWork(
+            "app needs a Python file: sqlstress app bank.py.",
+            'app needs a Python file. Give file="bank.py".',
+        )
     text = options.text_of(file, MOST)
     # Those of our own connections: what the application has set is left alone.
     settings = request.with_settings(journal_mode=KEPT, synchronous=None, busy_timeout_ms=PATIENCE_MS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
 from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.spec import CaseSelection, Command, ExecRequest
@@ -51,7 +51,10 @@ def _first(request: ExecRequest, driver: str) -> Case:
 def _check(spec: Command) -> None:
     """Raise UsageError for a command that can't be started."""
     if not spec.command or not spec.command[0]:
-        raise UsageError("no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...")
+        raise NoWork(
+            "no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...",
+            'exec needs a command. Give command=["python", "work.py"].',
+        )
     (first, *_), program = parsed(spec.command), spec.command[0]
     hint = " Write its arguments as separate words." if " " in program.strip() else ""
     if not all(isinstance(part, str) for part in first):

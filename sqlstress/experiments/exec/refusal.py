@@ -18,6 +18,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Size of the largest file that is read as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
+_DEFAULT = rf"\b(?:{VARIABLE}|SQLSTRESS_DB)\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
+"""The variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 
 
@@ -33,21 +35,17 @@ def refuse_original(command: Sequence[str], database: str) -> None:
     paths = {os.path.abspath(database), os.path.realpath(database)}  # noqa: PTH100
     for script in _scripts(command):
         text = script.read_text(encoding="utf-8", errors="replace")
-        # A script that reads the variable, by its first name too, may name the original for other uses.
-        if (
-            "\0" not in text
-            and not any(map(text.__contains__, (VARIABLE, "SQLSTRESS_DB")))
-            and any(map(_names, paths, repeat(text)))
-        ):
+        if "\0" not in text and any(map(_names, paths, repeat(text))):
             raise UsageError(
                 f"{str(script)[:100]!r} names the original --database, {os.path.realpath(database)!r:.200}, "
-                f"not its copy. {CURE}."
+                f"not its copy. In its place, read the variable {VARIABLE}."
             )
 
 
 def _names(path: str, text: str) -> bool:
-    """Return whether a text contains a path, and not as the beginning of a longer name."""
-    return re.search(re.escape(path) + r"(?![\w.-])", text) is not None
+    """Return whether a text contains a path, not as part of a longer name or as the variable's default."""
+    name = re.escape(path) + r"(?![\w.-])"
+    return re.search(name, re.sub(_DEFAULT + name, "", text)) is not None
 
 
 def _paths(piece: str) -> Iterator[str]:

@@ -157,10 +157,16 @@ def messages(group: Group) -> Iterator[Finding]:
             yield Finding(code, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
 
 
+def _is_unused(group: Group) -> bool:
+    """Return whether no command of any trial used its copy of the database."""
+    trials = [trial for run in group.runs if run.case.spec.command for trial in run.trials]
+    return bool(trials) and all(any(one.topic == UNUSED for one in trial.sightings) for trial in trials)
+
+
 def databases(group: Group) -> Iterator[Finding]:
     """Yield that commands did not use the copy, or that the original changed."""
     database = group.case.spec.data.database
-    if any(sightings(group, UNUSED)):
+    if _is_unused(group):
         yield Finding("copy-unused", database=database, variable="{db}")
     for sighting in islice(sightings(group, ORIGINAL), 1):
         facts = {"database": database, "changes": sighting.what}
@@ -274,7 +280,7 @@ class ExecShown(UserShown):
     def what(self, group: Group) -> str:
         said = super().what(group)
         copy = f"a copy of {group.case.spec.data.database}"
-        return said.replace(copy, f"{copy}, which no command used") if any(sightings(group, UNUSED)) else said
+        return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         table = table_of(case_table.rows_of(group), _figures(group), _LEAVING)

@@ -19,6 +19,7 @@ from sqlstress.experiments.exec.programs import REACHED, STRAYED
 from sqlstress.experiments.exec.refusal import CURE
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
+from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 _STOPPED = "the original was used"
 """Key of the message with which a load was stopped, in what trials of a sweep hand on."""
+LONG_NS = 86_400 * NS_PER_S
+"""With relatime, a reading is noted if the last one was before the last change, or longer ago than a day."""
 LOOKS_ENOUGH = 50
 """Looks at running commands from which on a copy that none of them had open counts as unused."""
 
@@ -52,7 +55,7 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
-        self._copy_is_untouched = False
+        self._copy_is_untouched = self._copy_is_unread = False
         self._original: Original | None = None
         """Of the copy on which commands work; None without a copy, and for the empty command."""
 
@@ -89,6 +92,7 @@ class ExecWork(UserWork):
         self._end_all()
         # The checks that follow may change its files.
         self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
+        self._copy_is_unread = self._original is not None and self._original.copy_is_unread
         return super().verify(outcomes, pulse)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
@@ -106,8 +110,9 @@ class ExecWork(UserWork):
             changed, pid = original.users
             yield Sighting(ORIGINAL, changed, 1, traits={"pid": str(pid)})
         looks = sum(sighting.count for sighting in trial.sightings if sighting.topic == MOMENTS)
-        if looks >= LOOKS_ENOUGH and not self._flags[REACHED] and self._copy_is_untouched:
-            yield Sighting(UNUSED, "copy", looks)
+        is_known = self._copy_is_unread or looks >= LOOKS_ENOUGH
+        if is_known and trial.transactions and not self._flags[REACHED] and self._copy_is_untouched:
+            yield Sighting(UNUSED, "copy", max(1, looks))
 
     def discard(self) -> None:
         self._end_all()
@@ -170,6 +175,27 @@ def changes(before: State, now: State) -> str:
     return ", ".join(texts)
 
 
+def marked_unread(file: Path) -> int | None:
+    """Set the time of a file's last reading to one that any reading changes, and return it, in ns.
+
+    None if the file system does not note that a file was read (noatime): a file next to it shows that.
+    """
+    probe = file.with_name(f"{file.name}-probe")
+    try:
+        long_ago_ns = file.stat().st_mtime_ns - LONG_NS
+        probe.write_bytes(b"0")
+        os.utime(probe, ns=(long_ago_ns, probe.stat().st_mtime_ns))
+        probe.read_bytes()
+        if probe.stat().st_atime_ns == long_ago_ns:
+            return None
+        os.utime(file, ns=(long_ago_ns, file.stat().st_mtime_ns))
+        return file.stat().st_atime_ns
+    except OSError:
+        return None
+    finally:
+        probe.unlink(missing_ok=True)
+
+
 class Original:
     """The original during one load. The copy of the trial tells whether the commands use that."""
 
@@ -177,6 +203,7 @@ class Original:
         """`marker` is a variable in the environment of all commands of the trial: name and value."""
         self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
         self._before, self._copy_before = state_of(self._path), state_of(copy)
+        self._read_ns = marked_unread(copy)
         self.unexplained = ""
         """Changes of the original by a program that was not seen; empty if there were none."""
         self.users: tuple[str, int] | None = None
@@ -186,6 +213,16 @@ class Original:
     def copy_is_untouched(self) -> bool:
         """Whether no file of the copy has changed since the load began."""
         return state_of(self._copy) == self._copy_before
+
+    @property
+    def copy_is_unread(self) -> bool:
+        """Whether no program has read the copy since the load began; False if that is unknown.
+
+        SQLite reads the first bytes of each database that it opens.
+        """
+        with suppress(OSError):
+            return self._read_ns == self._copy.stat().st_atime_ns
+        return False
 
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command of the trial has opened or changed the original."""

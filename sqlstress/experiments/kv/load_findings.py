@@ -76,7 +76,8 @@ def waiting(group: Group) -> Iterator[Finding]:
     yield from starvation(group, lambda cases: _remedy(group, cases))
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
     yield from _flattered(group)
-    if stalls := [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]:
+    stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]
+    if stalls and not group.met_quota:
         where = places(run.case for run in stalls)
         yield Finding("stall", where=where, longest_ns=max(map(longest_wait_ns, stalls)))
     if group.case.spec.begin == "deferred":
@@ -234,6 +235,8 @@ def _longer(run: Run) -> int:
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
     """Return ways to shorten the waits of these cases, unless the report speaks against them."""
+    if group.met_quota:
+        return Finding("way-quota"), Finding("way-processes")
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
     fewer_processes = Finding("way-processes")
@@ -411,7 +414,7 @@ def crowded(group: Group) -> Iterator[Finding]:
     """Yield where waiting for a processor is the largest part of the time, where that part is largest:
     there fewer processes are as good."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
-    if crowds:
+    if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
         yield Finding("where-processor", share=share, where=place(case))
 
@@ -433,7 +436,9 @@ def _is_crowded(run: Run) -> bool:
 
 
 def went(group: Group) -> Iterator[Finding]:
-    """Yield what the slowest operations waited for, where that is worst."""
+    """Yield what the slowest operations waited for, where that is worst; nothing if a quota stopped them."""
+    if group.met_quota:
+        return
 
     def mean_ns(slow: Sequence[results.Slowest]) -> float:
         return sum(each.total_ns for each in slow) / sum(each.operations for each in slow)

@@ -59,9 +59,8 @@ PHRASES = {
         "Use --duration {enough_s}s to count such waits."
     ),
     "usual-timeout-no-sign": Phrase(
-        "No sign of waits over {usual_s} s, the usual busy timeout. At {where}, the longest wait was "
-        "{table_ns:duration} in the table's windows and {extra_ns:duration} in an extra window of "
-        "{window_s:seconds}."
+        "No sign of waits over {usual_s} s, the usual busy timeout: at {where}, the longest wait was "
+        "{table_ns:duration}, and {extra_ns:duration} in an extra window of {window_s:seconds}."
     ),
     "usual-timeout-unclear": Phrase(
         "Cannot tell whether an operation would wait longer than {usual_s} s, the usual busy timeout. At "

@@ -155,7 +155,7 @@ def legend(group: Group, table: Table) -> Iterator[str]:
     yield from case_table.spread_legend(group)
     yield from case_table.percentiles(table, "the operations took at most this long")
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
-        yield f"{WORST}: in the process where p99 was highest, because shares were uneven"
+        yield f"{WORST}: of the slowest process, because shares were uneven"
     yield from table.explained(_MEANINGS)
     yield from verified_legend(group)
 

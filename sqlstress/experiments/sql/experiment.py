@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import NoWork, UsageError
 from sqlstress.experiment import CommandLine
 from sqlstress.experiments.sql.builtin import SCRIPTS, checks
 from sqlstress.experiments.sql.script import Script, Sql, statements, states_behind
@@ -64,7 +64,10 @@ def _first(request: ScriptsRequest, driver: str) -> Case:
 
 def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
     if not selection.script and not selection.builtin:
-        raise UsageError("nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.")
+        raise NoWork(
+            "nothing to run. Give a script (sqlstress sql transfer.sql), or --builtin bank.",
+            'nothing to run. Give script=["transfer.sql"] or builtin=["bank"].',
+        )
     for word in selection.builtin:
         name, weight = options.weighted(word)
         if name not in SCRIPTS:
@@ -75,8 +78,8 @@ def _scripts(selection: CaseSelection, driver: str) -> Iterator[Scripted]:
         name, weight = options.weighted(word)
         if " " in name.strip() and not Path(name).exists():
             raise UsageError(
-                f"no such file: {name!r:.60}. A script is a file: save the statement as query.sql, and run "
-                "sqlstress sql query.sql."
+                f"no such file: {name!r:.60}. A script is a file: save the statement as query.sql, and give "
+                "the name of that file."
             )
         yield Scripted(name, options.text_of(name, MOST_TEXT), weight)
 

@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from sqlstress.system.files import mounts_in
+
 _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
@@ -139,9 +141,9 @@ def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     except OSError:
         return 0, False
     try:
-        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return links, False
-    # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw; a space is written \040
-    points = {words[4].replace("\\040", " ") for line in lines if len(words := line.split()) > 4}
+    # 36 35 98:0 /data/app.db /app.db rw,noatime shared:1 - ext4 /dev/sda1 rw
+    points = {fields[4] for fields in mounts_in(text) if len(fields) > 4}
     return links, str(database) in points

@@ -14,7 +14,7 @@ import pytest
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.exec.programs import has_file_open
 from sqlstress.experiments.exec.refusal import refuse_original
-from sqlstress.experiments.exec.work import Original, changes, state_of
+from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import Openers
 
@@ -77,6 +77,12 @@ def test_other_names_of_the_original_are_refused(database: Path) -> None:
     [
         ("connect('{path}')", True),
         ("connect(os.environ.get('SQLSTRESS_DATABASE', '{path}'))", False),
+        ("connect(os.environ.get('SQLSTRESS_DATABASE') or '{path}')", False),
+        ('sqlite3 "${SQLSTRESS_DATABASE:-{path}}"', False),
+        ("open($ENV{SQLSTRESS_DATABASE} // '{path}')", False),
+        ("open(process.env['SQLSTRESS_DB'] ?? \"{path}\")", False),
+        ("cat $SQLSTRESS_DATABASE; sqlite3 {path}", True),
+        ("connect(os.environ.get('SQLSTRESS_DATABASE', '{path}')); connect('{path}')", True),
         ("connect('elsewhere.db')", False),
         ("connect('{path}.bak')", False),
     ],
@@ -88,6 +94,33 @@ def test_script_that_names_the_original_is_refused(database: Path, text: str, re
             refuse_original([sys.executable, "script.py"], "app.db")
     else:
         refuse_original([sys.executable, "script.py", "{db}", "SELECT 1"], "app.db")
+
+
+def test_reading_a_file_shows(tmp_path: Path) -> None:
+    (copy := tmp_path / "copy.db").write_bytes(b"1")
+    changed_ns = copy.stat().st_mtime_ns
+    if marked_unread(copy) is None:
+        pytest.skip("this file system does not note that a file was read")
+    original = Original(str(tmp_path / "app.db"), copy, MARKER)
+    assert original.copy_is_unread
+    assert copy.stat().st_mtime_ns == changed_ns
+    assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+    copy.read_bytes()
+    assert not original.copy_is_unread
+
+
+def test_without_times_of_reading_nothing_is_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copy := tmp_path / "copy.db").write_bytes(b"1")
+    read = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        before, data = path.stat(), read(path)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return data
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    assert marked_unread(copy) is None
+    assert not Original(str(tmp_path / "app.db"), copy, MARKER).copy_is_unread
 
 
 def test_changes_name_each_file(database: Path) -> None:

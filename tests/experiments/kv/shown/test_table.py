@@ -58,7 +58,7 @@ def test_p99_is_that_of_the_worst_process_and_is_marked_where_shares_are_uneven(
     assert set(column(starved(0.5), "get p99 ms")) == {"5.00*"}
     assert column(starved(0.5), "replace p50 ms") == column(EXAMPLE, "replace p50 ms")
     assert column(starved(1.0), "replace p99 ms") == calm
-    meaning = "*: in the process where p99 was highest, because shares were uneven"
+    meaning = "*: of the slowest process, because shares were uneven"
     assert [meaning in explained(report) for report in (starved(0.5), starved(1.0))] == [True, False]
 
 

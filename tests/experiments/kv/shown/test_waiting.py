@@ -11,7 +11,7 @@ import pytest
 
 from sqlstress.experiments.kv.load_findings import worst_p99_ns
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.report import Check, Failures, Latency, Run, Trial, Verdict
+from sqlstress.report import Check, Failures, Latency, Run, Throttling, Trial, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.report.results import Where
 from sqlstress.statistics.histogram import bucket_of
@@ -88,6 +88,17 @@ def test_given_up_both_ways_counts_both() -> None:
 def test_starvation_with_a_long_wait_of_unknown_cause_has_no_remedy() -> None:
     told = findings(run(1, 8, trial(longest_wait_ns=3_000_000_000, fairness=0.95)))
     assert told["starvation"].endswith("the longest wait was 3.0 s.")
+
+
+def test_waits_of_a_throttled_run_blame_the_quota() -> None:
+    quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
+    told = findings(
+        run(1, 1, replace(LONGEST, quota=quota)),
+        run(1, 8, replace(UNFAIR, quota=quota, failed=1, failures=failures(60.0))),
+    )
+    assert told["starvation"].endswith("Try a higher CPU quota or fewer processes.")
+    assert told["given-up"].endswith("Try a longer --busy-timeout, a higher CPU quota or fewer processes.")
+    assert "stall" not in told
 
 
 def test_fixed_number_of_operations_has_no_fairness_verdict() -> None:

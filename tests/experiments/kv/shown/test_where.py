@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.kv.load_findings import shares
 from sqlstress.experiments.kv.show_where import plots
+from sqlstress.report import Throttling
 from sqlstress.report.case import Arrivals
 from sqlstress.report.results import (
     CHECKPOINT,
@@ -104,6 +105,14 @@ def test_fewer_processes_are_no_remedy_for_one_nor_where_others_have_the_process
     fixed = replace(crowd, case=replace(crowd.case, arrivals=Arrivals(100)))
     for one in (told(waited(900), processes=1), busy, fixed):
         assert "where-processor" not in findings(one)
+
+
+def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
+    quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
+    for calm, code in ((told(waited(900)), "where-processor"), (told(TOGETHER), CODE)):
+        throttled = replace(calm, trials=tuple(replace(one, quota=quota) for one in calm.trials))
+        assert code in findings(calm)
+        assert code not in findings(throttled)
 
 
 def test_shares_are_those_of_all_passes_and_of_what_all_can_tell() -> None:
