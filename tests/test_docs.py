@@ -213,6 +213,7 @@ ELSEWHERE = {
     'buku --nostdin --db {db} --offline --nc -a "https://example.org/{n}"': "it needs buku and its file",
     "python -m pip install '.[postgres]'": "the extra test brings what it does",
     LOSING: "it must fail, as a test sees",
+    "sqlstress fleet plan.toml --scheduler tcp://127.0.0.1:8786 --folder reports": "it needs a cluster",
     "sqlstress check baseline.json report.json --max-drop 20%": "two real ones differ",
     "sqlstress app examples/app/bank_wrong.py -c 4": "it must fail, as a test sees",
     "python -m pytest examples/test_my_settings.py": "the test of that example runs it",
@@ -231,7 +232,7 @@ PLAN = re.compile(r"sqlstress run examples/\S+( -o \S+)*")
 """The tests of the examples run these, and compare what is printed."""
 SAVED = re.compile(r"sqlstress (compare|report) ")
 """Commands whose output a page shows to the letter."""
-READING = re.compile(r"sqlstress (compare|report|check|schema|doctor|fleet)\b")
+READING = re.compile(r"sqlstress (compare|report|check|schema|doctor)\b")
 """Commands that measure nothing."""
 
 

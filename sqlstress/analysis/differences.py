@@ -217,10 +217,6 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
     return tuple(each for each in found if None in each.values or len(set(each.values)) > 1)
 
 
-CPU_QUOTA = "CPU quota"
-"""Subject of the barrier between reports that were measured under different CPU quotas."""
-
-
 def barriers(parts: Parts) -> Iterator[Difference]:
     """Yield what must be the same, and what it is in each part."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
@@ -254,7 +250,9 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     yield barrier("durability", "what a commit waits for", promised)
     hosts = [part.report.environment.host for part in parts]
     limited = any(host.is_limited for host in hosts)
-    yield barrier(CPU_QUOTA, "the CPU quota", [quota(host) or ("none" if limited else "") for host in hosts])
+    yield barrier(
+        "CPU quota", "the CPU quota", [quota(host) or ("none" if limited else "") for host in hosts]
+    )
 
 
 def _commit_class(part: Part) -> str | None:

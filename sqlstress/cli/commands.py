@@ -46,7 +46,7 @@ OTHERS = {
     "compare": ("sqlstress.cli.reports:compare", "Compare saved reports side by side."),
     "fleet": (
         "sqlstress.cli.fleet_command:fleet",
-        "Measure a plan on many hosts, or show their reports.",
+        "Measure a plan on each host of a Dask cluster.",
     ),
     "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),

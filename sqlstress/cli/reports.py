@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import os
+from collections.abc import Iterator
+from itertools import combinations, islice
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
+from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import details_option, github_option, output_option
 from sqlstress.cli.outputs import Step, beside, parse_outputs, say, say_page, take_stdout
@@ -51,10 +55,39 @@ def schema() -> None:
     say(schema_text(), end="")
 
 
+def _with_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the paths with the JSON files of a folder, sorted, instead of the folder."""
+    return tuple(file for path in paths for file in (_reports_in(path) if path.is_dir() else [path]))
+
+
+def _reports_in(folder: Path) -> list[Path]:
+    """Return the JSON files of a folder and its subfolders, sorted. Raises UsageError."""
+    # The search ends early, because somebody may give the root of a file system.
+    files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
+    if not files:
+        raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
+    if len(files) > len(LETTERS):
+        raise UsageError(
+            f"the folder {str(folder)!r:.200} has more than {len(LETTERS)} JSON files. Name those to compare."
+        )
+    return files
+
+
+def _json_files(folder: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> NoReturn:
+        raise UsageError(f"cannot read the folder {str(error.filename)!r:.200}: {error.strerror or error}.")
+
+    for parent, _, names in os.walk(folder, onerror=refuse):
+        paths = (Path(parent, name) for name in names if name.endswith(".json") and not name.startswith("."))
+        yield from filter(Path.is_file, paths)
+
+
 @click.command(
     epilog="Example: sqlstress compare reports/published/003-macos-1-file.json reports/linux-classic.json"
 )
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]")
+@click.argument(
+    "files", nargs=-1, type=click.Path(path_type=Path), metavar="A.json B.json [...]", callback=_with_folders
+)
 @click.option("--anyway", is_flag=True, help="Also show ratios of figures that are not comparable.")
 @output_option("Save the comparison", tuple(COMPARISON_FORMATS))
 @details_option
@@ -63,16 +96,19 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     """Compare saved reports side by side, case by case. The first report is the baseline.
 
     The differences between them come first, then the figures. Meaningless ratios are left out, such as
-    between synced and unsynced commits. Needs no SQLite.
+    between synced and unsynced commits. A folder stands for its JSON files, also in subfolders. Needs no
+    SQLite.
     """
     from sqlstress.analysis.comparison import compare as compared
-    from sqlstress.analysis.differences import LETTERS, options_apart
+    from sqlstress.analysis.differences import options_apart
     from sqlstress.analysis.finding import called
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
 
     if not 2 <= len(files) <= len(LETTERS):
-        raise UsageError(f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files.")
+        raise UsageError(
+            f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files or a folder."
+        )
     written = parse_outputs(outputs, COMPARISON_FORMATS)
     reports = [read(file) for file in files]
     for one, other in combinations(files, 2):

@@ -1,1 +1,1 @@
-"""A cluster of hosts: one plan, measured on each of them, whose reports come back. Needs `distributed`."""
+"""A plan on every host of a Dask cluster. Needs the package `distributed`."""

@@ -22,7 +22,7 @@ from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.system.processes import starting
 from sqlstress.target import takes
-from sqlstress.targets import joining, serving, target_of
+from sqlstress.targets import serving, target_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,7 @@ class Session:
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
         with StopSignals() as signals:
             provide(max(map(needed, self.cases)))
-            with (
-                RunFolder(self.directory, self.keep) as folder,
-                serving(self.cases, folder.path),
-                joining(self.cases) as met,
-            ):
+            with RunFolder(self.directory, self.keep) as folder, serving(self.cases, folder.path):
                 self.kept_folder = folder.path if self.keep else None
                 drivers = dict.fromkeys(case.driver for case in self.cases)
                 environment = fingerprint(
@@ -73,7 +69,7 @@ class Session:
                 report = Report(created, self.command, environment)
                 with starting(pool.modules(self.cases)) as starter, Crew() as crew:
                     runner = TrialRunner(
-                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter, met, crew
+                        folder.path, self.keep, signals, observer, self.cases[0].seed, starter, crew
                     )
                     yield Bench(report, runner)
             self.stayed = folder.stayed

@@ -20,7 +20,7 @@ from sqlstress.engine.pool import Crew, Ended, Pauses, Pool, WorkerFailure, ours
 from sqlstress.engine.protocols import Work
 from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
-from sqlstress.errors import EnvironmentFailure, Interrupted
+from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.machine.foreign_load import DiskWatch, Shares, Watch, disk_of
 from sqlstress.machine.host import usable_cores
@@ -32,7 +32,6 @@ from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
-from sqlstress.targets.meeting import Meeting
 from sqlstress.targets.place import MEANWHILE, Disturbance, Place
 
 # Whether somebody else had a hand in a trial's data, so that its figures are not those of its case.
@@ -167,22 +166,13 @@ ANSWERS = 2.0
 """By how many times as long as all processes took to answer a call it is announced earlier."""
 
 
-def lead_s(answer_s: float) -> float:
-    """Return how long before the common start a window is announced, of workers that answer so fast."""
-    return LEAD_S + ANSWERS * answer_s
-
-
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return the window, far enough ahead that every worker hears of it in time.
 
     By `extra_s` the window opens later: the warm-up is longer, or where none is wanted, the start is
     announced earlier.
     """
-    return window_at(case, now_ns + int(lead_s(answer_s) * NS_PER_S), extra_s)
-
-
-def window_at(case: Case, starts_ns: int, extra_s: float = 0.0) -> Window:
-    """Return the window of a load that starts then."""
+    starts_ns = now_ns + int((LEAD_S + ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
         return Window(starts_ns, starts_ns, FOREVER_NS)
     opens = starts_ns + int((case.warmup_s + extra_s) * NS_PER_S)
@@ -317,13 +307,12 @@ class TrialRunner:
         observer: Observer,
         first_salt: int,
         starter: Starter = SPAWNING,
-        meeting: Meeting | None = None,
         crew: Crew | None = None,
     ) -> None:
         """`crew`: who stays for the next trial; None: nobody does."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
-        self.starter, self.meeting, self._crew = starter, meeting, crew
-        self.case_number = self.step = 0
+        self.starter, self._crew = starter, crew
+        self.case_number = 0
         self.salt = first_salt
         """What the trial before began with: the next one has the next number, or one of those after it."""
         self.carry: dict[Any, Any] = {}
@@ -365,16 +354,13 @@ class TrialRunner:
 
     def _attempts(self, case: Case) -> int:
         # The published script's files serve its whole sweep: what was done to them can't be done again.
-        # Nor can a trial that other hosts had a part in.
-        return 1 if not experiment_of(case).common_start or self.meeting else ATTEMPTS
+        return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, Flaw | None]:
         """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
         self.salt += 1
-        if self.meeting:
-            self.meeting.expect(self.step)
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
             label = re.sub(r"\W+", "-", case_label(case)).strip("-")
@@ -519,11 +505,6 @@ class TrialRunner:
     def _summed(self, case: Case, index: int, measured: Measured) -> Trial:
         window = measured.window
         trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
-        if self.meeting:
-            try:
-                trial = replace(trial, together=self.meeting.together(window.opens_ns, window.closes_ns))
-            except EnvironmentFailure as failure:
-                trial = replace(trial, error=trial.error or str(failure).removesuffix("."))
         series = (*trial.series, *measured.series)
         error = trial.error or measured.problem
         trial = replace(
@@ -536,17 +517,14 @@ class TrialRunner:
         return trial
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
-        """Return the window: when all workers can have heard of it, or when hosts have agreed to begin."""
+        """Return the window: when all workers can have heard of it."""
         # How long it takes here and now until each process has heard something.
         begun = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
         now = time.perf_counter_ns()
         answer_s = (now - begun) / NS_PER_S
-        if self.meeting is None:
-            return plan_window(case, now, answer_s, extra_s)
-        length_s = case.warmup_s + case.duration_s
-        return window_at(case, self.meeting.start_ns(self.step, lead_s(answer_s), length_s, self._wait))
+        return plan_window(case, now, answer_s, extra_s)
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
         failed = pool.wait_ready(READY_S + READY_EACH_S * case.concurrency, self._wait)

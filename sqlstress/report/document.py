@@ -11,7 +11,7 @@ Format history (the major number changes when a reader of the old one would be m
      `order`, `max_pairs`, `max_time_s` of an A/B test.
 1.4  `loop` of a key-value load (without it: Python's); `arrivals` of a case and `arrived` of a trial;
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
-     `durability`, `bare_call_ns`, `together`, `disk_share`, `write_lock` of a trial; `library` of a build;
+     `durability`, `bare_call_ns`, `disk_share`, `write_lock` of a trial; `library` of a build;
      `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
 1.5  `failures`, `quota`, `modules` of a trial; `allow_other_files` of an app; `name` of a case; `cpu_quota`
      of a host; `sync_again`, `sync_after_again` of the environment; `frames_now`, `wal_bytes_now`, `openers`,
@@ -225,19 +225,31 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_REMOVED = {"power": "simulated power cuts", "tune": "tune", "presets": "presets"}
-"""Results that version 0.2.0 removed: key in an object of the report → name of the ability."""
+_REMOVED = {
+    "power": "simulated power cuts",
+    "tune": "tune",
+    "presets": "presets",
+    "together": "fleet --together",
+}
+"""Results that version 0.2.0 removed: key in an object of the report, or in a trial → name of the ability."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
     """Raise UsageError if the report has results of a removed ability."""
-    for results in plain.values():
+    trials = [trial for run in _list_in(plain, "runs") for trial in _list_in(run, "trials")]
+    for results in (*plain.values(), *trials):
         for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
             if results.get(key) is not None:
                 raise UsageError(
                     f"sqlstress {__version__} has no {ability} any more. Use the version that wrote the "
                     "report."
                 )
+
+
+def _list_in(value: Any, key: str) -> list[Any]:
+    """Return the list of an object's key; an empty list if there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _check(plain: Any) -> None:

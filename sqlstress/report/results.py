@@ -232,32 +232,6 @@ class Tally:
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
-    """What one host says of its part of a common trial. All times are of the server's clock."""
-
-    meeting: str
-    """Which common measurement it was: the same of all its hosts."""
-    step: int
-    """Which of its trials, from 0."""
-    host: str
-    """What this host is called in it."""
-    asked: tuple[str, ...]
-    """The hosts that were to take part, this one included."""
-    began: tuple[str, ...]
-    """Those that were ready, and began this trial together."""
-    opens_ns: int
-    """When this host's window opened, in ns since 1970 by the server's clock."""
-    closes_ns: int
-    """When it closed."""
-    error_ns: int
-    """By how much each of the two may be off at most: half of the shortest round trip to the server."""
-    clock_ns: int
-    """By how much this host's clock was ahead of the server's."""
-    clock_error_ns: int
-    """By how much that may be off at most."""
-
-
 # Where the time of a trial's operations went, and who held the lock while the slowest of them waited.
 
 
@@ -531,8 +505,6 @@ class Trial:
     """Where the time of its operations went; None where that was not asked for."""
     write_lock: WriteLock | None = None
     """Who held the write lock, as samples from outside saw it; None where that was not asked for."""
-    together: Together | None = None
-    """Which part of a common load it was; None where this host loaded alone."""
     error: str | None = None
     """Why the trial is not valid; None when it is."""
 

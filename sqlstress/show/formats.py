@@ -10,7 +10,6 @@ from sqlstress.errors import UsageError
 
 if TYPE_CHECKING:
     from sqlstress.analysis.comparison import Comparison
-    from sqlstress.analysis.fleet import Fleet
     from sqlstress.report import Report
 
 
@@ -68,14 +67,6 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "md": _lazy("markdown", "check_markdown"),
 }
 """What `--output` of check writes, by suffix: what was found, the metric and the drop that is allowed."""
-
-FLEET_FORMATS: dict[str, Callable[[Fleet], str]] = {
-    "txt": _lazy("text", "fleet_text"),
-    "md": _lazy("markdown", "fleet_markdown"),
-    "html": _lazy("page.html_file", "fleet_html"),
-    "json": _lazy("json_file", "fleet_json"),
-}
-"""What `--output` of fleet writes, by suffix."""
 
 NAMED: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),

@@ -56,5 +56,4 @@ def _tabulated(table: Table) -> str:
 
 
 PAGES = Pages(drawn)
-report_markdown, comparison_markdown = PAGES.report, PAGES.comparison
-check_markdown, fleet_markdown = PAGES.check, PAGES.fleet
+report_markdown, comparison_markdown, check_markdown = PAGES.report, PAGES.comparison, PAGES.check

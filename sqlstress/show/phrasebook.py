@@ -1,10 +1,9 @@
-"""The phrases that all share: what a report, a comparison and a fleet say, as `show.phrases` reads them."""
+"""The phrases that all share: what a report and a comparison say, as `show.phrases` reads them."""
 
 from __future__ import annotations
 
 from sqlstress.show.phrases import ASIDE, GRAVE, Phrase
 
-_INTERVAL = "[ (95% interval {low:two} to {high:times})]"
 _INTERVALS = "[ (95% interval{several?s from|} {low:two} to {high:times})]"
 
 _CHANGE = "{metric} {ratio:signed} ([{low:signed} to {high:signed}, ]{pairs:plural pair})"
@@ -390,56 +389,5 @@ PHRASES: dict[str, Phrase] = {
         "{windows:plural window} not judged: {name} is judged from at least {enough:plural operation}. Use a "
         "longer --duration."
     ),
-    # A fleet: what the reports of many hosts say.
-    "host-wrong-data": Phrase(
-        "FAILED on {host}: the data is wrong in {cases:plural case} ({example}). No figures are shown there."
-    ),
-    "hosts-differ": Phrase(
-        f"At {{where}}, the best host, {{best}}, reached {{ratio:times}} the worst, {{worst}}{_INTERVAL}. "
-        "They reached {most:rounded} and {least:rounded} {unit}."
-    ),
-    "hosts-equal": Phrase(
-        f"At {{where}}, all {{hosts}} hosts are about equal{_INTERVAL}: "
-        "{least:rounded} to {most:rounded} {unit}."
-    ),
-    "hosts-unclear": Phrase(
-        f"At {{where}}, cannot tell whether hosts differ{_INTERVAL}. The best, {{best}}, showed "
-        "{most:rounded}, the worst, {worst}, {least:rounded} {unit}."
-        "[ Too few trials: use --repeat {repeat} on each.]"
-        "{longer? Measure longer or use more trials.|}"
-    ),
-    "hosts-slower": Phrase("Slower than the median host ({median}) at {where}: {hosts}."),
-    "hosts-faster": Phrase("Faster than the median host ({median}) at {where}: {hosts}."),
-    "host-times": Phrase("{host} ({times:times})"),
-    "host-unlike": Phrase("{host} differs from most hosts in {facts}."),
-    "host-unlike-unknown": Phrase(
-        "{host} differs from most hosts in its figures, and the reports show no other difference."
-    ),
-    "fact-unlike": Phrase("{subject} ({value}; most have {usual})"),
-    "sync-unlike": Phrase("sync cost ({own_ns:ms} ms; the median host has {usual_ns:ms} ms)"),
-    "hosts-not-comparable": Phrase("NOT COMPARABLE with the other hosts: {hosts}. {reasons:capital}."),
-    "term-unknown": Phrase("{subject} is not known"),
-    "term-differs": Phrase(
-        "{subject} is {value?|not known}{value}; on the other hosts it is {usual?|not known}{usual}"
-    ),
-    "cheaper-sync-more": Phrase(
-        "Hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed 2} over "
-        "{hosts:plural host}). This does not prove that the sync is the cause."
-    ),
-    "dearer-sync-more": Phrase(
-        "Hosts with slower syncs reached more at {where} (Kendall's tau {tau:fixed 2} over "
-        "{hosts:plural host}). Something other than the sync makes the difference."
-    ),
-    "sync-unclear": Phrase(
-        "Cannot tell whether hosts with cheaper syncs reached more at {where} (Kendall's tau {tau:fixed "
-        "2} over {hosts:plural host})."
-    ),
-    "joint-total": Phrase(
-        "TOTAL of [{took_part:plain} of ]{hosts:plural host} on {server} with {where} each: "
-        "{rate:rounded} {unit}[ ({lowest:rounded} to {highest:rounded} in {trials:plural trial})]. The "
-        "error from windows and clocks is ±{off:percent}: all windows were open together for "
-        "{common_s:fixed 4} s of {window_s:seconds}, and clocks are known within {clocks_ns:duration}."
-    ),
-    "joint-none": Phrase("No total for {hosts:plural host}: they had no window in common."),
 }
 """Code of a finding → its sentence, of those that no single experiment owns."""

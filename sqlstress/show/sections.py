@@ -11,13 +11,11 @@ from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.comparison import Comparison
 from sqlstress.analysis.finding import interruption
-from sqlstress.analysis.fleet import Fleet
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.report import Report
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
-from sqlstress.show.fleet_view import fleet_blocks
 from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import presenter_of, shown_results
 from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
@@ -54,10 +52,6 @@ class Pages:
     def check(self, checked: Checked, metric: str, max_drop: float) -> str:
         """Return a report beside its baseline, and how far that can be trusted."""
         return self._page(check_blocks(checked, metric, max_drop))
-
-    def fleet(self, fleet: Fleet) -> str:
-        """Return a fleet: its hosts, the spread of each case, and what it says."""
-        return self._page(fleet_blocks(fleet))
 
     def _page(self, blocks: Iterable[Block]) -> str:
         every = tuple(blocks)

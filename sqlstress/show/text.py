@@ -112,8 +112,7 @@ def _left_out(blocks: Sequence[Block]) -> str:
 
 
 BRIEF, FULL = Pages(drawn_at_first, _left_out), Pages(drawn)
-report_text, comparison_text = FULL.report, FULL.comparison
-check_text, fleet_text = FULL.check, FULL.fleet
+report_text, comparison_text, check_text = FULL.report, FULL.comparison, FULL.check
 
 
 _COLOURS = ((r"\bFAILED\b", "31;1"), (r"^Warning:", "33"), (r"(?<= )ok$", "32"))

@@ -26,7 +26,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import accumulate, combinations, combinations_with_replacement, zip_longest
+from itertools import accumulate, combinations_with_replacement, zip_longest
 from itertools import count as counted
 from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
@@ -351,46 +351,3 @@ def _exponential(value: float) -> float:
 def needed(alpha: float) -> int:
     """Return how many values each of two equal samples must have, so that anything can be shown."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)
-
-
-# Whether one figure falls or rises with another: Kendall's tau, and its test.
-
-
-class Trend(NamedTuple):
-    """How two figures go together."""
-
-    tau: float
-    """-1 to 1: the share of pairs of points in the same order, less that in the opposite one."""
-    chance: float
-    """How likely so much is, either way, where the figures have nothing to do with each other."""
-
-
-def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return how the second figure goes with the first, over two points or more.
-
-    Exact up to 40 points, by counting the orders; of more by the normal approximation. A pair that ties in
-    either figure counts against what is to be shown.
-    """
-
-    def sign(value: float) -> int:
-        return (value > 0) - (value < 0)
-
-    signs = [sign(x - a) * sign(y - b) for (a, b), (x, y) in combinations(points, 2)]
-    count, pairs, score = len(points), len(signs), sum(signs)
-    shown = max(0, abs(score) - signs.count(0))
-    if count > 40:
-        deviation = math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-        tail = 1 - NormalDist().cdf((shown - 1) / deviation)
-    else:
-        tail = sum(_discordant(count)[: (pairs - shown) // 2 + 1]) / math.factorial(count)
-    return Trend(score / pairs, min(1.0, 2 * tail))
-
-
-@cache
-def _discordant(count: int) -> tuple[int, ...]:
-    """Return how many orders of so many things have 0, 1, 2, ... pairs in the wrong one."""
-    if count < 2:
-        return (1,)
-    before = _discordant(count - 1)
-    size = len(before) + count - 1
-    return tuple(sum(before[max(0, place - count + 1) : place + 1]) for place in range(size))

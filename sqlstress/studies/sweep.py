@@ -255,7 +255,7 @@ class Sweep:
         runner.observer = pace = Pace(self.cases, order, runner.observer)
         for number, turn in enumerate(order):
             pace.begin(number)
-            runner.case_number, runner.step = turn.case + 1, number
+            runner.case_number = turn.case + 1
             try:
                 self._take(turn, runner)
             except Exception as problem:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.meeting import Meeting
     from sqlstress.targets.place import Place, Target
     from sqlstress.targets.views import Interruptible
 
@@ -54,21 +53,6 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
         for of_target in by_target.values():
             served.enter_context(target_of(of_target[0].driver).serving(of_target, folder))
         yield
-
-
-@contextmanager
-def joining(cases: Sequence[Case]) -> Iterator[Meeting | None]:
-    """Have this host's part in a load of many hosts while the block lasts; None where it loads alone.
-
-    Who invites hosts has seen that the cases name one server.
-    """
-    from sqlstress.targets.meeting import invitation
-
-    if (invited := invitation()) is None:
-        yield None
-        return
-    with target_of(cases[0].driver).joining(cases, invited) as meeting:
-        yield meeting
 
 
 def file_patterns() -> list[str]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
     from sqlstress.report.case import Case, Server
     from sqlstress.report.results import Where
     from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.meeting import Invitation, Meeting
     from sqlstress.targets.views import Client, Directions, Maker, NativeLoop, Operation, Reader, Store, Table
 
 MEANWHILE = "while it was measured"
@@ -302,10 +301,6 @@ class Target(Protocol):
 
         Raises EnvironmentFailure where it can't be had.
         """
-        return nullcontext()
-
-    def joining(self, cases: Sequence[Case], invited: Invitation) -> AbstractContextManager[Meeting | None]:
-        """Have a host's part in a meeting at the server that all cases name, while the block lasts."""
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:

@@ -95,7 +95,7 @@ def test_what_can_not_be_compared_is_told_in_a_line(saved: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ("a.json folder.json", "cannot read 'folder.json'"),
+        ("a.json folder.json", "the folder 'folder.json' has no JSON file"),
         ("a.json notes.json", "'notes.json': not a sqlstress report"),
     ],
 )
@@ -127,3 +127,75 @@ def test_saved_reports_are_shown_and_compared_without_a_database_driver(saved: C
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "NOT COMPARABLE" in done.stdout and Path("out.xml").exists()
+
+
+def save_hosts(*names: str) -> None:
+    for place, name in enumerate(names):
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        report = replace(EXAMPLE, created=f"2026-01-15T09:{place:02}:00+00:00")
+        path.write_text(to_json(report), encoding="utf-8")
+
+
+def test_a_folder_is_compared_as_its_reports_and_those_of_its_subfolders(cli: Cli) -> None:
+    files = ("hosts/anna.json", "hosts/bert.json", "hosts/old/carl.json")
+    save_hosts(*files)
+    Path("hosts/notes.txt").write_text("not a report", encoding="utf-8")
+    Path("hosts/.hidden.json").touch()
+    result = cli("compare", "hosts")
+    assert (result.code, result.err) == (0, "")
+    assert result == cli("compare", *files) == cli("compare", "hosts/anna.json", files[1], "hosts/old")
+
+
+def test_files_of_equal_names_are_shown_with_their_folders(cli: Cli) -> None:
+    save_hosts("hosts/artifact-a/report.json", "hosts/artifact-b/report.json")
+    assert "artifact-b/report" in cli("compare", "hosts").out
+
+
+@pytest.mark.parametrize(
+    ("names", "reason"),
+    [
+        ([], "the folder 'hosts' has no JSON file"),
+        (["anna"], "compare takes 2 to 26 reports, not 1."),
+        (
+            [f"host-{place}" for place in range(len(LETTERS) + 1)],
+            "the folder 'hosts' has more than 26 JSON files.",
+        ),
+    ],
+    ids=["empty", "one", "27"],
+)
+def test_a_folder_with_too_few_or_too_many_reports_is_refused(
+    cli: Cli, names: list[str], reason: str
+) -> None:
+    Path("hosts").mkdir()
+    save_hosts(*(f"hosts/{name}.json" for name in names))
+    result = cli("compare", "hosts")
+    assert (result.code, result.out, len(result.lines)) == (2, "", 1) and reason in result.err
+
+
+def test_a_damaged_report_in_a_folder_is_named(cli: Cli) -> None:
+    save_hosts("hosts/anna.json", "hosts/bert.json")
+    Path("hosts/bad.json").write_text("{", encoding="utf-8")
+    result = cli("compare", "hosts")
+    assert (result.code, result.out, len(result.lines)) == (2, "", 1)
+    assert "bad.json" in result.err and "not a sqlstress report" in result.err
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    cli: Cli, where_rights_count: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(where_rights_count)
+    save_hosts("hosts/anna.json", "hosts/bert.json", "hosts/closed/carl.json")
+    Path("hosts/closed").chmod(0)
+    result = cli("compare", "hosts")
+    Path("hosts/closed").chmod(0o700)
+    assert (result.code, result.out, len(result.lines)) == (2, "", 1)
+    assert "cannot read the folder 'hosts/closed': Permission denied." in result.err
+
+
+def test_only_regular_files_of_a_folder_are_compared(cli: Cli) -> None:
+    save_hosts("hosts/anna.json", "hosts/bert.json")
+    if sys.platform != "win32":
+        os.mkfifo("hosts/pipe.json")
+    Path("hosts/folder.json").mkdir()
+    assert cli("compare", "hosts").code == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from sqlstress.report import read
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN, LocalCluster, certificates
+from tests.engine.processes import environment
 
 pytestmark = [
     pytest.mark.thorough,
@@ -22,6 +22,8 @@ pytestmark = [
 ]
 
 
+PASSWORD = "geheim"
+"""A text of the plan that the cluster must not log."""
 HOST, BARE = (Path(__file__).with_name(f"preload_{name}.py") for name in ("host", "bare"))
 
 
@@ -51,31 +53,38 @@ def test_each_host_measures_once_and_what_happens_to_one_costs_its_own_report_on
 
 def each_host_measures_once(cluster: LocalCluster) -> None:
     reports = cluster.folder / "reports"
-    out, err = ended(cluster.command(PLAN, reports, "-o", "fleet.json"), 0)
+    out, err = ended(cluster.command(f"# {PASSWORD}\n{PLAN}", reports), 0)
     assert names(reports) == ["anna.json", "bert.json"]
-    found = [read(path) for path in sorted(reports.iterdir())]
-    assert all(run.error is None and len(run.trials) == 2 for one in found for run in one.runs)
+    saved = [read(path) for path in sorted(reports.iterdir())]
+    assert all(run.error is None and len(run.trials) == 2 for report in saved for run in report.runs)
     # One seed for all, though the plan has none.
-    assert len({run.case.seed for one in found for run in one.runs}) == 1
-    assert "is on the same machine as bert: measured once." in " ".join(out.split())
-    assert {f"{name}: saved in {reports / name}.json" for name in ("anna", "bert")} == set(err.splitlines())
-    hosts = json.loads((cluster.folder / "fleet.json").read_text())["hosts"]
-    assert {host["name"] for host in hosts} == {"anna", "bert"}
+    assert len({run.case.seed for report in saved for run in report.runs}) == 1
+    saving = {f"{name}: saved in {reports / name}.json" for name in ("anna", "bert")}
+    assert saving < set(err.splitlines()) and len(err.splitlines()) == 3
+    assert "is on the same machine as bert: measured once" in err
+    assert out.startswith(f"2 reports saved in {reports}.") and f"sqlstress compare {reports}\n" in out
+    compare = [sys.executable, "-m", "sqlstress", "compare", str(reports)]
+    shown = subprocess.run(compare, env=environment(), text=True, capture_output=True, timeout=PATIENCE_S)
+    assert shown.returncode == 0 and "A  anna" in shown.stdout and "B  bert" in shown.stdout
     assert not cluster.measuring()
+    written = [path for path in cluster.folder.rglob("*") if path.is_file() and path.name != "plan.toml"]
+    assert len(written) > 5 and not any(PASSWORD.encode() in path.read_bytes() for path in written)
 
 
 def ctrl_c_leaves_nothing_running(cluster: LocalCluster) -> None:
     command = cluster.command(LONG, cluster.folder / "stopped")
     cluster.wait_for(lambda: len(cluster.measuring()) == 2)
     command.send_signal(signal.SIGINT)
+    out, err = ended(command, 130)
     said = "Error: stopped by SIGINT; no host had ended; nothing runs on any host.\n"
-    assert ended(command, 130) == ("", said)
+    assert out == "" and err.endswith(said) and "saved" not in err
     assert not cluster.measuring() and not list(cluster.folder.glob("sqlstress-*"))
 
 
 def a_slow_host_is_stopped(cluster: LocalCluster) -> None:
     _, err = ended(cluster.command(LONG, cluster.folder / "slow", "--limit", "3s"), 4)
     assert "anna: it took more than 3 s and was stopped (--limit)" in err
+    assert err.endswith("Error: no host sent a report.\n") and not (cluster.folder / "slow").exists()
     assert not cluster.measuring()
 
 
@@ -105,7 +114,7 @@ def a_scheduler_that_is_killed_ends_it(cluster: LocalCluster) -> None:
     cluster.wait_for(cluster.measuring)
     cluster.scheduler.kill()
     _, err = ended(command, 4)
-    assert "bert: the scheduler no longer responds" in err
+    assert "bert: the scheduler no longer responds" in err and "distributed" not in err
     cluster.wait_for(lambda: not cluster.measuring())
 
 

@@ -8,18 +8,28 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.cluster import job
-from sqlstress.cluster.connection import Cluster, Connection, Identity, Member, file_name, probe
-from sqlstress.cluster.job import Turn, Watch, clean_environment, machine, parsed, problem, who, why_no_report
-from sqlstress.cluster.rounds import FleetRequest, Rounds
+pytest.importorskip("distributed")
+
+from sqlstress.cluster import fleet, job
+from sqlstress.cluster.fleet import (
+    FleetRequest,
+    Member,
+    Rounds,
+    connected,
+    file_name,
+    problem,
+    security_of,
+)
+from sqlstress.cluster.job import Turn, Watch, clean_environment, identity, machine
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
@@ -31,7 +41,7 @@ from tests.engine.processes import environment
     "address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535", "tcp://127.9.9.9:2"]
 )
 def test_this_machine_needs_no_certificates(address: str) -> None:
-    assert Cluster.of(address, None, None, None) == Cluster(address)
+    assert not security_of(address, None, None, None).require_encryption
 
 
 @pytest.mark.parametrize(
@@ -49,43 +59,66 @@ def test_this_machine_needs_no_certificates(address: str) -> None:
 )
 def test_an_address_that_anybody_could_listen_to_is_refused(address: str, named: str) -> None:
     with pytest.raises(UsageError, match=named):
-        Cluster.of(address, None, None, None)
+        security_of(address, None, None, None)
 
 
-def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_a_certificate_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     with pytest.raises(UsageError, match="No such file"):
-        Cluster.of("tls://a:1", file, file, file)
+        security_of("tls://a:1", file, file, file)
     file.write_text("secret", encoding="utf-8")
     with pytest.raises(UsageError, match="is not a PEM file"):
-        Cluster.of("tls://a:1", file, file, file)
+        security_of("tls://a:1", file, file, file)
     with pytest.raises(UsageError, match="needs tls://"):
-        Cluster.of("tcp://127.0.0.1:1", None, file, None)
+        security_of("tcp://127.0.0.1:1", None, file, None)
 
 
 @pytest.mark.parametrize(
-    "greeting", [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"", b"\x01"], ids=["ssh", "nothing", "a byte"]
+    "greeting",
+    [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"", b"\x01"],
+    ids=["ssh", "http", "nothing", "a byte"],
 )
-def test_a_server_that_is_no_scheduler_is_told_at_once(greeting: bytes) -> None:
+def test_another_server_is_refused_at_once(greeting: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=greet, args=(server, greeting), daemon=True).start()
+        began = time.monotonic()
+        assert_no_scheduler(server.getsockname()[1])
+        assert time.monotonic() - began < fleet.CONNECT_S
 
-        def answer() -> None:
+
+def greet(server: socket.socket, greeting: bytes) -> None:
+    """Send a greeting on each connection, and close it, until the server is closed."""
+    with suppress(OSError):
+        while True:
             connection, _ = server.accept()
             with connection:
                 connection.sendall(greeting)
 
-        thread = threading.Thread(target=answer)
-        thread.start()
-        with pytest.raises(EnvironmentFailure, match="is not a Dask scheduler"):
-            probe(Cluster(f"tcp://127.0.0.1:{server.getsockname()[1]}"))
-        thread.join()
+
+def test_a_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert "no answer within" in assert_no_scheduler(server.getsockname()[1])
 
 
-def test_nobody_there_is_told_at_once() -> None:
+def test_a_closed_port_is_refused_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with pytest.raises(EnvironmentFailure, match="no Dask scheduler responds"):
-        probe(Cluster(f"tcp://127.0.0.1:{port}"))
+    began = time.monotonic()
+    assert_no_scheduler(port)
+    assert time.monotonic() - began < fleet.CONNECT_S
+
+
+def assert_no_scheduler(port: int) -> str:
+    """Assert that a connection fails in one line; return the line."""
+    address = f"tcp://127.0.0.1:{port}"
+    with (
+        pytest.raises(EnvironmentFailure, match="no Dask scheduler responds") as error,
+        connected(address, security_of(address, None, None, None)),
+    ):
+        pass
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 @settings(max_examples=examples(0.5))
@@ -101,12 +134,12 @@ def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str
         assert not name.startswith(".") and name.lower() not in ("con", "nul", "com1")
 
 
-def test_one_turn_at_a_time_and_no_file_stays(tmp_path: Path) -> None:
+def test_a_machine_gives_one_turn_at_a_time_and_keeps_no_file(tmp_path: Path) -> None:
     first, second, elsewhere = (Turn(name, tmp_path) for name in "aab")
-    assert first.is_ours() and first.is_ours() and elsewhere.is_ours()
-    assert not second.is_ours()
+    assert first.take() and first.take() and elsewhere.take()
+    assert not second.take()
     first.close()
-    assert second.is_ours()
+    assert second.take()
     for turn in (first, second, elsewhere):
         turn.close()
     assert not list(tmp_path.iterdir())
@@ -118,40 +151,43 @@ def test_a_turn_writes_nothing_into_what_lies_under_its_name(tmp_path: Path) -> 
     mine = tmp_path / "mine"
     mine.write_text("mine", encoding="utf-8")
     turn.path.symlink_to(mine)
-    assert not turn.is_ours()
+    assert not turn.take()
     turn.close()
     assert mine.read_text(encoding="utf-8") == "mine" and turn.path.is_symlink()
 
 
-def test_a_host_goes_on_while_the_pulse_beats_and_no_longer_than_its_limit() -> None:
+def test_a_host_measures_while_the_heart_beats_and_no_longer_than_its_limit() -> None:
     clock, beats = FakeClock(), iter(range(10**6))
     watch = Watch(lambda: next(beats), 1000.0, clock)
     for clock.now in range(0, 1001, 10):
-        assert watch.why_stop() == ""
+        watch.check()
     clock.now = 1001.0
-    assert watch.why_stop() == job.SLOW
-    assert Watch(lambda: job.STOP, 10.0, clock).why_stop() == job.STOPPED
+    with pytest.raises(EnvironmentFailure, match="more than 1000 s and was stopped"):
+        watch.check()
+    with pytest.raises(EnvironmentFailure, match="the fleet was stopped"):
+        Watch(lambda: job.STOP, 10.0, clock).check()
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
-def test_a_host_stops_when_nobody_is_heard(silence: str) -> None:
+def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
     clock, broken = FakeClock(), False
 
-    def pulse() -> int:
+    def read() -> int:
         if broken:
             raise OSError("the connection is gone")
         return 7
 
-    watch = Watch(pulse, 10_000.0, clock)
-    assert watch.why_stop() == ""
+    watch = Watch(read, 10_000.0, clock)
+    watch.check()
     broken = silence == "an error"
     clock.now = job.SILENT_S - 1
-    assert watch.why_stop() == ""
+    watch.check()
     clock.now = job.SILENT_S + 1
-    assert watch.why_stop() == job.STOPPED
+    with pytest.raises(EnvironmentFailure, match="the fleet was stopped"):
+        watch.check()
 
 
-def test_what_dask_puts_into_the_environment_is_taken_out() -> None:
+def test_variables_of_dask_are_removed_from_the_environment() -> None:
     given = {
         "OMP_NUM_THREADS": "1",
         "DASK_TEMPORARY_DIRECTORY": "/x",
@@ -161,45 +197,24 @@ def test_what_dask_puts_into_the_environment_is_taken_out() -> None:
     assert clean_environment(given) == {"PATH": "p"}
 
 
-def test_a_host_says_who_it_is() -> None:
-    identity = Identity.of(who())
-    assert identity.host == socket.gethostname() and identity.machine == machine() != ""
-    for text in (None, 7, "[]", "x" * 20_000):
-        with pytest.raises(ValueError):
-            Identity.of(text)
+def test_a_host_reports_its_name_and_machine() -> None:
+    assert identity() == (socket.gethostname(), machine()) and machine()
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ((job.DONE, 0, "", b"{}"), ""),
-        ((job.DONE, 4, "Error: no disk", b""), "exit code 4 and no report: Error: no disk"),
-        ((job.SLOW, 130, "", b""), "took more than 5 s"),
-        ((job.TWICE, 0, "", b""), "did not do it twice"),
-        (("other", 0, "", b""), "not known here"),
-    ],
-)
-def test_an_answer_without_a_report_says_why(answer: job.Answer, told: str) -> None:
-    assert parsed(answer) == answer
-    assert [parsed(other) for other in (None, "text", (1, 2), (1, "a", "b", b""))] == [None] * 4
-    assert told in why_no_report(answer, 5.0) and bool(told) == bool(why_no_report(answer, 5.0))
-
-
-def test_a_host_without_sqlstress_is_told_what_to_install() -> None:
+def test_a_host_without_sqlstress_gets_the_command_that_installs_it() -> None:
     missing = ModuleNotFoundError("No module named 'sqlstress'", name="sqlstress")
-    assert "pip install sqlstress" in problem(missing, is_there=True)
+    assert "pip install sqlstress" in problem(missing, is_present=True)
     older = ModuleNotFoundError("No module named 'sqlstress.cluster'", name="sqlstress.cluster")
-    assert "too old" in problem(older, is_there=True)
-    assert problem(OSError("closed"), is_there=False) == "it disappeared"
+    assert "too old" in problem(older, is_present=True)
+    assert problem(OSError("closed"), is_present=False) == "it disappeared"
 
 
 def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN, encoding="utf-8")
-    asked = FleetRequest.of(plan, tmp_path / "new", ".", "5m", None)
-    assert asked.plan.startswith("seed = ") and asked.limit_s == 300
-    assert asked.plan.splitlines()[1:] == PLAN.splitlines()
-    assert not (tmp_path / "new").exists() and asked.make_folder() and not asked.make_folder()
+    request = FleetRequest.of(plan, tmp_path / "new", ".", "5m", None)
+    assert request.plan.startswith("seed = ") and request.limit_s == 300
+    assert request.plan.splitlines()[1:] == PLAN.splitlines() and not (tmp_path / "new").exists()
     plan.write_text(f"seed = 5\n{PLAN}", encoding="utf-8")
     assert FleetRequest.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
     with pytest.raises(UsageError, match="is not empty"):
@@ -226,7 +241,7 @@ def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
         # Else it is stopped at its very start, whatever it does then.
         _, err = process.communicate(timeout=PATIENCE_S)
     assert b"Traceback" not in err
-    # At its very start it may have begun to measure all the same.
+    # A guard that is stopped at its start may still begin to measure.
     assert process.returncode == 130 or not measuring
     assert not list(tmp_path.iterdir())
 
@@ -239,55 +254,88 @@ def await_workers(pid: int) -> None:
         time.sleep(0.01)
 
 
-# Tests of what is asked of hosts that load one server together; they need no cluster.
+class FakeFuture:
+    """A task that has ended with an answer or an error."""
+
+    def __init__(self, answer: object) -> None:
+        self._answer = answer
+
+    def done(self) -> bool:
+        return True
+
+    def cancel(self) -> None:
+        pass
+
+    def result(self, timeout: float) -> object:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
 
 
-SERVER = 'driver = "psycopg"\ndsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n[[case]]\nworkload = "kv"\n'
+class FakeRounds(Rounds):
+    """Rounds without a cluster: they record tasks and tickets."""
+
+    def __init__(self, folder: Path, plan: str = PLAN) -> None:
+        self.tasks: list[str] = []
+        self.tickets: list[str] = []
+        self.lines: list[str] = []
+        request = FleetRequest(plan, folder, ".", 60.0, None)
+        super().__init__(None, request, self.lines.append)
+
+    def _put_ticket(self, name: str, order: str) -> None:
+        self.tickets.append(order)
+
+    def _submit(self, expression: str, worker: str, key: str) -> None:
+        self.tasks.append(f"{expression} {key}")
+
+    def answer(self, name: str, answer: object, is_measuring: bool = True) -> None:
+        """Let a worker answer."""
+        member = Member(f"tcp://{name}:1", name, FakeFuture(answer), 0.0, is_measuring)
+        self._members.append(member)
+        self._advance(member, True)
+
+
+def test_a_password_in_a_plan_is_in_no_task_of_the_cluster(tmp_path: Path) -> None:
+    """Dask shows and logs the arguments of a task."""
+    rounds = FakeRounds(tmp_path, 'dsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n')
+    for name in ("anna", "bert"):
+        rounds.answer(name, (name, f"machine of {name}"), is_measuring=False)
+    assert len(rounds.tasks) == 2 and not any("geheim" in task for task in rounds.tasks)
+    assert all("geheim" in json.loads(ticket)["plan"] for ticket in rounds.tickets)
 
 
 @pytest.mark.parametrize(
-    ("plan", "named"),
+    ("answers", "code"),
     [
-        ('[[case]]\nworkload = "kv"\n', "every case needs target"),
-        (SERVER.replace('dsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n', ""), "every case needs target"),
-        (
-            f'{SERVER}[[case]]\nworkload = "kv"\ndsn = "postgresql://me:geheim@127.0.0.1:2/mine"\n',
-            "one server",
-        ),
-        (SERVER.replace("[[case]]", "[[case]]\nops = 10"), "needs a duration"),
-        (SERVER.replace("[[case]]", '[[case]]\nwarmup = "0s"'), "needs a warmup"),
+        ({"anna": (0, "", b"{}"), "bert": (0, "", b"{}")}, 0),
+        ({"anna": (3, "suspicious", b"{}"), "bert": (0, "", b"{}")}, 3),
+        ({"anna": (3, "suspicious", b"{}"), "bert": (4, "no disk", b"{}")}, 4),
+        ({"anna": (4, "no disk", b"{}"), "bert": (1, "wrong data", b"{}")}, 1),
+        ({"anna": (0, "", b"{}"), "bert": EnvironmentFailure("no report")}, 4),
+        ({"anna": (0, "", b"{}"), "bert": (130, "stopped", b"{}")}, 4),
+        ({"anna": (0, "", b"{}"), "bert": ("answer", "of another version")}, 4),
     ],
-    ids=["no server", "one of our own", "two servers", "no window", "no warm-up"],
+    ids=["fine", "inconclusive", "failure", "wrong data", "lost", "stopped on the host", "another version"],
 )
-def test_what_hosts_can_t_do_together_is_refused(tmp_path: Path, plan: str, named: str) -> None:
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    file = tmp_path / "plan.toml"
-    file.write_text(plan, encoding="utf-8")
-    with pytest.raises(UsageError, match=named) as found:
-        FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True)
-    assert "geheim" not in str(found.value)
-    file.write_text(SERVER, encoding="utf-8")
-    assert FleetRequest.of(file, tmp_path / "new", ".", "5m", None, together=True).together
+def test_the_exit_code_is_the_worst_of_the_hosts(
+    tmp_path: Path, answers: dict[str, object], code: int
+) -> None:
+    rounds = FakeRounds(tmp_path)
+    for name, answer in answers.items():
+        rounds.answer(name, answer)
+    assert rounds.exit_code() == code
+    assert [line.partition(":")[0] for line in rounds.lines] == ["anna", "bert"]
+    for line, (name, answer) in zip(rounds.lines, answers.items(), strict=True):
+        match answer:
+            case (int(), str(reason), bytes()):
+                assert reason in line and (tmp_path / f"{name}.json").read_text() == "{}"
+            case Exception():
+                assert str(answer) in line and not (tmp_path / f"{name}.json").exists()
 
 
-def test_a_plan_may_hold_a_password_and_is_in_no_task_of_the_cluster(tmp_path: Path) -> None:
-    """Dask tells and logs what a task was called with."""
-    found: dict[str, list[str]] = {"tasks": [], "tickets": []}
-
-    class Cluster:
-        def submit(self, expression: str, worker: str, key: str) -> None:
-            found["tasks"].append(f"{expression} {key}")
-
-        def put_ticket(self, name: str, order: str) -> None:
-            found["tickets"].append(order)
-
-    asked = FleetRequest(SERVER, tmp_path, ".", 60.0, None, together=True)
-    rounds = Rounds(cast(Connection, Cluster()), asked, lambda text: None)
-    for name in ("anna", "bert"):
-        rounds._introduced.append(Member(f"tcp://{name}:1", None, 0.0, name))
-    rounds._begin({"tcp://anna:1", "tcp://bert:1"}, 0.0)
-    assert len(found["tasks"]) == 2 and not any("geheim" in task for task in found["tasks"])
-    orders = [json.loads(order) for order in found["tickets"]]
-    assert [json.loads(one["together"])["host"] for one in orders] == ["anna", "bert"]
-    assert all(json.loads(one["together"])["asked"] == ["anna", "bert"] for one in orders)
-    assert all("geheim" in one["plan"] for one in orders)
+def test_fewer_hosts_than_requested_exit_4(tmp_path: Path) -> None:
+    rounds = FakeRounds(tmp_path)
+    rounds.request = replace(rounds.request, hosts=2, limit_s=-1.0)
+    rounds.answer("anna", (0, "", b"{}"))
+    rounds.go(lambda: None)
+    assert rounds.exit_code() == 4 and rounds.lines[-1] == "0 of 2 hosts joined"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.analysis.differences import CPU_QUOTA, Part, barriers
+from sqlstress.analysis.differences import Part, barriers
 from sqlstress.machine.quota import Group, QuotaWatch, Stat, stat_of, tightest
 from sqlstress.report import Report
 from tests.analysis.hand_made import EXAMPLE, group, run
@@ -121,7 +121,7 @@ def test_reports_with_different_quotas_are_not_compared() -> None:
         parts = [
             Part(name, report, measured, measured.runs) for name, report in zip("AB", reports, strict=True)
         ]
-        (barrier,) = (each for each in barriers(parts) if each.subject == CPU_QUOTA)
+        (barrier,) = (each for each in barriers(parts) if each.subject == "CPU quota")
         return barrier.barred[1]
 
     assert reason(EXAMPLE, EXAMPLE) is None

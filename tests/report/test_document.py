@@ -109,6 +109,14 @@ def test_fair_waits_are_refused_and_the_default_is_ignored() -> None:
     assert from_json(json.dumps(plain)) == example_report()
 
 
+def test_a_trial_of_a_common_load_is_refused() -> None:
+    plain = json.loads(TEXT)
+    plain["runs"][0]["trials"][0]["together"] = None
+    assert from_json(json.dumps(plain)) == example_report()
+    plain["runs"][0]["trials"][0]["together"] = {"host": "anna"}
+    assert "has no fleet --together any more. Use the version" in refusal(json.dumps(plain))
+
+
 @pytest.mark.parametrize(
     "version", [None, 1, 1.0, [], "", "1", "1.x", "one", "1.0.0", "٣.0", "1.0\x1b[31m", "1" * 9999]
 )

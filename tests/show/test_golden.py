@@ -14,9 +14,9 @@ from sqlstress.show.csv_file import report_csv
 from sqlstress.show.doctor_view import doctor_text
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
-from sqlstress.show.markdown import comparison_markdown, fleet_markdown, report_markdown
+from sqlstress.show.markdown import comparison_markdown, report_markdown
 from sqlstress.show.page.html_file import report_html, script
-from sqlstress.show.text import comparison_text, fleet_text, report_text
+from sqlstress.show.text import comparison_text, report_text
 from sqlstress.show.trackers import bencher_json, latency_json, throughput_json
 from tests.ab_report import ab_report, around
 from tests.example_keys import keys_report
@@ -27,7 +27,6 @@ from tests.show import variants
 from tests.show.page.test_html_file import hashed
 from tests.show.test_comparison_view import VARIANTS
 from tests.show.test_doctor_view import SERIOUS
-from tests.show.test_fleet_view import troubled
 from tests.show.test_side_by_side import compared
 
 PAGE = Path(page_room.__file__).parent
@@ -73,11 +72,6 @@ def test_a_report_is_shown_as_kept(name: str, suffix: str) -> None:
 def test_a_comparison_is_shown_as_kept(name: str) -> None:
     assert_golden(f"compare-{name}.txt", comparison_text(VARIANTS[name]))
     assert_golden(f"compare-{name}.md", comparison_markdown(VARIANTS[name]))
-
-
-def test_a_fleet_is_shown_as_kept() -> None:
-    assert_golden("fleet.txt", fleet_text(troubled()))
-    assert_golden("fleet.md", fleet_markdown(troubled()))
 
 
 def test_the_surroundings_and_the_annotations_are_shown_as_kept() -> None:

@@ -26,7 +26,6 @@ from sqlstress.statistics.compare import (
     signed_rank_bounds,
     signed_rank_critical,
     spread,
-    trend,
     unpaired,
     unpaired_bounds,
     unpaired_critical,
@@ -435,33 +434,3 @@ def test_as_many_rows_as_columns_leave_no_error_to_be_told() -> None:
 def test_what_is_not_determined_is_refused(rows: list[list[float]]) -> None:
     with pytest.raises(ValueError, match=r"fewer rows|follows"):
         fit(rows, [math.pi] * len(rows))
-
-
-# A trend over points.
-
-
-POINTS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=3, max_size=12)
-
-
-@pytest.mark.thorough
-@given(
-    POINTS.filter(lambda points: all(len({one[axis] for one in points}) == len(points) for axis in (0, 1)))
-)
-def test_a_trend_is_that_of_scipy(stats: Any, points: list[tuple[int, int]]) -> None:
-    found, known = trend(points), stats.kendalltau(*zip(*points, strict=True), method="exact")
-    assert found.tau == pytest.approx(known.statistic)
-    assert found.chance == pytest.approx(known.pvalue)
-
-
-def test_the_trend_of_many_hosts_is_near_the_exact_one() -> None:
-    random = Random(3)
-    points = [(float(place), place + random.gauss(0, 40)) for place in range(60)]
-    assert trend(points).chance == pytest.approx(0.141165, rel=0.15), "SciPy's exact value"
-
-
-def test_ties_never_help_to_show_a_trend() -> None:
-    assert trend([(1, 1)] * 6).chance == 1.0
-    assert (
-        trend([(1, 5), (1, 4), (2, 3), (3, 2), (4, 1)]).chance
-        >= trend([(1, 5), (1.5, 4), (2, 3), (3, 2), (4, 1)]).chance
-    )

@@ -19,7 +19,6 @@ from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
-from sqlstress.analysis.fleet import Fleet, Row, conclude
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
 from sqlstress.analysis.wording import percent, place, quota
@@ -29,16 +28,15 @@ from sqlstress.show import heading
 from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph, Picture, Verdict, visible
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
-from sqlstress.show.fleet_view import case_blocks, fleet_findings, fleet_heading, joint_blocks
 from sqlstress.show.page.markup import WARNING, data, element, in_columns, sentence, tables_of, text
 from sqlstress.show.phrases import phrase
-from sqlstress.show.plots import Plain, Plot, View, axis, marks, scale
+from sqlstress.show.plots import Plain, Plot
 from sqlstress.show.plots import name as plot_name
-from sqlstress.show.sections import Section, headline, headline_beside, report_sections, title_of
+from sqlstress.show.sections import Section, headline, headline_beside, report_sections
 from sqlstress.show.shown import LoadShown, Tile, presenter_of, shown_results
 from sqlstress.show.study_view import ab_plots, limit_plots
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS, UNDECIDED
-from sqlstress.statistics.units import NS_PER_MS, format_count, format_ms, plural, rounded, whole
+from sqlstress.statistics.units import format_count, format_ms, rounded, whole
 
 
 def report_html(*reports: Report) -> str:
@@ -237,95 +235,6 @@ def _study_plots(report: Report) -> Iterator[Plot]:
     yield from limit_plots(report)
     for shown, result in shown_results(report):
         yield from shown.result_plots(result)
-
-
-# A fleet: the map of its hosts, the spread of each case, and the tables.
-
-
-MOST_VIEWS = 40
-"""Cases that can be chosen in a plot; the tables have them all."""
-
-
-def fleet_html(fleet: Fleet) -> str:
-    """Return a fleet as a page."""
-    plots = Plots()
-    title = title_of(next(map(phrase, conclude(fleet)), plural(len(fleet.hosts), "host")))
-    return page(title, [*_fleet(fleet, title, plots)], plots)
-
-
-def _fleet(fleet: Fleet, title: str, plots: Plots) -> Iterator[str]:
-    first, *others = fleet_heading(fleet)
-    findings = [*fleet_findings(fleet)]
-    bullets = [block for block in findings if isinstance(block, Bullets)]
-    yield element(
-        "section",
-        element("h1", text(title)),
-        in_columns((first, *bullets)),
-        plots.place(_fleet_plots(fleet)),
-        *tables_of(others),
-    )
-    if joint := [*joint_blocks(fleet)]:
-        yield element("section", *tables_of(joint))
-    for work, table in map(case_blocks, fleet.tables):
-        yield element("section", in_columns((work,)), *tables_of((table,)))
-    yield element("section", *tables_of(block for block in findings if isinstance(block, Paragraph)))
-
-
-def _fleet_plots(fleet: Fleet) -> Iterator[Plot]:
-    first = fleet.main_rows()
-    others = (row for row in fleet.rows() if row not in first and row.comparable)
-    rows = [*first, *others][:MOST_VIEWS]
-    if views := [view for row in rows if (view := _map(row))]:
-        note = "A mark is a host: its sync cost (higher to the right) and its throughput."
-        yield Plot("Map of the hosts", note, tuple(views), wide=True)
-    if rows:
-        note = "The figure of each host (the median of its trials), highest first."
-        yield Plot("Host by host", note, tuple(map(_ranks, rows)), wide=True)
-
-
-def _map(row: Row) -> View | None:
-    """Return the hosts by what a sync costs and what they reached; None where no cost is known.
-
-    Nor is there one of hosts that loaded a server: its disk is not theirs.
-    """
-    if row.case.server:
-        return None
-    data: list[Plain] = []
-    kinds = (("comparable", "--c1", row.comparable), ("not comparable with the others", "--c2", row.apart))
-    for label, shade, figures in kinds:
-        known = [figure for figure in figures if figure.host.sync_ns]
-        if known:
-            costs = [figure.host.sync_ns[0] / NS_PER_MS for figure in known]
-            rates, names = (
-                [figure.rate for figure in known],
-                [plot_name(figure.host.name) for figure in known],
-            )
-            hover = "%{text}: sync %{x:.3g} ms, %{y:,.4g}/s"
-            data.append(marks(label, costs, rates, hover, names, color=shade, size=10, opacity=0.75))
-    layout = {
-        "xaxis": axis("a sync, p50, ms", type="log"),
-        "yaxis": axis(_unit(row), **scale([figure.rate for figure in row.figures()])),
-        "showlegend": bool(row.apart),
-    }
-    return View(plot_name(row.place), data, layout) if data else None
-
-
-def _ranks(row: Row) -> View:
-    """Return the hosts by their rank: so the spread of any number of hosts can be seen."""
-    rates, names = zip(
-        *((figure.rate, plot_name(figure.host.name)) for figure in row.comparable), strict=True
-    )
-    places = range(1, len(rates) + 1)
-    trace = marks(
-        "comparable", places, rates, "%{text}: %{y:,.4g}/s", names, color="--c1", size=8, opacity=0.75
-    )
-    yaxis = axis(_unit(row), rangemode="tozero")
-    layout = {"xaxis": axis("rank", whole=True), "yaxis": yaxis, "showlegend": False}
-    return View(plot_name(row.place), [trace], layout)
-
-
-def _unit(row: Row) -> str:
-    return f"{rate_units_of(row.case)} per second"
 
 
 # Facts of a page: at its top the figures looked for first, at its end the environment and the command.

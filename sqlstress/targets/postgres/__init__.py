@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from sqlstress.options.dsn import Dsn
     from sqlstress.report.case import Case, Server
-    from sqlstress.targets.meeting import Invitation, Meeting
     from sqlstress.targets.postgres.place import PostgresPlace
     from sqlstress.targets.views import Directions
 
@@ -71,12 +69,6 @@ class PostgresTarget(Target):
         from sqlstress.targets.postgres.server import serving
 
         return serving(cases, folder)
-
-    def joining(self, cases: Sequence[Case], invited: Invitation) -> AbstractContextManager[Meeting]:
-        from sqlstress.targets.postgres.dialect import dsn_of
-        from sqlstress.targets.postgres.postgres_meeting import PostgresMeeting
-
-        return closing(PostgresMeeting(dsn_of(cases[0]), invited))
 
     def preload(self, driver: str) -> tuple[str, ...]:
         return (f"{__name__}.place",)

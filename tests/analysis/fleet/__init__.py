@@ -1,1 +1,0 @@
-"""Tests of what the reports of a fleet say."""
