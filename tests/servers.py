@@ -1,51 +1,44 @@
-"""A real PostgreSQL server, started by us and ended by its own id."""
+"""A real PostgreSQL server, which the tests start and end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.postgres.dialect import OURS
+from sqlstress.targets.postgres.dialect import SERVER_VARIABLE
 
-CONNECTIONS = 40
+CONNECTIONS = 50
 KEPT: set[int] = set()
-"""The processes of the server that is there for all tests."""
+"""Processes of the server that all tests share."""
 
 
 def needs_server() -> None:
-    """Skip a test where no server can be started."""
+    """Skip a test if no server can be started."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    from sqlstress.targets.postgres.server import programs, unprivileged
+    from sqlstress.targets.postgres.server import programs
 
     try:
         programs()
-        unprivileged()
     except EnvironmentFailure as error:
         pytest.skip(str(error))
 
 
 @contextmanager
 def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str]:
-    """Run a server in a folder, as somebody has one: it listens on this machine and wants a password.
-
-    Yields its connection string.
-    """
+    """Run a server as a user has it, with a port and a password; yield its connection string."""
     needs_server()
     import psycopg
 
-    from sqlstress.targets.postgres import server as embedded
+    from sqlstress.targets.postgres.server import MAX_SOCKET_PATH, running
 
-    with ExitStack() as stack:
-        # Other servers are started while this one runs, and are none of somebody's.
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedded, "LONGEST_SOCKET", 0)
-            dsn = stack.enter_context(embedded.running(folder, connections))
-        # Who waits in a circle is told at once: by default it takes a second, a test's whole window.
+    # The path is too long for a socket.
+    with running(folder / ("p" * MAX_SOCKET_PATH), connections) as dsn:
+        # By default a deadlock takes a second, the whole window of a test.
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET deadlock_timeout = '20ms'")
             connection.execute("SELECT pg_reload_conf()")
@@ -54,7 +47,7 @@ def running_server(folder: Path, connections: int = CONNECTIONS) -> Iterator[str
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server, one for each process of pytest's: its connection string."""
+    """The connection string of a server, one for each process of pytest."""
     before = children()
     with running_server(tmp_path_factory.mktemp("postgres")) as dsn:
         KEPT.update(children() - before)
@@ -63,11 +56,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def children() -> set[int]:
+    """Return the process ids of our children."""
     return {child.pid for child in psutil.Process().children()}
 
 
 @pytest.fixture
 def our_server(server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same, as a measurement knows the one that runs for it."""
-    monkeypatch.setenv(OURS, server)
+    """Make the server the temporary server of a measurement; its connection string."""
+    monkeypatch.setenv(SERVER_VARIABLE, server)
     return server

@@ -23,7 +23,7 @@ def test_versions_stand_there_and_which_server_would_be_started(cli: Cli) -> Non
         pytest.importorskip(name)
     text = told(cli("doctor").out)
     assert re.search(r"apsw: SQLite 3\.\d+\.\d+ \(apsw ", text)
-    assert re.search(r"psycopg: (PostgreSQL \d+\.\d+ would be started, from |there is no PostgreSQL)", text)
+    assert re.search(r"psycopg: (PostgreSQL would be started, from |no PostgreSQL server to start)", text)
     assert "sqlite3:" not in text and "dry" not in text
     assert "sqlite3: SQLite " in told(cli("doctor", "--driver", "apsw").out)
 
@@ -38,7 +38,7 @@ def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pyt
 
 def test_a_server_that_can_not_run_is_no_fault_of_the_rest(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    monkeypatch.setattr("sqlstress.targets.postgres.server._PACKAGE", "no_such_package")
+    monkeypatch.setattr("sqlstress.targets.postgres.server.PACKAGE", "no_such_package")
     said = cli("doctor")
     assert said.code == 0 and "no PostgreSQL server to start" in told(said.out)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from sqlstress.report import Run
 from tests.cli.conftest import Cli, Said, saved
 from tests.cli.on_postgres import OUTPUTS, in_the_window, kill_worker, measured, password, schemas
 from tests.servers import running_server
+
+psycopg = pytest.importorskip("psycopg")
 
 SHORT = ("kv", "--driver=psycopg", "--key-space=200", "--repeat=1", "--no-progress", "--dir=.")
 KV = SHORT[:3]
@@ -127,8 +131,18 @@ def test_a_wrong_password_is_told_and_not_shown(cli: Cli, url: str) -> None:
     assert "s3cr3t" not in told and password(url) not in told
 
 
-def test_a_server_without_room_is_told_before_anything_is_loaded(cli: Cli, url: str) -> None:
-    assert "free connections, but 502 are needed. Lower --concurrency" in refused(cli, url, "-c", "500")
+def test_a_server_without_room_is_an_error_with_its_limit(cli: Cli, server: str, url: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE ROLE few LOGIN SUPERUSER PASSWORD 'x'")
+        connection.execute("ALTER ROLE few NOSUPERUSER CONNECTION LIMIT 2")
+        connection.execute("GRANT CREATE ON DATABASE postgres TO few")
+        try:
+            dsn = url.replace(f"sqlstress:{password(url)}", "few:x")
+            assert 'too many connections for role "few"' in refused(cli, dsn, "-c", "4")
+            assert schemas(server) == []
+        finally:
+            connection.execute("REVOKE CREATE ON DATABASE postgres FROM few")
+            connection.execute("DROP ROLE few")
 
 
 def test_a_database_that_is_not_there_is_told(cli: Cli, url: str) -> None:
@@ -174,13 +188,12 @@ def test_a_server_that_stops_in_the_window_is_told_and_what_was_measured_is_kept
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sqlstress.targets.postgres import own_schema as sessions
-    from sqlstress.targets.postgres.server import ask_to_end
 
     monkeypatch.setattr(sessions, "RECOVERY_S", 1.0)
 
     def stop(_connection: Any, _rows: Any) -> None:
-        file = tmp_path / "server" / "data" / "postmaster.pid"
-        ask_to_end(int(file.read_text().split("\n")[0]))
+        (file,) = tmp_path.glob("*/server/data/postmaster.pid")
+        os.kill(int(file.read_text().split("\n")[0]), getattr(signal, "SIGQUIT", signal.SIGTERM))
 
     with running_server(tmp_path) as own:
         _, run = disturbed(cli, own, stop, "-c2")

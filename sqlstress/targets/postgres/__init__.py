@@ -1,4 +1,4 @@
-"""PostgreSQL: a schema of our own on a server of the user's, or on one that is started for the run."""
+"""PostgreSQL: a schema of our own on the user's server, or on a temporary one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from sqlstress.targets.postgres.place import PostgresPlace
     from sqlstress.targets.views import Directions
 
-MOST_TABLES = 1000
-"""Each connection prepares its statements for every table."""
+MAX_TABLES = 1000
+"""Limit of tables, because each connection prepares statements for each of them."""
 
 
 class PostgresTarget(Target):
     DESCRIPTORS = 1
-    """The connection; but a table needs none of its own."""
+    """The connection, whatever the number of tables."""
 
     def open_place(self, case: Case, where: Path) -> PostgresPlace:
         from sqlstress.targets.postgres.place import PostgresPlace
@@ -32,7 +32,7 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return a case with its server, and without what is SQLite's alone. Raises UsageError."""
+        """Return a case with its server, and without SQLite's journal mode. Raises UsageError."""
         from dataclasses import replace
 
         from sqlstress.options.dsn import PACKAGE, Dsn
@@ -45,10 +45,9 @@ class PostgresTarget(Target):
                 "--synchronous extra needs SQLite. On a server, use full (synced commits), or normal or "
                 "off (unsynced)."
             )
-        if case.buckets > MOST_TABLES:
+        if case.buckets > MAX_TABLES:
             raise UsageError(
-                f"--buckets is the number of tables with --driver {case.driver}. Give at most "
-                f"{MOST_TABLES:,}."
+                f"--buckets is the number of tables with --driver {case.driver}. Give at most {MAX_TABLES:,}."
             )
         address = server.address
         if isinstance(address, Dsn) and not address.is_local and not anyway:
@@ -60,7 +59,7 @@ class PostgresTarget(Target):
         return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
 
     def stand_in(self, folder: Path) -> Directions:
-        """Return directions to a socket that is not there."""
+        """Return directions to a socket that does not exist."""
         from sqlstress.targets.postgres.place import directions
 
         return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
@@ -86,19 +85,16 @@ class PostgresTarget(Target):
         return at_server(effective) or ""
 
     def lacks_native(self, driver: str) -> str:
-        from sqlstress.targets.postgres.dialect import NO_NATIVE
-
-        return NO_NATIVE
+        return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        kind = type(error)
-        return kind.__module__.partition(".")[0] == "psycopg" or kind.__name__ == "ServerError"
+        return type(error).__module__.partition(".")[0] == "psycopg"
 
     def untold(self, driver: str) -> str:
         return "only SQLite shows who held its locks"
 
     def at_hand(self, driver: str, address: Dsn | None) -> str:
-        """Return the version of the server that is named, or would be started, and where it is."""
+        """Return the versions of psycopg and of the named server, or of the one that a run would start."""
         from sqlstress.options.dsn import PACKAGE
 
         try:
@@ -106,10 +102,11 @@ class PostgresTarget(Target):
         except ImportError as error:
             raise NotInstalled("psycopg", PACKAGE, error) from error
         from sqlstress.targets.postgres.own_schema import first, opened
-        from sqlstress.targets.postgres.server import would_start
+        from sqlstress.targets.postgres.server import programs
 
         if address is None:
-            return f"{would_start()} (psycopg {psycopg.__version__})"
+            folder = programs()
+            return f"PostgreSQL would be started, from {folder} (psycopg {psycopg.__version__})"
         with opened(address.whole, "cannot use the server") as connection:
             version = first(connection, "SELECT current_setting('server_version')")[0]
         return f"PostgreSQL {version}, the server of --dsn (psycopg {psycopg.__version__})"

@@ -1,6 +1,6 @@
-"""How a case's server is found and a session of ours is set up, and what the server's refusals mean.
+"""PostgreSQL's settings and error codes, and the names of our server and schemas.
 
-Without psycopg: who shows or expects what a server said needs it not.
+This module does not import psycopg: reports and applications on other targets use it, too.
 """
 
 from __future__ import annotations
@@ -20,34 +20,33 @@ if TYPE_CHECKING:
 
     from sqlstress.report.case import Case
 
-OURS = "SQLSTRESS_OWN_SERVER"
-"""The environment variable that tells our processes where the server is that runs for this measurement."""
+SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
+"""Environment variable with the connection string of the temporary server, for our processes."""
 PREFIX = "sqlstress_"
-NO_NATIVE = "the native loop drives SQLite only"
 
 
 def dsn_of(case: Case) -> str:
-    """Return the whole connection string of a case. Raises EnvironmentFailure where there is no server."""
+    """Return the whole connection string of a case. Raises EnvironmentFailure without a server."""
     from sqlstress.options.dsn import Dsn
 
     address = case.server.address if case.server else None
-    whole = address.whole if isinstance(address, Dsn) else os.environ.get(OURS)
+    whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
         raise EnvironmentFailure("no server runs for this case. Give --dsn.")
     return whole
 
 
 def schema_of(where: Path) -> str:
-    """Return the name of our schema for a folder: every process of a case makes the same of it."""
+    """Return the name of our schema for a folder, which is equal in every process of a case."""
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
 
 
 def key_of(schema: str) -> int:
-    """Return the number of the advisory lock that a schema's owner holds."""
+    """Return the key of the advisory lock that the owner of a schema holds."""
     return int.from_bytes(blake2s(schema.encode(), digest_size=8).digest(), "big", signed=True)
 
 
-# Settings are set for each session, then read back; what was read back is what is reported.
+# Each session sets its settings and reads them back. Reports have the values that were read back.
 
 
 REPORTED = (
@@ -64,7 +63,7 @@ REPORTED = (
 _COMMITS = {"full": "on", "normal": "off", "off": "off"}
 
 
-def _wanted(case: Case) -> Iterator[tuple[str, str]]:
+def _requested(case: Case) -> Iterator[tuple[str, str]]:
     if case.settings.synchronous is not None:
         yield "synchronous_commit", _COMMITS[case.settings.synchronous]
     if case.server and case.server.isolation != AS_SET:
@@ -72,93 +71,77 @@ def _wanted(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def set_up(case: Case, schema: str) -> str:
-    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would be none at all
-    values = (*_wanted(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
+    """Return the statements that prepare a session of a worker."""
+    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean no time-out
+    values = (*_requested(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
     settings = [f"SET {name} = '{value}'" for name, value in values]
     return "; ".join((*settings, f'SET search_path = "{schema}", pg_catalog'))
 
 
 def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    for setting, value in _wanted(case):
+    """Yield (setting, requested value, effective value) of each setting that was not taken."""
+    for setting, value in _requested(case):
         name = setting.removeprefix("default_")
         if effective.get(name) not in (None, value):
             yield name, value, effective[name]
 
 
-# What the server refuses, as a stress test has to tell it apart.
-#
-# Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
+# Errors of the server. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 
 
 SERIALIZATION_FAILURE = "40001"
 DEADLOCK = "40P01"
 LOCK_TIMEOUT = "55P03"
 CANCELLED = "57014"
-UNDEFINED_PARAMETER = "42P02"
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Of what type a parameter is can't be inferred: several functions would do, or none says it."""
+"""Codes of errors that depend on the type of a parameter, which only its value determines."""
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT})
-"""A lock that was not to be had."""
 
-_NAMES = {
-    SERIALIZATION_FAILURE: "serialization_failure",
-    DEADLOCK: "deadlock_detected",
-    LOCK_TIMEOUT: "lock_not_available",
-}
 _ADVICE = {
     "42501": "the user of --dsn must be allowed to CREATE in that database",
-    "53100": "free some space there",
-    "53200": "the server is out of memory",
     "53300": "lower --concurrency, or raise the server's max_connections",
-    "57P01": "the server was stopped, or somebody ended the connection",
-    "57P03": "the server is starting or stopping: try again",
 }
 _LACKING = ("08", "53", "57", "58")
-"""Classes of what a server lacks, or that ends it: connections, resources, an operator, the system."""
-_LONGEST = 300
+"""Classes of errors of connections, resources, operators and the system."""
+MAX_MESSAGE = 300
 
 
-class ServerError(Exception):
-    """An answer of the server that was an error, with its SQLSTATE; "" where the connection is gone."""
-
-    def __init__(self, sqlstate: str, text: str) -> None:
-        super().__init__(text)
-        self.sqlstate = sqlstate
-
-
-def _known(error: BaseException) -> tuple[str, str, str] | None:
-    """Return the SQLSTATE of an error of the server's, its words, and advice in brackets."""
-    if not hasattr(error, "sqlstate"):
-        return None
-    code: str = error.sqlstate or ""
-    primary = getattr(getattr(error, "diag", None), "message_primary", None)
-    return code, one_line(primary or str(error)), f" ({_ADVICE[code]})" if code in _ADVICE else ""
+def is_busy(error: BaseException) -> bool:
+    """Return whether another transaction was the cause of an error."""
+    code = getattr(error, "sqlstate", None)
+    return code in BUSY or code == SERIALIZATION_FAILURE
 
 
 def explained(error: BaseException) -> str | None:
-    """Return what went wrong, with the server's name for it; None of an error that is not a server's."""
-    if (known := _known(error)) is None:
+    """Return an error with the server's code for it; None if the error is not a server's."""
+    if not hasattr(error, "sqlstate"):
         return None
-    code, text, advice = known
-    name = _NAMES.get(code, f"SQLSTATE {code}" if code else "PostgreSQL")
-    return f"{name}: {text}{advice}"
+    name = f"SQLSTATE {error.sqlstate}" if error.sqlstate else "PostgreSQL"
+    advice = f" ({_ADVICE[error.sqlstate]})" if error.sqlstate in _ADVICE else ""
+    return f"{name}: {_message(error)}{advice}"
 
 
 def answer(error: BaseException) -> Answer | None:
-    """Return what an error of the server's says; None of one that is not a server's."""
-    if (known := _known(error)) is None:
+    """Return the meaning of an error; None if the error is not a server's."""
+    if not hasattr(error, "sqlstate"):
         return None
-    code, text, advice = known
-    if code in BUSY or code == SERIALIZATION_FAILURE:
-        return Answer(views.BUSY, text)
-    if code == CANCELLED:
-        return Answer(views.INTERRUPTED, text)
-    if not code or code.startswith(_LACKING):
-        return Answer(views.LACKING, f"{text}{advice}")
-    return Answer(views.REFUSED, text)
+    code = error.sqlstate or ""
+    kind = views.REFUSED
+    if is_busy(error):
+        kind = views.BUSY
+    elif code == CANCELLED:
+        kind = views.INTERRUPTED
+    elif not code or code.startswith(_LACKING):
+        kind = views.LACKING
+    return Answer(kind, _message(error))
+
+
+def _message(error: BaseException) -> str:
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    return one_line(primary or str(error))
 
 
 def one_line(text: str) -> str:
-    """Return a message of libpq's, which may have several lines, in one."""
+    """Return a message of several lines in one line."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return "; ".join(filter(None, lines))[:_LONGEST].removesuffix(".")
+    return "; ".join(filter(None, lines))[:MAX_MESSAGE].removesuffix(".")

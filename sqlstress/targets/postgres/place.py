@@ -1,65 +1,84 @@
-"""Where a case's data lies on a server: a schema of our own, and in it a table for each bucket."""
+"""The data of a case on a server: a schema of our own, with a table for each bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote, urlencode
 
 import psycopg
-from psycopg.pq import Conninfo, TransactionStatus
+from psycopg.errors import error_from_result
+from psycopg.pq import Conninfo, PGconn, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import Place
+from sqlstress.targets.place import MEANWHILE, Disturbance, Place, redefinitions
 from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import (
-    INT8,
     Client,
     PostgresStore,
-    connected,
-    fine,
+    counter_name,
     numbered,
+    table_name,
 )
-from sqlstress.targets.postgres.dialect import (
-    NO_NATIVE,
-    UNTYPED,
-    ServerError,
-    answer,
-    differences,
-    dsn_of,
-    schema_of,
-)
+from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, one_line, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
 from sqlstress.targets.views import Answer, Directions, NativeLoop, Row, T
 
-if TYPE_CHECKING:  # what a worker needs not is imported when the parent does it
+if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlstress.report import Check
     from sqlstress.report.case import Case
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Definition
-    from sqlstress.targets.postgres.tables import PostgresSnapshot, PostgresTable
 
-COUNTED_AT_ONCE = 150_000
-"""From this version on what a session did is counted when it has ended, and not a while later."""
 CANCEL_S = 5.0
-"""So long a server may take to hear that a query is not waited for any more."""
+"""Time limit of a request to cancel a query, in seconds."""
+SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
+ROWS_PER_PULSE = 10_000
 _WRITTEN = (
     "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_all_tables "
     "WHERE schemaname = %s"
 )
-_TABLES = (
-    "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind IN ('r', 'm') "
-    "ORDER BY relname"
+_RELATIONS = "FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+_AMCHECK = (
+    "SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace "
+    "WHERE extname = 'amcheck'"
 )
-_SNAPSHOT = SQL("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-_SAFE = SQL("BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE")
+_INDEXES = f"SELECT relname, oid {_RELATIONS} AND relkind = 'i' AND relam = 403 ORDER BY 1"
+"""B-trees: 403 is the number of that access method."""
+_DEFINITIONS = """
+SELECT 'column', c.relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
+       CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END)
+FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r' AND attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT 'index', c.relname, pg_get_indexdef(indexrelid)
+FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relnamespace = to_regnamespace(%(schema)s)
+UNION ALL
+SELECT 'constraint', c.relname, pg_get_constraintdef(o.oid)
+FROM pg_constraint o JOIN pg_class c ON c.oid = conrelid
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND contype <> 'n'
+UNION ALL
+SELECT 'trigger', c.relname, pg_get_triggerdef(t.oid)
+FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
+WHERE c.relnamespace = to_regnamespace(%(schema)s) AND NOT tgisinternal
+UNION ALL
+SELECT 'rule', c.relname, pg_get_ruledef(r.oid)
+FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE c.relnamespace = to_regnamespace(%(schema)s)
+UNION ALL
+SELECT 'relation', relname, relkind::text || relpersistence::text
+FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s)
+UNION ALL
+SELECT 'function', proname, pg_get_function_arguments(oid)
+FROM pg_proc WHERE pronamespace = to_regnamespace(%(schema)s)
+ORDER BY 1, 2, 3
+"""
 
 
 def _no_pulse() -> None:
@@ -67,17 +86,17 @@ def _no_pulse() -> None:
 
 
 class PostgresPlace(Place):
-    """A schema of a case, called after the folder that the case was given."""
+    """A schema for a case, named after the folder of the case."""
 
     stores: Literal[True] = True
 
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
         self.name = schema_of(where)
-        """The schema's."""
+        """Name of the schema."""
         self._owner: Owner | None = None
 
-    # A worker's.
+    # Methods for workers.
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
         return PostgresStore(self.case, self.name, begin)
@@ -85,83 +104,100 @@ class PostgresPlace(Place):
     @contextmanager
     def bare_call(self) -> Iterator[Callable[[], object]]:
         with closing(self.client(worker=0).connect()) as client:
-            select, _ = client.binary(b"bare", "SELECT 1")
+            select = client.binary("SELECT 1")
             yield lambda: select(())
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        raise EnvironmentFailure(f"{NO_NATIVE}. Use --loop python.")
+        raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def client(self, worker: int) -> Client:
         return Client(self.case, self.name)
 
-    # The parent's.
+    # Methods for the parent.
 
     @property
     def owner(self) -> Owner:
-        """Who holds the schema."""
+        """Owner of the schema."""
         if self._owner is None:
             self._owner = Owner(dsn_of(self.case), self.name)
         return self._owner
 
     @contextmanager
     def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
-        """Connect to read what is there when no worker of ours is connected any more."""
+        """Connect when no worker is connected any more. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             await_quiet(connection, self.name, pulse)
             yield connection
 
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
-        from sqlstress.targets.postgres.tables import PostgresTable
-
         return PostgresTable(self, key_type, value_size, counters)
 
-    def schema(self) -> Sequence[Definition]:
-        from sqlstress.targets.postgres.tables import definitions
-
-        return definitions(self, _no_pulse)
+    def schema(self, pulse: Pulse = _no_pulse) -> Sequence[Definition]:
+        with self.read(pulse) as connection:
+            rows = connection.execute(_DEFINITIONS, {"schema": self.name}).fetchall()
+        return [(f"the {kind} of {name}", definition) for kind, name, definition in rows]
 
     def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
-        from sqlstress.targets.postgres.tables import PostgresSnapshot
-
         return PostgresSnapshot(self, pulse)
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
         return differences(self.case, effective)
 
     def integrity(self, level: str, pulse: Pulse) -> Check:
-        from sqlstress.targets.postgres.tables import integrity_check
+        """Check the B-trees with amcheck if the server has it; at the level "full", compare all rows."""
+        from sqlstress.report.results import Check, Tally
 
-        return integrity_check(self, level, pulse)
+        tally = Tally("bt_index_check")
+        with self.read(pulse) as connection:
+            row = connection.execute(_AMCHECK).fetchone()
+            if row is None:
+                note = "the server has no amcheck (CREATE EXTENSION amcheck)"
+                return Check(tally.name, "skipped", note=note)
+            check = SQL("SELECT {}(%s, %s)").format(Identifier(row[0], tally.name))
+            for name, index in connection.execute(_INDEXES, (self.name,)).fetchall():
+                pulse()
+                tally.checked += 1
+                try:
+                    connection.execute(check, (index, level == "full"))
+                except psycopg.errors.InsufficientPrivilege:
+                    raise
+                except psycopg.Error as error:
+                    tally.problem(f"{name}: {one_line(str(error))}")
+        return tally.check()
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.targets.postgres.tables import schema_check
+        from sqlstress.report.results import Tally
 
-        return schema_check(self, created, pulse)
+        tally = Tally("schema")
+        tally.checked = len(created)
+        for difference in redefinitions(created, self.schema(pulse)):
+            tally.problem(f"the schema {difference}")
+        return tally.check()
 
     def discard(self) -> None:
         self.owner.drop()
 
-    # For SQL of the user's.
+    # Methods for SQL and programs of the user.
 
     def directions(self) -> Directions:
         isolation = self.case.server.isolation if self.case.server else AS_SET
         return directions(resolved(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation)
 
     def clear(self) -> None:
-        """Leave the schema, and nothing in it."""
+        """Create the schema, empty."""
         self.owner.make()
 
     def is_filled(self) -> bool:
         return bool(self.schema())
 
     def settle(self, pulse: Pulse) -> None:
-        """Vacuum what programs of the user's have made in the schema, when they are gone."""
+        """Vacuum the tables of the user's programs."""
         with self.read(pulse) as connection:
-            self._vacuum(connection, PostgresMaker(connection, pulse))
+            self._vacuum(PostgresMaker(connection, pulse))
 
     def rows_written(self, pulse: Pulse) -> int | None:
         with self.read(pulse) as connection:
-            if connection.info.server_version < COUNTED_AT_ONCE:
+            if connection.info.server_version < 150_000:  # older ones count with a delay
                 return None
             return int(first(connection, _WRITTEN, (self.name,))[0])
 
@@ -175,7 +211,7 @@ class PostgresPlace(Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresMaker]:
-        """Make the schema, and what is in it; then vacuum it, which no worker is to have to do."""
+        """Create the schema and its content, and vacuum the tables, so that no worker has to."""
         self.owner.make()
         with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
             _enter(connection, self.name)
@@ -187,149 +223,233 @@ class PostgresPlace(Place):
                     "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
                     "which it drops afterwards."
                 )
-            self._vacuum(connection, maker)
+            self._vacuum(maker)
 
-    def _vacuum(self, connection: Connection, maker: PostgresMaker) -> None:
-        for (table,) in connection.execute(_TABLES, (self.name,)).fetchall():
+    def _vacuum(self, maker: PostgresMaker) -> None:
+        tables = f"SELECT relname {_RELATIONS} AND relkind IN ('r', 'm') ORDER BY 1"
+        for (table,) in maker.connection.execute(tables.encode(), (self.name,)).fetchall():
             vacuum = SQL("VACUUM (ANALYZE) {}").format(Identifier(self.name, table))
-            maker.watched(lambda vacuum=vacuum: connection.execute(vacuum))  # type: ignore[misc]
+            maker.watched(lambda vacuum=vacuum: maker.connection.execute(vacuum))  # type: ignore[misc]
+
+
+class PostgresTable:
+    """The tables of keys and values, each with a table of counters."""
+
+    def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
+        self._place, self._counters = place, counters
+        self._types = (SQL_TYPES[key_type], "bigint" if value_size == 8 else "bytea")
+
+    def create(self, pulse: Pulse) -> None:
+        self.fill(((),) * self._place.case.buckets, pulse)
+
+    def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
+        """Create and fill the tables, and vacuum them, so that no worker has to."""
+        self._place.owner.make()
+        with opened(self._place.owner.dsn, f"cannot fill {self._place.name}") as connection:
+            connection.execute("SET synchronous_commit = off")
+            for bucket, rows in enumerate(buckets):
+                self._create(connection, bucket)
+                copy_in = SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(self._kv(bucket))
+                with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
+                    copy.set_types(self._types)
+                    for number, row in enumerate(rows):
+                        if number % ROWS_PER_PULSE == 0:
+                            pulse()
+                        copy.write_row(row)
+                connection.execute(SQL("VACUUM (ANALYZE) {}").format(self._kv(bucket)))
+                pulse()
+
+    def _create(self, connection: Connection, bucket: int) -> None:
+        columns = SQL("(key {} PRIMARY KEY, value {})").format(*map(SQL, self._types))
+        connection.execute(SQL("CREATE TABLE {} {}").format(self._kv(bucket), columns))
+        counter = self._counter(bucket)
+        connection.execute(SQL("CREATE TABLE {} (id bigint PRIMARY KEY, n bigint NOT NULL)").format(counter))
+        numbers = SQL("INSERT INTO {} SELECT id, 0 FROM generate_series(0, {}) AS id")
+        connection.execute(numbers.format(counter, self._counters - 1))
+
+    def settle(self) -> None:
+        """Do nothing: the server shows all sessions the same data."""
+
+    def release(self) -> None:
+        """Do nothing: no connection stays open."""
+
+    def name(self, bucket: int) -> str:
+        return table_name(bucket)
+
+    def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
+        copy_out = SQL("COPY {} TO STDOUT (FORMAT BINARY)").format(self._kv(bucket))
+        with self._place.read() as connection, connection.cursor() as cursor, cursor.copy(copy_out) as copy:
+            copy.set_types(self._types)
+            yield from cast(Iterator[tuple[Any, Any]], copy.rows())
+
+    def counters(self, bucket: int) -> list[tuple[int, Any]]:
+        with self._place.read() as connection:
+            query = SQL("SELECT id, n FROM {} ORDER BY id").format(self._counter(bucket))
+            return cast(list[tuple[int, Any]], connection.execute(query).fetchall())
+
+    def _kv(self, bucket: int) -> Identifier:
+        return Identifier(self._place.name, table_name(bucket))
+
+    def _counter(self, bucket: int) -> Identifier:
+        return Identifier(self._place.name, counter_name(bucket))
+
+
+_LOCKED = (
+    "SELECT relname, pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation "
+    "WHERE relnamespace = to_regnamespace(%s) AND granted AND pid <> pg_backend_pid() "
+    "AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') LIMIT 1"
+)
+
+
+class PostgresSnapshot:
+    """When the server started, and the identity of each table and its file: the proof cannot see these."""
+
+    def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
+        self._place = place
+        with place.read(pulse) as connection:
+            self._started, self._tables = self._marks(connection)
+
+    def seal(self) -> None:
+        """Do nothing: there are no files."""
+
+    def exchanged(self) -> None:
+        """Return None: `changed` reports a replaced table."""
+
+    def changed(self, pulse: Pulse) -> Disturbance | None:
+        with self._place.read(pulse) as connection:
+            started, tables = self._marks(connection)
+            lock = connection.execute(_LOCKED, (self._place.name,)).fetchone()
+        for name, identity in self._tables.items():
+            if tables.get(name) != identity:
+                how = "replaced by another table" if name in tables else "dropped"
+                return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
+        if started != self._started:
+            return Disturbance(f"the server restarted {MEANWHILE}")
+        if lock:
+            return Disturbance(
+                f"{lock[0]} is locked by another program, the server's process {lock[1]}: "
+                "end it and measure again",
+                "unknown",
+            )
+        return None
+
+    def _marks(self, connection: Connection) -> tuple[Any, dict[str, list[Any]]]:
+        tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'"
+        rows = connection.execute(tables.encode(), (self._place.name,)).fetchall()
+        return first(connection, "SELECT pg_postmaster_start_time()")[0], {name: row for name, *row in rows}
 
 
 def _enter(connection: Connection, schema: str) -> None:
-    """Let a session be one of ours, whose names are found in the schema."""
+    """Make a session look up names in the schema."""
     connection.execute(SQL("SET search_path = {}, pg_catalog").format(Identifier(schema)))
     connection.execute("SELECT set_config('application_name', %s, false)", (schema,))
 
 
 class _Interruptible:
-    """A connection whose query ends soon if another thread says so."""
+    """A connection whose query another thread can cancel."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def interrupt(self) -> None:
         with suppress(psycopg.Error):
-            self._connection.cancel_safe(timeout=CANCEL_S)
+            self.connection.cancel_safe(timeout=CANCEL_S)
 
     def answer(self, error: BaseException) -> Answer | None:
         return answer(error)
 
 
 class PostgresReader(_Interruptible):
-    """A connection that only reads: what one moment has shown is what all queries of a round see.
+    """A connection that only reads, all queries of a round in one snapshot.
 
-    Among serializable transactions that is a moment at which nothing can be seen that no order of them
-    explains: it is waited for.
+    If transactions are serializable, it waits for a snapshot that agrees with a serial order of them.
     """
 
     def __init__(self, place: PostgresPlace, connection: Connection) -> None:
         super().__init__(connection)
         self.close = connection.close
         _enter(connection, place.name)
-        server = place.case.server
-        # Where nobody asked for a level the user's own may be any.
-        self._begin = _SAFE if server and server.isolation in ("serializable", AS_SET) else _SNAPSHOT
 
     def begin(self) -> None:
-        self._connection.execute(self._begin)
+        self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
-        with self._connection.cursor() as cursor:
+        with self.connection.cursor() as cursor:
             rows = cast("Generator[Row, None, None]", cursor.stream(sql.encode()))
             with closing(rows):
                 return list(islice(rows, most))
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        return self._connection.execute(sql.encode(), tuple(params) or None).fetchall()
+        return self.connection.execute(sql.encode(), tuple(params) or None).fetchall()
 
     def end(self) -> None:
-        with suppress(psycopg.OperationalError):  # one that is gone has ended it
-            self._connection.execute("ROLLBACK")
+        with suppress(psycopg.OperationalError):  # a lost connection has no transaction
+            self.connection.rollback()
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        text, places = numbered(sql)
-        prepare = self._connection.pgconn.prepare
-        try:
-            fine(prepare(b"", text.encode()))
-        except ServerError as error:
-            if error.sqlstate not in UNTYPED:
-                raise
-            # As the workers do it: the values say of what type they are.
-            fine(prepare(b"", text.encode(), [INT8] * len(places)))
+        result = self.connection.pgconn.prepare(b"", numbered(sql)[0].encode())
+        error = error_from_result(result) if result.error_message else None
+        if error and error.sqlstate not in UNTYPED:
+            raise error
 
 
 class PostgresMaker(_Interruptible):
-    """A connection that makes what is there; nobody needs it after a power failure: no sync is waited for."""
+    """A connection that creates the data of a trial."""
 
     def __init__(self, connection: Connection, pulse: Pulse) -> None:
         super().__init__(connection)
         self._pulse = pulse
 
     def run(self, sql: str) -> None:
-        self._connection.execute(sql.encode())
+        self.connection.execute(sql.encode())
 
     def watched(self, task: Callable[[], T]) -> T:
         return run_watched(self, task, self._pulse)
 
     def in_transaction(self) -> bool:
-        return self._connection.info.transaction_status != TransactionStatus.IDLE
+        return self.connection.info.transaction_status != TransactionStatus.IDLE
 
 
-# How programs of the user's find our schema: by a URL, and by the variables that libpq looks for.
-#
-# Nothing secret stands in the URL, which is a word of commands and may stand in messages: a password is in
-# the environment only.
+# Directions for the user's programs: a URL, and the environment variables of libpq. The URL has no password,
+# because it appears in commands and messages.
 
 
-SERVICE = "PGSERVICE"
-SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
-_PLACE = ("host", "hostaddr", "port", "user", "dbname")
-"""What is said in any case; of the other keywords what is not as libpq has it."""
-_VARIABLES = {
+VARIABLES = {
     option.keyword.decode(): option.envvar.decode()
     for option in Conninfo.get_defaults()
     if option.keyword and option.envvar
 }
-"""Of libpq: keyword → variable of the environment."""
+"""Environment variables of libpq, by keyword."""
+SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolved(dsn: str) -> dict[str, str]:
-    """Return what a connection string comes to, with what the environment and a service add, by keyword.
-
-    It connects, as only libpq knows all of that. Raises EnvironmentFailure.
-    """
-    connection = connected(dsn, "cannot use the server")
+    """Return a connection string's keywords, with those from the environment and a service file."""
+    connection = PGconn.connect(dsn.encode())
     try:
-        options = {option.keyword.decode(): (option.val, option.compiled) for option in connection.info}
+        info = psycopg.ConnectionInfo(connection)
+        return {**info.get_parameters(), "password": info.password}
     finally:
         connection.finish()
-    return {
-        name: value.decode()
-        for name, (value, usual) in options.items()
-        if value and name != "service" and (name in _PLACE or value != usual)
-    }
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> Directions:
-    """Return how a program gets to a server, into a schema, whatever of libpq it uses: by keyword, resolved.
+    """Return directions to a schema of a server; `parts` are libpq's keywords.
 
-    Its transactions begin with the level of isolation, unless it asks for another one.
+    Transactions begin at the isolation level, unless the program sets another level.
     """
     options = [parts.get("options", ""), f"-c search_path={schema},pg_catalog"]
     if isolation:
         level = isolation.replace("-", r"\ ")  # a space within a value
         options.append(f"-c default_transaction_isolation={level}")
-    whole = {**parts, "options": " ".join(filter(None, options)), "application_name": schema}
-    # No other variable of libpq's may lead elsewhere: a service goes before what the others say.
-    variables = dict.fromkeys((SERVICE, *_VARIABLES.values()))
-    variables |= {_VARIABLES[name]: value for name, value in whole.items() if name in _VARIABLES}
-    rest = {name: value for name, value in whole.items() if name not in SECRET}
-    user, database = (quote(rest.pop(name, ""), safe="") for name in ("user", "dbname"))
-    where = ""
-    # A host that can't stand in its usual place, as a socket's folder, stands behind it.
-    if not set(rest.get("host", "/")) & set("/@,:"):
-        port = rest.pop("port", "")
-        where = rest.pop("host") + (f":{port}" if port else "")
-    at = f"{user}@" if user else ""
-    url = f"postgresql://{at}{where}/{database}?{urlencode(rest, quote_via=quote, safe='')}"
+    whole = {name: value for name, value in parts.items() if value and name != "service"}
+    whole |= {"options": " ".join(filter(None, options)), "application_name": schema}
+    variables: dict[str, str | None] = dict.fromkeys(VARIABLES.values())
+    variables |= {VARIABLES[name]: value for name, value in whole.items() if name in VARIABLES}
+    public = {name: value for name, value in whole.items() if name not in SECRET}
+    user, database = (quote(public.pop(name, ""), safe="") for name in ("user", "dbname"))
+    address = f"{user}@" if user else ""
+    if not set(public.get("host", "/")) & set("/@,:"):  # other hosts are valid as parameters only
+        address += ":".join(public.pop(name) for name in ("host", "port") if name in public)
+    url = f"postgresql://{address}/{database}?{urlencode(public, quote_via=quote, safe='')}"
     return Directions(url, variables, parts.get("password", ""))

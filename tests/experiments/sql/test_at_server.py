@@ -126,7 +126,7 @@ def test_values_are_what_they_would_be_if_they_were_written_there(start: Open) -
         ":half * :ten": "5.0",
         ":nine = 9 AND :name = 'x'": True,
         ":name || :ten": "x10",
-        "(SELECT count(*) FROM seen WHERE value = :ten)": 1,
+        "(SELECT count(*) FROM seen WHERE value = :ten::text)": 1,
         "coalesce(:none, :ten)": 10,
     }
     queries = [f"SELECT {text} AS v{number} \\gset\n" for number, text in enumerate(values)]

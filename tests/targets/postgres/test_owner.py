@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,10 @@ def test_one_that_we_did_not_make_is_left_alone_whatever_its_name_or_its_comment
     assert schemas(server) == ["sqlstress_one"]
 
 
-def test_one_that_is_in_use_is_neither_dropped_nor_taken(server: str, somebody: Any) -> None:
+def test_a_schema_in_use_is_neither_dropped_nor_taken(
+    server: str, somebody: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
     owner = Owner(server, "sqlstress_one")
     owner.make()
     assert drop_abandoned(server) == []
@@ -125,17 +129,16 @@ def test_each_folder_has_a_schema_of_its_own_and_each_process_the_same(tmp_path:
     assert schema_of(Path("a")) == schema_of(Path.cwd() / "a")
 
 
-def test_one_that_was_let_go_can_be_taken_before_the_server_has_heard_that_its_session_is_closed(
+def test_a_dropped_schema_can_be_made_before_the_server_notices_the_closed_session(
     server: str, somebody: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    close = psycopg.Connection.close
+    monkeypatch.setattr(
+        psycopg.Connection, "close", lambda connection: threading.Timer(0.2, close, [connection]).start()
+    )
     owner, other = Owner(server, "sqlstress_one"), Owner(server, "sqlstress_one")
     owner.make()
-    late = owner._connection
-    assert late
-    with monkeypatch.context() as patch:
-        patch.setattr(psycopg.Connection, "close", lambda _: None)
-        owner.drop()
+    owner.drop()
     other.make()
     other.drop()
-    late.close()
     assert schemas(server) == []

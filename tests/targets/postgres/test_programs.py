@@ -13,8 +13,11 @@ pytest.importorskip("psycopg")
 
 from psycopg.conninfo import conninfo_to_dict
 
+from sqlstress.report.case import Case, Server
+from sqlstress.targets.postgres.dialect import SERVER_VARIABLE
 from sqlstress.targets.postgres.place import SECRET, directions, resolved
-from sqlstress.targets.postgres.server import variables_hidden
+from sqlstress.targets.postgres.server import serving
+from tests.servers import needs_server
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 HOSTS = st.one_of(
@@ -59,15 +62,16 @@ def test_the_variables_say_the_secret_too_and_no_service_of_somebody_elses(parts
     assert "isolation" not in str(variables["PGOPTIONS"])
 
 
-def test_what_leads_to_another_server_is_hidden_from_ours_and_comes_back(
-    monkeypatch: pytest.MonkeyPatch,
+def test_variables_of_libpq_are_hidden_from_our_server_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_libpq = {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "prod", "PGSSLMODE": "require"}
-    for name, value in {**of_libpq, "PGDATA": "/a"}.items():
+    needs_server()
+    variables = {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "prod", "PGSSLMODE": "require"}
+    for name, value in {**variables, "PGDATA": "/a"}.items():
         monkeypatch.setenv(name, value)
-    with variables_hidden():
-        assert not of_libpq.keys() & os.environ.keys() and os.environ["PGDATA"] == "/a"
-    assert of_libpq.items() <= os.environ.items()
+    with serving([Case(driver="psycopg", server=Server())], tmp_path):
+        assert not variables.keys() & os.environ.keys() and os.environ["PGDATA"] == "/a"
+    assert variables.items() <= os.environ.items() and SERVER_VARIABLE not in os.environ
 
 
 def test_what_a_service_and_the_environment_add_is_said_in_full_and_leads_nowhere_else(

@@ -40,30 +40,30 @@ def test_a_row_that_is_let_go_in_time_is_waited_for(schema: str, open_view: Open
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS[1:])
-def test_who_is_refused_at_his_write_is_begun_again_and_counted(
+def test_a_refused_write_begins_again_and_is_counted(
     schema: str, open_view: Open, our_server: str, isolation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody else commits between our read and our write, once."""
-    prepared, ran = Client.prepared, list[bytes]()
+    """Another session commits between the read and the write, once."""
+    prepare, ran = Client.prepare, list[str]()
 
-    def watched(client: Client, name: bytes, *formats: Any) -> Any:
-        run = prepared(client, name, *formats)
+    def watched(client: Client, sql: str, *rest: Any) -> Any:
+        run = prepare(client, sql, *rest)
 
-        def answer(params: Any) -> Any:
+        def call(params: Any) -> Any:
             result = run(params)
-            if name == b"count_0" and not ran:
+            if sql.startswith("SELECT n FROM counter_0") and not ran:
                 with psycopg.connect(our_server) as other:
                     other.execute(f"UPDATE {schema}.counter_0 SET n = n + 10")
-            ran.append(name)
+            ran.append(sql.partition(" ")[0])
             return result
 
-        return answer
+        return call
 
-    monkeypatch.setattr(Client, "prepared", watched)
+    monkeypatch.setattr(Client, "prepare", watched)
     store = open_view("deferred", isolation, busy_timeout_ms=60_000)
     store.updates[0]((3,))
     assert store.busy_counts() == (0, 1)
-    assert ran == [b"count_0", b"count_0", b"set_0"]
+    assert ran == ["SELECT", "SELECT", "UPDATE"]
     with psycopg.connect(our_server) as other:
         assert other.execute(f"SELECT n FROM {schema}.counter_0 WHERE id = 3").fetchone() == (11,)
 
