@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 import distributed
 from distributed.comm import connect
 
-from sqlstress import __version__
 from sqlstress.cluster.job import GRACE_S, POLL_S, SILENT_S, STOP
 from sqlstress.errors import EnvironmentFailure, Interrupted, UsageError, plainly
 from sqlstress.options.parsing import duration, sentence
@@ -35,6 +34,7 @@ from sqlstress.show.endings import BAD, FAILURE, FINE, UNSURE
 from sqlstress.statistics.units import plural, verb
 from sqlstress.system.files import read_text
 from sqlstress.system.interrupt import StopSignals
+from sqlstress.version import __version__
 
 _ADDRESS = re.compile(r"(tls|tcp)://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
 TICK_S = 0.5

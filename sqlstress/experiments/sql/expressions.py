@@ -93,7 +93,7 @@ def number_of(value: object) -> Number:
 
 def _to_integer(value: float) -> int:
     """Return the nearest integer; of two equally near, the even integer."""
-    return _fit(round(value))
+    return value if isinstance(value, int) else _fit(round(value))
 
 
 # Functions. NULL never reaches them: `Evaluator` returns NULL for it.
