@@ -161,13 +161,14 @@ def _measuring(name: str) -> click.Command:
     """Return the command of a name, with the options of every experiment that it can measure."""
     experiment = commands()[name]
     study = experiment.study
-    reads_options = study is not None and study.reads_options
-    if study and study.observes_only:
+    if study is None:
+        add_running = run_options()
+    elif study.observes_only:
         add_running = run_options("directory", *NO_SWEEP, saves="Save the report every second")
-    elif study and not reads_options:
-        add_running = run_options("keep_going", saves="Save the report every few rounds")
+    elif study.reads_options:
+        add_running = run_options(*NO_SWEEP)
     else:
-        add_running = run_options(*(NO_SWEEP if reads_options else ()))
+        add_running = run_options("keep_going", saves="Save the report every few rounds")
 
     @with_options(options_of_command(name))
     @click.command(

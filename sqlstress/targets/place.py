@@ -47,8 +47,8 @@ class Disturbance(NamedTuple):
     """A sentence without its full stop."""
     unread: str | None = None
     """What a check says that has nothing to read; None where the proof can be made all the same."""
-    is_outsiders: bool = False
-    """Whether `text` is a predicate: its subject is whoever may change definitions in this experiment."""
+    by_outsider: bool = False
+    """Whether `text` is a predicate, to which the experiment adds the possible outsiders as subject."""
 
 
 class Seal:

@@ -344,7 +344,7 @@ class SqliteSnapshot:
         for name, mark in now.items():
             if mark != before[name]:
                 was = f"its {name} was {before[name]} and is {mark}"
-                return Disturbance(f"changed {path.name} {MEANWHILE}: {was}", is_outsiders=True)
+                return Disturbance(f"changed {path.name} {MEANWHILE}: {was}", by_outsider=True)
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
