@@ -296,6 +296,8 @@ def left_out(checked: Checked) -> str:
 
 def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
     """Return the verdict, what was found, and what to do next."""
+    if checked.failed is not None:
+        return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
         return f"FAIL: the data is wrong: {checked.wrong}."
     metric_name, allowed = NAMES[metric], percent(max_drop)
