@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlstress.analysis.durability import build_of, own_options, versions
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.wording import loss, noun, place, what_is_possible
+from sqlstress.analysis.group import reader_of
+from sqlstress.analysis.wording import listing, loss, noun, place, what_is_possible
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
-from sqlstress.report.case import Case
 from sqlstress.report.study_results import A, B
 from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds
 from sqlstress.statistics.histogram import merge, percentile
@@ -63,11 +63,18 @@ def cells(report: Report) -> list[tuple[Run, Run]]:
     return list(zip(*arms, strict=False))
 
 
+def too_many_failed(report: Report) -> tuple[Run, ...]:
+    """Return the runs that cannot be compared, as more operations failed than --max-failed allows."""
+    return tuple(run for run in report.runs if run.failed_too_many)
+
+
 def differences(report: Report, test: AbTest) -> list[list[float]]:
     """Return the differences of each cell, pair by pair: logarithms, below zero where B is worse.
 
-    Only pairs count that every cell has.
+    Only pairs count that every cell has, and none if too many operations of an arm failed.
     """
+    if too_many_failed(report):
+        return [[] for _ in cells(report)]
     sign, found = -1 if test.metric == "p99" else 1, []
     for runs in cells(report):
         a, b = ({trial.index: figure(trial, test.metric) for trial in run.valid} for run in runs)
@@ -118,11 +125,12 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 # The arms of an A/B test: in what they differ, in words.
 
 
-def arm_differences(report: Report, test: AbTest, case: Case, other: Case) -> Iterator[str]:
-    """Yield in what two arms differ, each with one of its cases: "synchronous: full and normal".
+def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
+    """Yield in what two arms differ, each with one of its runs: "synchronous: full and normal".
 
     What only follows from the rest is left out, but for the library: two drivers have one each.
     """
+    case, other = run.case, against.case
     own, others = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
     # The library that each arm was measured with.
@@ -136,10 +144,18 @@ def arm_differences(report: Report, test: AbTest, case: Case, other: Case) -> It
         "SQLite": tuple(versions(builds)),
         "SQLite's options": tuple(own_options(builds)) if all(builds) else (None, None),
     }
-    for name, (of, against) in told.items():
+    for name, (value, instead) in told.items():
         # What a file says is told by its name.
-        if not name.endswith("digest") and _value(of) != _value(against):
-            yield f"{name}: {_value(of)} and {_value(against)}"
+        if not name.endswith("digest") and _value(value) != _value(instead):
+            yield f"{name}: {_value(value)} and {_value(instead)}"
+    if names := _differing_modules(run, against):
+        yield f"files of imported modules: {listing(names)}"
+
+
+def _differing_modules(run: Run, other: Run) -> list[str]:
+    """Return the names of the modules that two runs imported from different files."""
+    own, others = (next((trial.modules for trial in each.trials[-1:]), {}) for each in (run, other))
+    return sorted(name for name in own | others if own.get(name) != others.get(name))
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,6 +269,8 @@ def conclusion(report: Report, test: AbTest) -> Finding:
     """Return the verdict, what was found, and what to do next."""
     if test.reason:
         return Finding("ab-wrong", reason=test.reason)
+    if failed := too_many_failed(report):
+        return Finding("ab-not-comparable", arms=tuple(map(arm_failed, failed)))
     pairs = Pairs(report, test)
     if not pairs.means:
         return Finding("ab-nothing")
@@ -277,6 +295,18 @@ def conclusion(report: Report, test: AbTest) -> Finding:
         )
     # It was stopped by somebody who saw the figures: no error rate is known of what they say then.
     return Finding("ab-undecided", **pairs.change().facts)
+
+
+def arm_failed(run: Run) -> Finding:
+    """Return the share of a run's operations that failed, the reason, and the share that may fail."""
+    return Finding(
+        "arm-failed-too-often",
+        arm=run.arm,
+        where=place(run.case),
+        share=run.failed_share(),
+        why=reader_of(run.case).why_failed(run),
+        most=run.case.max_failed,
+    )
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.finding import called
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import listing, percent, place
 from sqlstress.errors import UsageError
 from sqlstress.experiment import case_label
 from sqlstress.report import Report, Run
@@ -57,6 +57,8 @@ class Checked:
     """The geometric mean of the cases' ratios."""
     wrong: str | None = None
     """What is wrong with the data of today's report; None when nothing is."""
+    failed: str | None = None
+    """The share of today's operations that failed, if more failed than --max-failed allows; else None."""
     differing: tuple[str, ...] = ()
     """What the reports differ in, that does not bar a comparison."""
     left_out: int = 0
@@ -74,6 +76,10 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
         raise UsageError("an A/B test has its own verdict. Check reports of kv or of a plan instead.")
     if what := called((baseline, current)):
         raise UsageError(f"{what} has its own verdict. Check reports of kv or of a plan instead.")
+    if failed := next((run for run in baseline.runs if run.failed_too_many), None):
+        raise UsageError(f"in the baseline, {_too_many_failed(failed)}. Measure it again.")
+    if failed := next((run for run in current.runs if run.failed_too_many), None):
+        return Checked(FAIL, failed=_too_many_failed(failed))
     tables = compare((("the baseline", baseline), ("the report", current))).tables
     if reasons := list(dict.fromkeys(reason for table in tables for reason in table.reasons(1))):
         raise UsageError(
@@ -106,6 +112,11 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
         ),
         left_out=len(baseline.runs) - len(pairs),
     )
+
+
+def _too_many_failed(run: Run) -> str:
+    share, most = percent(run.failed_share()), percent(run.case.max_failed)
+    return f"{share} of the operations failed at {place(run.case)}, and at most {most} may (--max-failed)"
 
 
 def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:

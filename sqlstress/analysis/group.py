@@ -279,6 +279,9 @@ class ExperimentReader(Protocol):
     def what(self, group: Group) -> str:
         """Return the activity of the processes, as the beginning of a sentence."""
 
+    def why_failed(self, run: Run) -> str:
+        """Return the reason why operations of a run failed."""
+
     def loads(self, cases: Sequence[Case]) -> list[str]:
         """Return what differs in the loads of cases, apart from what varies in a table."""
 

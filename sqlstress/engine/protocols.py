@@ -113,7 +113,7 @@ class Findings(SimpleNamespace):
     reconnected: bool
     """Whether it closed connections in between: the last one of all takes the WAL along."""
     modules: dict[str, str]
-    """The file of each module of the user's code that the worker imported, by name."""
+    """The file of each module that the user's file imported, by name, as in a Trial."""
     broken_seal: str | None
     """Which of the files that the worker held open was another one when it had done; None: none."""
 

@@ -464,7 +464,8 @@ class Trial:
     durability: str = ""
     """What a commit is worth with them, in the target's words; empty where that is not known."""
     modules: dict[str, str] = field(default_factory=dict)
-    """The file of each module of the user's code that a process imported, by name; empty if not recorded."""
+    """The file of each module that the user's file imported, by name; empty if not recorded. The standard
+    library and the modules within a listed package are left out."""
     verdict: Verdict = field(default_factory=Verdict)
     """Whether the data held what the workers were told."""
     half_ratio: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.ab import conclusion
+from sqlstress.analysis.ab import conclusion, too_many_failed
 from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.wording import percent, place
@@ -111,7 +111,7 @@ def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> 
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)
-    elif test.verdict == FAIL:
+    elif test.verdict == FAIL or too_many_failed(report):
         yield Ending(BAD, f"Error: {phrase(conclusion(report, test))}")
     elif failed:
         yield Ending(FAILURE, _not_measured(failed, f"{failed.arm}, {case_label(failed.case)},"))

@@ -44,7 +44,8 @@ def check_commands(checked: Checked, metric: str, max_drop: float) -> tuple[str,
     said = check_conclusion(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
-        errors.append(("Worse than the baseline" if checked.cases else "Wrong data", said))
+        invalid = "Too many operations failed" if checked.failed else "Wrong data"
+        errors.append(("Worse than the baseline" if checked.cases else invalid, said))
     if checked.verdict == INCONCLUSIVE:
         warnings.append(("Cannot tell whether it is worse than the baseline", said))
     if checked.left_out > 0:

@@ -333,12 +333,17 @@ PHRASES: dict[str, Phrase] = {
         "FAIL: {changes:semicolons}. At most {allowed:percent} is allowed: find out why before you use B."
     ),
     "ab-wrong": Phrase("FAIL: {reason}. Find out why before you use any figure."),
+    "ab-not-comparable": Phrase("Not comparable: {arms:semicolons}."),
+    "arm-failed-too-often": Phrase(
+        "in {arm}, {share:percent} of the operations failed at {where}, and at most {most:percent} may "
+        "(--max-failed): {why}"
+    ),
     "ab-inconclusive": Phrase(
         "INCONCLUSIVE: {possible}{few?| (the verdict uses a wider interval)}; {allowed:percent} is allowed. "
         "{change:capital}. {next}"
     ),
     "ab-undecided": Phrase(f"Undecided: so far {_CHANGE}. That is too little for a conclusion."),
-    "ab-nothing": Phrase("Undecided: no pair was measured."),
+    "ab-nothing": Phrase("Undecided: there is no valid pair."),
     "ab-too-few": Phrase(
         "Too few pairs for a verdict: use a longer --max-time, for {fewest:plural pair} or more."
     ),

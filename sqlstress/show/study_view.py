@@ -96,7 +96,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         findings += (*wrong_data(group), *failures(group))
         # What fails at once takes no time, and no figure shows it.
         run = max(group.runs, key=Run.failed_share)
-        if share := run.failed_share():
+        # The verdict names an arm with too many failures.
+        if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).why_failed(run)
             findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
     figures: tuple[Block, ...] = ()
@@ -123,7 +124,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
         yield f"{arm.name}: {given}. {' '.join(durable)}"
     a, b = (runs[arm.name] for arm in test.arms)
     if a and b:
-        differ = list(ab.arm_differences(report, test, a[0].case, b[0].case))
+        differ = list(ab.arm_differences(report, test, a[0], b[0]))
         yield (
             f"A and B differ in {listing(differ)}."
             if differ
@@ -297,6 +298,8 @@ def left_out(checked: Checked) -> str:
 
 def check_conclusion(checked: Checked, metric: str, max_drop: float) -> str:
     """Return the verdict, what was found, and what to do next."""
+    if checked.failed is not None:
+        return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
         return f"FAIL: the data is wrong: {checked.wrong}."
     metric_name, allowed = NAMES[metric], percent(max_drop)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sqlstress.analysis.ab import Pairs, figure, look
+from sqlstress.analysis.ab import Pairs, arm_differences, figure, look, too_many_failed
 from sqlstress.analysis.wording import signed
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.errors import UsageError
@@ -21,14 +20,16 @@ from sqlstress.options.option import REST, Option, chosen, option, options_of
 from sqlstress.options.parsing import choice, duration, percentage, switch, whole
 from sqlstress.plan import all_parsed, cases_of, fixed_options, options_of_load, seeded
 from sqlstress.registry import DEFAULT
-from sqlstress.report import AbTest, Arm, Report, Run, Trial
+from sqlstress.report import AbTest, Arm, Report, Run
 from sqlstress.report.case import Case, words
 from sqlstress.report.study_results import ARMS, DRAWN
 from sqlstress.request import AT_A_RATE
 from sqlstress.statistics import sequential as gate
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, MOST, UNDECIDED, Look, looks
 from sqlstress.statistics.units import plural
+from sqlstress.studies.same_code import Side, same_environment, same_module
 from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
+from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
@@ -120,6 +121,9 @@ class AbStudy:
             if is_last:  # it may err as often as the looks before it left of the whole
                 whole, spent = (sum(each.alpha for each in taken) for taken in (self.looks, self.test.looks))
                 due = Look(pairs, whole - spent)
+            if due and too_many_failed(self.report(bench.report)):
+                self.test = replace(self.test, looks=())
+                return
             if due:
                 found = replace(look(self.report(bench.report), self.test, due), seconds=elapsed_s)
                 if is_last and found.verdict == UNDECIDED:
@@ -150,60 +154,45 @@ class AbStudy:
             if error is None and figure(trial, self.test.metric) is None:
                 failed = f"{plural(trial.failed, 'operation')} failed" if trial.failed else ""
                 error = f"nothing was completed within a slice: {failed or 'give a longer --duration'}"
-            other = self._runs.get((cell, 1 - arm))
-            if error is None and other and other.trials:
-                error = shared_module((run.case, trial), (other.case, other.trials[-1]))
-            self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=error)
+            run = self._runs[cell, arm] = replace(run, trials=(*run.trials, trial), error=error)
             if trial.verdict.status == "failed":
                 wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
+            elif error is None and (refusal := self._refusal(bench.report, cell)):
+                # No pair is valid, neither this one nor those before it.
+                self.test = replace(self.test, looks=())
+                emptied = {
+                    place: replace(each, trials=(), skipped=SAME) for place, each in self._runs.items()
+                }
+                self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
+
+    def _refusal(self, blank: Report, cell: int) -> str | None:
+        """Return an error if both arms of a cell ran the same code although it should differ."""
+        runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _imports(run)]
+        if len(runs) < 2:
+            return None
+        a, b = (
+            Side(arm.name, arm.python, run.case.spec.file, run.trials[-1].modules)
+            for arm, run in zip(self.test.arms, runs, strict=True)
+        )
+        if error := same_module(a, b):
+            return error
+        differ = any(arm_differences(self.report(blank), self.test, *runs))
+        return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
         """Say whether there is no sense in another slice: it is decided, or one can't be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
-Side = tuple[Case, Trial]
-"""A case of an arm, with a trial of it."""
+SAME = "Both arms ran the same code."
+"""Reason why the other runs of a refused test have no trials."""
 
 
-def shared_module(side: Side, other: Side) -> str | None:
-    """Return an error if both arms import one file for a module that differs between their folders."""
-    roots = _roots(*(getattr(case.spec, "file", None) for case, _ in (side, other)))
-    for name, file in side[1].modules.items():
-        if other[1].modules.get(name) != file:
-            continue
-        for root, against in (roots, roots[::-1]) if roots else ():
-            if Path(file).is_relative_to(root):
-                counterpart = against / Path(file).relative_to(root)
-                if _differ(Path(file), counterpart):
-                    return (
-                        f"A and B both import {name} from {file}, but {counterpart} differs, so the change "
-                        "would be compared with itself. Unset PYTHONPATH, and install each folder in the "
-                        "environment of its arm."
-                    )
-    return None
-
-
-def _roots(file: str | None, other: str | None) -> tuple[Path, Path] | None:
-    """Return the folders of both arms: what remains of the paths without their common end."""
-    if not file or not other:
-        return None
-    a, b = (Path(os.path.realpath(path)) for path in (file, other))
-    # The workflow checks the base out inside the folder of the change.
-    while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
-        a, b = a.parent, b.parent
-    if a.is_file() or b.is_file():
-        return None
-    return (a, b) if a != b else None
-
-
-def _differ(file: Path, other: Path) -> bool:
-    """Return whether both files exist and have different contents."""
-    try:
-        return file != other and file.read_bytes() != other.read_bytes()
-    except OSError:
-        return False
+def _imports(run: Run) -> bool:
+    """Return whether a run has imported a Python file of the user."""
+    has_file = bool(getattr(run.case.spec, "file", None))
+    return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
 
 # The options of A/B tests: what is compared, and those of the experiment.
@@ -219,7 +208,7 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "warmup": {"default": "500ms"},
 }
 """What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", "max-failed", *AT_A_RATE)
+_NOT_HERE = ("repeat", *AT_A_RATE)
 """Options of the experiment that mean nothing where slices are measured in turns."""
 
 

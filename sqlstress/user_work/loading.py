@@ -7,7 +7,7 @@ import random
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
@@ -53,17 +53,31 @@ def load(file: str) -> ModuleType:
     return module
 
 
-def imported_modules() -> dict[str, str]:
-    """Return the file of each imported module by name, except for libraries and sqlstress."""
+def imported_modules(before: Collection[str]) -> dict[str, str]:
+    """Return the file of each module that is not among `before`, by name.
+
+    The standard library, sqlstress, and modules within a package that is listed are left out.
+    """
     paths = sysconfig.get_paths()
-    libraries = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "purelib", "platlib"))
+    standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
     files = {
         name: os.path.realpath(file)
         for name, module in list(sys.modules.items())
-        if name.partition(".")[0] != "sqlstress"
+        if name not in before and name.partition(".")[0] != "sqlstress"
         if (file := getattr(module, "__file__", None))
     }
-    return {name: file for name, file in files.items() if not file.startswith(libraries)}
+    return {
+        name: file
+        for name, file in files.items()
+        if not any(package in files for package in _packages(name))
+        if not file.startswith(standard) or {"site-packages", "dist-packages"} & set(Path(file).parts)
+    }
+
+
+def _packages(name: str) -> Iterator[str]:
+    """Yield the names of the packages that a module lies in."""
+    while name := name.rpartition(".")[0]:
+        yield name
 
 
 def _line(error: BaseException, file: str) -> str:

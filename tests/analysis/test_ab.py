@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlstress.analysis.ab import NAMES, arm_differences, conclusion, differences, estimate, figure
 from sqlstress.analysis.wording import signed
 from sqlstress.experiments.sql.spec import Scripted, Scripts
-from sqlstress.report import AbTest, Arm, Latency, Report, SqliteBuild
+from sqlstress.report import AbTest, Arm, Latency, Report, Run, SqliteBuild
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.phrases import phrase
@@ -189,5 +189,5 @@ def test_the_arms_differ_in_what_their_cases_and_their_pythons_differ_in() -> No
     for name, (arms, cases, builds) in DIFFERENT.items():
         report = stopped([1.0])
         report = replace(report, environment=replace(report.environment, builds=builds))
-        found[name] = arm_differences(report, replace(TEST, arms=arms), *cases)
+        found[name] = arm_differences(report, replace(TEST, arms=arms), *map(Run, cases))
     assert_golden_texts("ab-differences.txt", found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
+import sysconfig
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,9 @@ from sqlstress.studies import slices
 from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
 from tests.ab_report import EXAMPLE, Script, of_ratio, trial
-from tests.cli.conftest import Cli, saved
+from tests.cli.conftest import Cli, Said, saved
+from tests.rows import thorough
+from tests.studies.test_same_code import environment
 
 ROOT = Path(__file__).parents[2]
 SHORT = ("--duration", "50ms", "--warmup", "100ms", "--key-space", "200", "-c", "1")
@@ -234,17 +236,68 @@ def test_a_command_of_an_arm_takes_the_place_of_the_common_one(cli: Cli, made_up
     assert commands == {"A": (sys.executable, "{n}"), "B": (python, "-c", "pass")}
 
 
+def failing(share: dict[str, float]) -> Script:
+    """Return a script in which B is twice as fast, and shares of the arms' operations fail."""
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        made = trial(pair, 1.0 + arm)
+        failed = share.get("AB"[arm], 0.0)
+        return replace(made, failed=round(made.transactions * failed / (1 - failed)))
+
+    return script
+
+
 def test_operations_that_fail_are_told(cli: Cli, made_up: Slices) -> None:
-    made_up.script = lambda arm, case, pair: replace(trial(pair), failed=500 * arm)
+    made_up.script = failing({"B": 0.005})
     said = " ".join(cli("ab", "sql", "--a=-b bank", "--b=-b bank").out.split())
-    assert re.search(r"- In B, [\d.]+% of the operations failed: the database was locked", said)
+    assert "- In B, 0.5% of the operations failed: the database was locked" in said
     assert "- In A, " not in said
+    assert "PASS" in said
 
 
-def test_ab_refuses_to_compare_a_package_with_itself(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = """import sqlite3, sqlstress, bank
+@pytest.mark.parametrize("arm", ["A", "B"])
+def test_arm_with_too_many_failures_is_not_compared(cli: Cli, made_up: Slices, arm: str) -> None:
+    made_up.script = failing({arm: 0.3})
+    outputs = [f"ab.{suffix}" for suffix in ("json", "md", "html", "xml")]
+    said = cli("ab", *ARMS, "--strict", *(f"-o{name}" for name in outputs))
+    assert said.code == 1
+    text = f"Not comparable: in {arm}, 30% of the operations failed at 2 processes on 1 bucket, and at"
+    assert said.err.startswith(f"Error: {text}") and len(said.lines) == 1
+    assert text in " ".join(said.out.split())
+    assert "and at most 1% may (--max-failed): the database was locked." in said.err
+    found = saved("ab.json").ab
+    assert found and (found.verdict, found.looks) == ("undecided", ())
+    for name in outputs[1:]:
+        written = Path(name).read_text(encoding="utf-8")
+        assert text in " ".join(written.split())
+        assert "is faster" not in written and "+100%" not in written and "Pair by pair" not in written
+
+
+def test_arm_with_too_many_failures_is_named_after_an_interruption(cli: Cli, made_up: Slices) -> None:
+    script = failing({"A": 0.3, "B": 0.2})
+
+    def interrupted(arm: int, case: Case, pair: int) -> Trial:
+        if pair == 7:
+            raise Interrupted("stopped by SIGINT")
+        return script(arm, case, pair)
+
+    made_up.script = interrupted
+    said = cli("ab", *ARMS)
+    text = " ".join(said.out.split())
+    assert said.code == 130
+    assert "in A, 30% of the operations failed" in text and "in B, 20% of the operations failed" in text
+    assert "TPS +" not in text and "B/A" not in text
+
+
+def test_more_failures_are_allowed_by_an_option(cli: Cli, made_up: Slices) -> None:
+    made_up.script = failing({"B": 0.3})
+    said = cli("ab", *ARMS, "--max-failed", "40%")
+    assert (said.code, said.err) == (0, "")
+    assert "PASS" in said.out and "- In B, 30% of the operations failed" in " ".join(said.out.split())
+    assert {case.max_failed for _, case in made_up.cases} == {0.4}
+
+
+APP = """import sqlite3, sqlstress, bank
 
 @sqlstress.setup
 def setup(path):
@@ -258,22 +311,95 @@ def connect(path):
 def read(connection):
     bank.read(connection)
 """
+BRIEF = ("--duration", "100ms", "--warmup", "0", "--max-pairs", "10", "--concurrency", "1")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a change, in which the base is checked out; their packages differ."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    # sqlstress itself imports the file once.
+    monkeypatch.syspath_prepend(str(tmp_path))
     for folder, loops in ((tmp_path / "base", 1), (tmp_path, 20)):
         (folder / "stress").mkdir(parents=True)
         (folder / "bank").mkdir()
-        (folder / "stress" / "load.py").write_text(app)
+        (folder / "stress" / "load.py").write_text(APP)
         (folder / "bank" / "__init__.py").write_text(
             f"def read(db):\n    for _ in range({loops}): db.execute('SELECT count(*) FROM t').fetchall()\n"
         )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    base, change = tmp_path / "base" / "stress" / "load.py", tmp_path / "stress" / "load.py"
-    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
-    short = ("--duration", "100ms", "--warmup", "0", "--max-pairs", "10", "--concurrency", "1")
-    said = cli("ab", "app", "--a", str(base), "--b", str(change), *pythons, *short)
+    return tmp_path
+
+
+def assert_refused(said: Said, name: str, package: Path) -> None:
+    """Fail unless a test of equal code was refused, without a figure of it."""
     assert said.code == 4
+    assert len(said.lines) == 1 and str(package) in said.err
+    assert "there is no valid pair" in said.out
+    assert "B/A" not in said.out and "TPS +" not in said.out
+    report = saved(name)
+    assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
+    assert [run.trials for run in report.runs] == [(), ()]
+
+
+def test_ab_refuses_to_compare_a_package_with_itself(
+    cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(checkout))
+    base, change = checkout / "base" / "stress" / "load.py", checkout / "stress" / "load.py"
+    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
+    said = cli("ab", "app", "--a", str(base), "--b", str(change), *pythons, *BRIEF, "-o", "ab.json")
+    assert_refused(said, "ab.json", checkout / "bank" / "__init__.py")
     assert "A and B both import bank from" in said.err
-    assert str(tmp_path / "bank" / "__init__.py") in said.err
+    assert "unset it" in said.err
+
+
+@pytest.fixture
+def pythons(checkout: Path) -> tuple[str, ...]:
+    """Return options for two environments, both with the folder of the change installed in place."""
+    options: list[str] = []
+    for arm in "ab":
+        python, packages = environment(checkout / f"env-{arm}")
+        here = sysconfig.get_paths()["purelib"]
+        (packages / "here.pth").write_text(f"import site; site.addsitedir({here!r})\n", encoding="utf-8")
+        (packages / "project.pth").write_text(f"{checkout}\n", encoding="utf-8")
+        options += [f"--python-{arm}", python]
+    return tuple(options)
+
+
+@pytest.mark.parametrize("name", ["load.py", thorough("load_before.py")])
+def test_ab_refuses_an_install_in_place_in_both_environments(
+    cli: Cli, checkout: Path, pythons: tuple[str, ...], name: str
+) -> None:
+    base = (checkout / "base" / "stress" / "load.py").rename(checkout / "base" / "stress" / name)
+    change = checkout / "stress" / "load.py"
+    said = cli("ab", "app", "--a", str(base), "--b", str(change), *pythons, *BRIEF, "-o", "ab.json")
+    assert_refused(said, "ab.json", checkout / "bank" / "__init__.py")
+    assert (
+        "project.pth lets A import from" in said.err
+        and f"install {checkout / 'base'} there instead" in said.err
+    )
+    assert "PYTHONPATH" not in said.err
+
+
+def test_ab_refuses_two_environments_that_load_the_same_files(
+    cli: Cli, checkout: Path, pythons: tuple[str, ...]
+) -> None:
+    said = cli("ab", "app", str(checkout / "stress" / "load.py"), *pythons, *BRIEF, "-o", "ab.json")
+    assert_refused(said, "ab.json", checkout / "bank" / "__init__.py")
+    assert "A and B run the same code" in said.err and "install each version in its own" in said.err
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("soon")
+def test_ab_names_the_modules_of_two_environments_that_differ(
+    cli: Cli, checkout: Path, pythons: tuple[str, ...]
+) -> None:
+    (file,) = (checkout / "env-a").rglob("project.pth")
+    file.write_text(f"{checkout / 'base'}\n", encoding="utf-8")
+    load = str(checkout / "stress" / "load.py")
+    said = cli("ab", "app", load, *pythons, *BRIEF, *PATIENT, "--max-drop", "90%")
+    assert said.code in (0, 1), said
+    assert "A and B differ in files of imported modules: bank." in " ".join(said.out.split())
 
 
 @pytest.mark.long

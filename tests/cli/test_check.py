@@ -206,3 +206,26 @@ def test_another_durability_is_refused(cli: Cli) -> None:
     said = checked(cli, lax, replace(lax, runs=(replace(run, trials=trials),)))
     assert (said.code, said.out) == (2, "")
     assert "what a commit waits for differs" in said.err
+
+
+def failing(report: Report) -> Report:
+    """Return the report with a third of the operations failed."""
+    return each_trial(lambda trial: replace(trial, failed=trial.transactions // 2), report)
+
+
+def test_report_with_too_many_failures_does_not_pass(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    base, faster = stored(around(1.0, 6)), failing(stored(around(2.0, 6)))
+    said = checked(cli, base, faster, "--github")
+    text = "FAIL: 33% of the operations failed at 2 processes on 1 bucket, and at most 1% may (--max-failed)."
+    assert (said.code, said.err) == (1, f"Error: {text}\n")
+    assert "PASS" not in said.out and "+100%" not in said.out
+    assert f"::error title=Too many operations failed::{text.replace('%', '%25')}" in said.out
+
+
+def test_baseline_with_too_many_failures_is_refused(cli: Cli) -> None:
+    said = checked(cli, failing(stored(around(1.0, 6))), stored(around(2.0, 6)))
+    assert (said.code, said.out) == (2, "")
+    assert "in the baseline, 33% of the operations failed" in said.err and "Measure it again." in said.err
+    allowed = stored(around(1.0, 6), max_failed=0.5)
+    assert checked(cli, failing(allowed), failing(allowed)).code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from sqlstress.studies.ab import AbStudy, first_arm, order
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import follow
 from tests.ab_report import CASE, EXAMPLE, TEST, Script, of_ratio, trial
+from tests.app_report import CASE as APP
 
 
 class Slices:
@@ -165,3 +167,38 @@ def test_a_slice_that_cannot_be_one_of_a_pair_ends_the_test_undecided(changes: d
     assert report.ab.verdict == "undecided"
     assert [bool(run.error) for run in report.runs] == [True, False]
     assert slices.asked[-1] == ("A", 2, 3)
+
+
+def test_equal_code_in_a_later_pair_leaves_no_trial_and_no_look(tmp_path: Path) -> None:
+    files = [tmp_path / folder / "bank.py" for folder in ("old", "new")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(str(file))
+    cases = [replace(APP, spec=replace(APP.spec, file=str(file.with_name("load.py")))) for file in files]
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        modules = {"bank": str(files[arm if pair < 12 else 1].resolve())}
+        return replace(unclear(arm, case, pair), modules=modules)
+
+    unclear, slices = of_ratio(0.9, 0.1), Slices(script)
+    study = AbStudy(((cases[0],), (cases[1],)), UNLIMITED, looks(30), Clock())
+    bench = SliceBench(replace(EXAMPLE, runs=()), NOBODY, slices.measure)
+    report = follow(study, bench, lambda _: None, lambda: 0.0)
+    assert [pair for _, _, pair in slices.asked][-1] == 12
+    assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
+    assert [run.trials for run in report.runs] == [(), ()]
+    errors = [run.error for run in report.runs if run.error]
+    assert len(errors) == 1 and "A and B both import bank from" in errors[0]
+
+
+def test_failures_above_the_limit_end_the_test_at_a_look_without_a_verdict() -> None:
+    unclear = of_ratio(0.9, 0.1)
+
+    def script(arm: int, case: Case, pair: int) -> Trial:
+        made = unclear(arm, case, pair)
+        return replace(made, failed=made.transactions if arm and pair > 10 else 0)
+
+    report, _, saved = run(script)
+    assert report.ab and (report.ab.verdict, report.ab.looks) == ("undecided", ())
+    assert [len(run.trials) for run in report.runs] == [14, 14]
+    assert any(each.ab and each.ab.looks for each in saved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,8 @@ class AppSource(UserSource):
     _ledger: Ledger | None = None
     _files: OwnFiles | None = None
     _finish: Callable[[], Any] | None = None
+    _modules: frozenset[str] = frozenset()
+    """Names of the modules that were imported before the user's file."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -73,6 +76,7 @@ class AppSource(UserSource):
         if spec.ledger:
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
+        self._modules = frozenset(sys.modules)
         found = declared(spec.file)
         if tuple(found.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
@@ -116,8 +120,6 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
-        if self.case.spec.file:
-            self.seen.modules = imported_modules()
         if self._finish:
             try:
                 self._finish()
@@ -127,6 +129,10 @@ class AppSource(UserSource):
             self._notes.check()
         # The user's code may have gone elsewhere, and our paths are relative.
         os.chdir(self._folder)
+        if self._modules:
+            own = os.path.realpath(self.case.spec.file)
+            modules = imported_modules(self._modules)
+            self.seen.modules = {name: file for name, file in modules.items() if file != own}
         if self._watch:
             from sqlstress.experiments.app.user_file import lasting
 

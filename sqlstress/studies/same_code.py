@@ -1,0 +1,238 @@
+"""Code that both arms of an A/B test run although the test compares two versions of it, and the reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlstress.analysis.wording import listing
+
+PROBE = "import json, sys; print(json.dumps(sys.path))"
+"""Program that prints where an interpreter searches for modules."""
+PROBE_S = 20.0
+"""Time limit of the probe, in seconds."""
+CODE = (".py", ".so", ".pyd")
+"""Suffixes of the files that make a package's version."""
+SHOWN = 3
+"""Number of modules that an error names."""
+SEPARATE = "install each folder in the environment of its arm (--python-a and --python-b)"
+
+
+class Side(NamedTuple):
+    """An arm, with the modules of the user's code that its slice imported."""
+
+    name: str
+    """A or B."""
+    python: str | None
+    """The interpreter that was given for it; None: the interpreter of sqlstress itself."""
+    file: str
+    """The user's file."""
+    modules: Mapping[str, str]
+    """File of each package or module, by name."""
+
+
+def same_module(a: Side, b: Side) -> str | None:
+    """Return an error if both arms run one version of a module that differs between their folders."""
+    roots = _roots(a.file, b.file)
+    if roots is None:
+        return None
+    for name in sorted(a.modules.keys() & b.modules.keys()):
+        files = Path(a.modules[name]), Path(b.modules[name])
+        sources = _sources(name, files, roots)
+        if sources is None or (loaded := _code(files[0])) != _code(files[1]):
+            continue
+        old, new = map(_code, sources)
+        if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
+            # An arm with the code of the other folder is the wrong one.
+            is_old, is_new = (all(own.get(part) == loaded[part] for part in loaded) for own in (old, new))
+            wrong = b if is_old else a if is_new else None
+            differing = sources[0].parent / part, sources[1].parent / part
+            return _mixed_up(name, files, differing, wrong, (a, b), roots)
+    return None
+
+
+def _roots(file: str, other: str) -> tuple[Path, Path] | None:
+    """Return the folders of two versions, without the common end of their paths; None for one folder."""
+    a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
+    # The workflow checks the base out inside the folder of the change.
+    while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
+        a, b = a.parent, b.parent
+    return (a, b) if a != b else None
+
+
+def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
+    """Return the files of a module in both folders; None if they do not both have it."""
+    package = Path(*name.split("."))
+    places = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
+    for folder in (Path(), Path("src")):
+        places += [folder / package / "__init__.py", folder / package.with_suffix(".py")]
+    for place in places:
+        a, b = (root / place for root in roots)
+        if a.is_file() and b.is_file():
+            return a, b
+    return None
+
+
+def _code(file: Path) -> dict[str, bytes]:
+    """Return the content of a module, or of all modules of a package, by path within its folder."""
+    if file.stem != "__init__":
+        return {file.name: _content(file)}
+    files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
+    return {path.relative_to(file.parent).as_posix(): _content(path) for path in files}
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def _mixed_up(
+    name: str,
+    files: tuple[Path, Path],
+    differing: tuple[Path, Path],
+    wrong: Side | None,
+    sides: tuple[Side, Side],
+    roots: tuple[Path, Path],
+) -> str:
+    """Return the error for a module of one version in both arms: the file, the cause and the remedy.
+
+    `wrong` is the arm with the code of the other folder; None if it is the code of neither folder.
+    """
+    root = roots[sides.index(wrong)] if wrong else None
+    vain = "so the change would be compared with itself."
+    if files[0] != files[1]:
+        remedy = f"Install {root} in the environment of {wrong.name}" if wrong else f"To compare, {SEPARATE}"
+        return (
+            f"A imports {name} from {files[0]} and B from {files[1]}, which are equal, but {differing[0]} "
+            f"and {differing[1]} differ, {vain} {remedy}: in a requirements file, . means the current folder."
+        )
+    folder = import_folder(name, files[0])
+    shared = files[0].parent if files[0].stem == "__init__" else files[0]
+    others = [str(file) for file in differing if not file.is_relative_to(shared)]
+    verb = "differs" if len(others) == 1 else "differ"
+    said = f"A and B both import {name} from {files[0]}, but {listing(others)} {verb}, {vain}"
+    if entry := _python_path_entry(folder):
+        return f"{said} PYTHONPATH contains {entry}: unset it, and {SEPARATE}."
+    python = (wrong or sides[0]).python
+    if install := in_place(name, files[0], python):
+        if wrong and sides[0].python != sides[1].python:
+            return (
+                f"{said} {install} lets {wrong.name} import from {folder}: install {root} there "
+                "instead. In a requirements file, -e . means the current folder."
+            )
+        return f"{said} {install} lets both import from {folder}: {SEPARATE}."
+    if python is None and folder == _current_folder():
+        return f"{said} Python searches the current folder, {folder}: {SEPARATE}."
+    return f"{said} Its folder is on the search path of both: {SEPARATE}."
+
+
+def same_environment(a: Side, b: Side) -> str | None:
+    """Return an error if two environments have one Python and load all modules from the same files.
+
+    Call it only if nothing else differs between the arms.
+    """
+    if a.python is None or b.python is None:
+        return None
+    own, other = (Path(shutil.which(python) or python) for python in (a.python, b.python))
+    if own.parent.resolve() == other.parent.resolve() or _content(own) != _content(other):
+        return None
+    said = (
+        f"A and B run the same code. {a.python} and {b.python} are the same Python, and {a.file} imports "
+        "nothing that differs between them"
+    )
+    loaded = [f"{name} from {file}" for name, file in sorted(a.modules.items())]
+    if not loaded:
+        return f"{said}. Let it import what you compare, or name one interpreter twice to compare A with A."
+    more = len(loaded) - SHOWN
+    names = listing([*loaded[:SHOWN], *([f"{more} more"] if more > 0 else [])])
+    return f"{said}: {names}. {_remedy(min(a.modules), a)}"
+
+
+def _remedy(name: str, side: Side) -> str:
+    """Return the reason why both environments have a module, and the remedy."""
+    file = Path(side.modules[name])
+    folder = import_folder(name, file)
+    if folder == Path(os.path.realpath(side.file)).parent:
+        return (
+            f"It lies next to {side.file}, and that folder comes first: move {side.file} to another folder."
+        )
+    if entry := _python_path_entry(folder):
+        return f"PYTHONPATH contains {entry}: unset it."
+    if install := in_place(name, file, side.python):
+        return f"{install} lets both import from {folder}: install each version in its own environment."
+    return "Install each version in its own environment."
+
+
+# The reason why a module is loaded from a folder.
+
+
+def import_folder(name: str, file: Path) -> Path:
+    """Return the folder on the search path from which a module was imported."""
+    return file.parents[name.count(".") + (file.stem == "__init__")]
+
+
+def _python_path_entry(folder: Path) -> str | None:
+    """Return the entry of PYTHONPATH that names the folder, or None."""
+    entries = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return next((entry for entry in entries if _is_same(entry, folder)), None)
+
+
+def in_place(name: str, module: Path, python: str | None) -> Path | None:
+    """Return the file of an environment that lets it import a module from another folder, or None.
+
+    That is a .pth file with the path of the folder, or a finder of an editable install.
+    """
+    folder = import_folder(name, module)
+    quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
+    for site in map(Path, search_path(python)):
+        for file in sorted((*site.glob("*.pth"), *site.glob("*editable*.py"))):
+            text = _content(file).decode(errors="replace")
+            if any(path in text for path in quoted) or any(
+                _is_same(site / path, folder) for path in _lines(file)
+            ):
+                return file
+    return None
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """Yield the paths in a .pth file."""
+    if file.suffix == ".pth":
+        lines = map(str.strip, _content(file).decode(errors="replace").splitlines())
+        yield from (line for line in lines if line and not line.startswith(("#", "import ", "import\t")))
+
+
+def search_path(python: str | None) -> list[str]:
+    """Return the folders that an interpreter searches for modules; empty if it does not answer."""
+    if python is None:
+        return list(sys.path)
+    try:
+        answer = subprocess.run(
+            [python, "-P", "-c", PROBE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PROBE_S,
+            check=True,
+        )
+        return [str(folder) for folder in json.loads(answer.stdout.splitlines()[-1])]
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError, TypeError):
+        return []
+
+
+def _current_folder() -> Path | None:
+    """Return the current folder if `python -m` or a script put it on our search path, or None."""
+    is_first = not sys.flags.safe_path and sys.path and _is_same(sys.path[0] or ".", Path.cwd())
+    return Path(os.path.realpath(Path.cwd())) if is_first else None
+
+
+def _is_same(path: str | Path, folder: Path) -> bool:
+    """Return whether two paths name one folder."""
+    return os.path.realpath(path) == os.path.realpath(folder)
