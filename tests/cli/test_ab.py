@@ -264,7 +264,7 @@ def test_arm_with_too_many_failures_is_not_compared(cli: Cli, made_up: Slices, a
     text = f"Not comparable: in {arm}, 30% of the operations failed at 2 processes on 1 bucket, and at"
     assert said.err.startswith(f"Error: {text}") and len(said.lines) == 1
     assert text in " ".join(said.out.split())
-    assert "and at most 1% may (--max-failed): the database was locked." in said.err
+    assert "and at most 1% may (--max-failed): the database was locked for longer than" in said.err
     found = saved("ab.json").ab
     assert found and (found.verdict, found.looks) == ("undecided", ())
     for name in outputs[1:]:
