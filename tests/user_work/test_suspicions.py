@@ -15,7 +15,7 @@ import pytest
 
 import sqlstress
 from sqlstress.report.results import Sighting
-from sqlstress.user_work import SUSPICION
+from sqlstress.user_work import SUSPICION, rehearsal
 from sqlstress.user_work.suspicions import (
     DEFERRED,
     FORKED,
@@ -221,6 +221,14 @@ def count(database):
 """
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rehearsals take as long as a busy machine needs."""
+    for limit in ("ALL_S", "AFTER_S", "START_S"):
+        monkeypatch.setattr(rehearsal, limit, 120.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_a_call_that_hangs_leaves_other_transactions_examined(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(HANGS_BESIDE_A_RACE, encoding="utf-8")
@@ -259,6 +267,7 @@ def at_most_3(database):
 """
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.thorough
 def test_what_the_load_has_used_up_is_rehearsed_as_it_was_before(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
