@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlstress.analysis.group import rate_of
 from sqlstress.engine.study import NOBODY, Observer, Progress
 from sqlstress.errors import NoWork, SqlstressError, UsageError
-from sqlstress.experiment import case_label, commands, rate_units_of, windowed_commands
+from sqlstress.experiment import StudySpec, case_label, commands, rate_units_of, windowed_commands
 from sqlstress.options.dsn import redacted
 from sqlstress.options.parsing import suggestion
 from sqlstress.plan import Planned, from_toml, options_of_command, planned
@@ -412,9 +412,12 @@ def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(given)}.")
         return Planned(from_toml(Path(what)))
     what = str(what)
-    if what in _NOT_MEASURED:
-        raise UsageError(f"measure() does not support {what}. Use {_NOT_MEASURED[what]}.")
-    known = [name for name in commands() if name not in _NOT_MEASURED]
+    studies = _studies()
+    if what in studies:
+        observes = studies[what].observes_only
+        remedy = f"the command line: sqlstress {what} FILE" if observes else f"sqlstress.{what}()"
+        raise UsageError(f"measure() does not support {what}. Use {remedy}.")
+    known = [name for name in commands() if name not in studies]
     if what not in known:
         raise UsageError(
             f"no such experiment: {what!r:.60}.{suggestion(what, known)} The experiments are "
@@ -424,8 +427,10 @@ def _planned(what: str | Path, given: Mapping[str, Any]) -> Planned:
     return planned({name: value for name, value in given.items() if value or name not in flags}, what)
 
 
-_NOT_MEASURED = {"hunt": "sqlstress.hunt()", "watch": "the command line: sqlstress watch FILE"}
-"""Commands that are no experiments to measure, each with what to use."""
+def _studies() -> dict[str, StudySpec]:
+    """Return the studies that `measure` does not support, by command: they read the options themselves."""
+    specs = {name: experiment.study for name, experiment in commands().items()}
+    return {name: study for name, study in specs.items() if study and study.reads_options}
 
 
 class _Watched(Observer):
