@@ -41,7 +41,7 @@ class Method:
     )
     samples: int = option(
         whole(2, MOST_SAMPLES),
-        500,
+        300,
         LOAD,
         "Samples in the queried table. It holds every pair of them.",
         meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",

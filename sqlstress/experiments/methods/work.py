@@ -255,16 +255,19 @@ REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 
 def skip_reason(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return why a cell need not be measured after these runs of cells; None when it must."""
+    """Return the reason not to measure a cell (again) after these runs of cells, if there is a reason.
+
+    A cell with a trial that timed out is a TIMEOUT, however its other trials end.
+    """
     for run in runs:
         scale = run.case.spec.scale
         # The cells of a method at all its scales are one series.
         if (
-            scale >= case.spec.scale
+            scale > case.spec.scale
             or replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) != case
         ):
             continue
         outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
-        if outcome:
+        if outcome and (scale < case.spec.scale or outcome == TIMEOUT):
             return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
     return None
