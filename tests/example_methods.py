@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.report import Check, Report, Run, SqliteBuild, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report

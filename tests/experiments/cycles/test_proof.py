@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles.work import check_table
+from sqlstress.experiments.classics.cycles_work import check_table
 from sqlstress.report import Check
 from sqlstress.report.results import Tally
 

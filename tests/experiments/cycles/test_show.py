@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
-from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.classics import STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.cycles_show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial

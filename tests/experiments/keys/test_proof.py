@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.keys import work
-from sqlstress.experiments.keys.work import (
+from sqlstress.experiments.classics import keys_work as work
+from sqlstress.experiments.classics.keys_work import (
     Acknowledged,
     TableContents,
     check_foreign_keys,

@@ -13,8 +13,8 @@ import pytest
 from sqlstress.engine.ordered import Ledger
 from sqlstress.engine.pool import Ended, Pool
 from sqlstress.engine.worker import SLOT_WORDS
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.keys.worker import picked_by, users_of
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.keys_worker import picked_by, users_of
 from sqlstress.report.case import Settings
 from sqlstress.targets.sqlite import files
 from tests.experiments.keys.cases import case_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
-from sqlstress.experiments.keys.show import KeysShown
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS
+from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS
+from sqlstress.experiments.classics.keys_findings import PUBLISHED, beside_published
+from sqlstress.experiments.classics.keys_show import KeysShown
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.text import WIDTH, report_text

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.keys import worker
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.keys.work import definitions
-from sqlstress.experiments.keys.worker import NEW_ID, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics import keys_worker as worker
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys_work import definitions
+from sqlstress.experiments.classics.keys_worker import NEW_ID, insert_statement, picked_by, users_of
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, measure, statuses

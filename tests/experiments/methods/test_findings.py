@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.methods.method_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells
+from sqlstress.experiments.classics.methods_findings import FAILED, LIMIT, TIMEOUT, WRONG, Cells
 from sqlstress.report import Check, Run, Verdict
 from tests.example_methods import methods_report, run
 from tests.several import facts, findings, sentences, several

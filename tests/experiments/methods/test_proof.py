@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.work import Acknowledged, check_rows, ordered
+from sqlstress.experiments.classics.methods_work import Acknowledged, check_rows, ordered
 from tests.example_report import assert_golden_texts
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.methods.show import MethodsShown, _factor, _short
-from sqlstress.experiments.methods.spec import tricks_of
+from sqlstress.experiments.classics.methods import tricks_of
+from sqlstress.experiments.classics.methods_show import MethodsShown, _factor, _short
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.show.blocks import MISSING, Note, Paragraph

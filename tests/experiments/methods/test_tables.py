@@ -10,8 +10,7 @@ import peewee
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.orm import MODELS
-from sqlstress.experiments.methods.tables import (
+from sqlstress.experiments.classics.methods_tables import (
     PATH,
     SCHEMA,
     VALUE,
@@ -24,6 +23,7 @@ from sqlstress.experiments.methods.tables import (
     sample_place,
     value,
 )
+from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from tests.drawing import CHARACTERS
 from tests.experiments.methods.cells import cell

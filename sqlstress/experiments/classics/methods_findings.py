@@ -12,7 +12,7 @@ from itertools import groupby
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested
-from sqlstress.experiments.methods.spec import METHOD_NAMES, PHASES, tricks_of
+from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
 from sqlstress.statistics.units import NS_PER_S, finite

@@ -12,8 +12,8 @@ from sqlstress.analysis.answers import doubts, is_conclusive, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import processes
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.spec import Cycling, setting_of
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS

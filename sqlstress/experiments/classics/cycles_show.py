@@ -10,7 +10,8 @@ from math import log
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.cycles.cycle_findings import (
+from sqlstress.experiments.classics.cycles import Cycling, setting_of
+from sqlstress.experiments.classics.cycles_findings import (
     LONGEST_NAME,
     Times,
     called,
@@ -19,7 +20,6 @@ from sqlstress.experiments.cycles.cycle_findings import (
     times_of,
     total_ns,
 )
-from sqlstress.experiments.cycles.spec import Cycling, setting_of
 from sqlstress.report import Run
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (

@@ -9,7 +9,13 @@ from typing import Any
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.cycles.worker import committed, definition, is_watched, table, words_of_looks
+from sqlstress.experiments.classics.cycles_worker import (
+    committed,
+    definition,
+    is_watched,
+    table,
+    words_of_looks,
+)
 from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally

@@ -9,7 +9,8 @@ from functools import partial
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes, size
-from sqlstress.experiments.keys.key_findings import (
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
     SOURCE,
     Cell,
@@ -21,7 +22,6 @@ from sqlstress.experiments.keys.key_findings import (
     ratio,
     space_figure,
 )
-from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (

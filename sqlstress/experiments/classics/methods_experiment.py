@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
-from sqlstress.experiments.methods.spec import (
+from sqlstress.experiments.classics.methods import (
     MOST_SAMPLES,
     CaseSelection,
     Method,
@@ -23,9 +23,9 @@ from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.show import MethodsShown
-    from sqlstress.experiments.methods.work import MethodsWork
-    from sqlstress.experiments.methods.worker import MethodsSource
+    from sqlstress.experiments.classics.methods_show import MethodsShown
+    from sqlstress.experiments.classics.methods_work import MethodsWork
+    from sqlstress.experiments.classics.methods_worker import MethodsSource
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
@@ -226,21 +226,21 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.methods.work import skip_reason
+        from sqlstress.experiments.classics.methods_work import skip_reason
 
         return skip_reason(case, [run for run in runs if run.case.workload == self.name])
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.methods.work import MethodsWork
+        from sqlstress.experiments.classics.methods_work import MethodsWork
 
         return MethodsWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., MethodsSource]:
-        from sqlstress.experiments.methods.worker import MethodsSource
+        from sqlstress.experiments.classics.methods_worker import MethodsSource
 
         return MethodsSource
 
     def presenter(self) -> MethodsShown:
-        from sqlstress.experiments.methods.show import MethodsShown
+        from sqlstress.experiments.classics.methods_show import MethodsShown
 
         return MethodsShown()

@@ -14,7 +14,7 @@ from typing import Any
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
 from sqlstress.statistics.compare import Passes
 from sqlstress.statistics.units import finite

@@ -14,8 +14,8 @@ from typing import Any
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import LIMIT, TIMEOUT, Outcome
-from sqlstress.experiments.methods.spec import Method, tricks_of
-from sqlstress.experiments.methods.tables import (
+from sqlstress.experiments.classics.methods import Method, tricks_of
+from sqlstress.experiments.classics.methods_tables import (
     PATH,
     PENDING,
     SCHEMA,

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.spec import Method
+    from sqlstress.experiments.classics.methods import Method
     from sqlstress.report.case import Case
 
 

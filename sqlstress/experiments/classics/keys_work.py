@@ -12,8 +12,8 @@ from typing import Any
 from sqlstress.engine.ordered import Ledger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.keys.spec import Picks
-from sqlstress.experiments.keys.worker import ASCENDING, MAKERS, SIZE, picked_by, users_of
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.keys_worker import ASCENDING, MAKERS, SIZE, picked_by, users_of
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import Tally

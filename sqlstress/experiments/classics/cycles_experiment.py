@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.cycles.spec import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
+from sqlstress.experiments.classics.cycles import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import whole
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.cycles.show import CyclesShown
-    from sqlstress.experiments.cycles.watcher import CycleWatcher
-    from sqlstress.experiments.cycles.work import CyclesWork
-    from sqlstress.experiments.cycles.worker import CyclesSource
+    from sqlstress.experiments.classics.cycles_show import CyclesShown
+    from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
+    from sqlstress.experiments.classics.cycles_work import CyclesWork
+    from sqlstress.experiments.classics.cycles_worker import CyclesSource
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
@@ -119,21 +119,21 @@ class CyclesExperiment(Experiment):
         return load if work.timeout_s is None else min(load, work.timeout_s)
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
-        from sqlstress.experiments.cycles.work import CyclesWork
+        from sqlstress.experiments.classics.cycles_work import CyclesWork
 
         return CyclesWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., CyclesSource]:
-        from sqlstress.experiments.cycles.worker import CyclesSource
+        from sqlstress.experiments.classics.cycles_worker import CyclesSource
 
         return CyclesSource
 
     def presenter(self) -> CyclesShown:
-        from sqlstress.experiments.cycles.show import CyclesShown
+        from sqlstress.experiments.classics.cycles_show import CyclesShown
 
         return CyclesShown()
 
     def companions(self) -> dict[str, Callable[..., CycleWatcher]]:
-        from sqlstress.experiments.cycles.watcher import CycleWatcher
+        from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
 
         return {"cycle watcher": CycleWatcher}

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, CaseSelection, KeysRequest, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, CaseSelection, KeysRequest, Picks
 from sqlstress.options.option import chosen, options_of
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.request import check_locking
 from sqlstress.target import stores_nothing
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.keys.show import KeysShown
-    from sqlstress.experiments.keys.work import KeysWork
-    from sqlstress.experiments.keys.worker import KeysSource
+    from sqlstress.experiments.classics.keys_show import KeysShown
+    from sqlstress.experiments.classics.keys_work import KeysWork
+    from sqlstress.experiments.classics.keys_worker import KeysSource
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
@@ -123,16 +123,16 @@ class KeysExperiment(Experiment):
         return PICK_S * picks.users * picks.picks
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
-        from sqlstress.experiments.keys.work import KeysWork
+        from sqlstress.experiments.classics.keys_work import KeysWork
 
         return KeysWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., KeysSource]:
-        from sqlstress.experiments.keys.worker import KeysSource
+        from sqlstress.experiments.classics.keys_worker import KeysSource
 
         return KeysSource
 
     def presenter(self) -> KeysShown:
-        from sqlstress.experiments.keys.show import KeysShown
+        from sqlstress.experiments.classics.keys_show import KeysShown
 
         return KeysShown()

@@ -10,7 +10,8 @@ from statistics import median_low
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes
-from sqlstress.experiments.methods.method_findings import (
+from sqlstress.experiments.classics.methods import tricks_of
+from sqlstress.experiments.classics.methods_findings import (
     BARE,
     BASE,
     DONE,
@@ -27,7 +28,6 @@ from sqlstress.experiments.methods.method_findings import (
     methods,
     rates,
 )
-from sqlstress.experiments.methods.spec import tricks_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import (
