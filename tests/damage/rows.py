@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlstress.engine.values import Values
 from sqlstress.experiments.classics.cycles_worker import table
-from sqlstress.experiments.classics.keys_work import shown
 from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
 from sqlstress.experiments.classics.methods_tables import PATH, PENDING, pair_place, part_of
+from sqlstress.experiments.classics.proof import shown
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import encoder, number_of

@@ -17,8 +17,8 @@ from sqlstress.target import stores_nothing
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.keys_show import KeysShown
-    from sqlstress.experiments.classics.keys_work import KeysWork
     from sqlstress.experiments.classics.keys_worker import KeysSource
+    from sqlstress.experiments.classics.work import KeysWork
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
@@ -123,7 +123,7 @@ class KeysExperiment(Experiment):
         return PICK_S * picks.users * picks.picks
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
-        from sqlstress.experiments.classics.keys_work import KeysWork
+        from sqlstress.experiments.classics.work import KeysWork
 
         return KeysWork(case, place, salt, carry)
 

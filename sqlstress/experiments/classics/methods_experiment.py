@@ -24,8 +24,8 @@ from sqlstress.request import check_locking
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.methods_show import MethodsShown
-    from sqlstress.experiments.classics.methods_work import MethodsWork
     from sqlstress.experiments.classics.methods_worker import MethodsSource
+    from sqlstress.experiments.classics.work import MethodsWork
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
@@ -226,12 +226,12 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.classics.methods_work import skip_reason
+        from sqlstress.experiments.classics.work import skip_reason
 
         return skip_reason(case, [run for run in runs if run.case.workload == self.name])
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.classics.methods_work import MethodsWork
+        from sqlstress.experiments.classics.work import MethodsWork
 
         return MethodsWork(case, place, salt, carry)
 
