@@ -48,14 +48,6 @@ class Method:
         unsaid=1000,
     )
     chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
-    as_published: bool = option(
-        switch,
-        False,
-        LOAD,
-        "Also show the insert summary as published, which mixes two phases.",
-        flag=True,
-        meaning="Whether the report also shows the insert summary as published, which mixes two phases.",
-    )
 
     @property
     def rows(self) -> int:

@@ -90,11 +90,9 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
         )
     phases = {method.phase for method in planned}
     in_chunks = any(method.name == "BLK/n" for method in planned)
-    both = {"insert", "allocate"} <= phases
     used = {
         "samples": ("query" in phases, "applies to queries. Add --phase query"),
         "chunk": (in_chunks, "applies to BLK/n. Add it to --method"),
-        "as-published": (both, "applies to insertions and allocations. Add both to --phase"),
     }
     for name, (is_used, what) in used.items():
         if name in request.given and not is_used:
@@ -199,7 +197,7 @@ class MethodsExperiment(Experiment):
         return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
 
     def work_key(self, case: Case) -> Case:
-        method = replace(case.spec, timeout_s=0.0, as_published=False, samples=queried(case) or 0)
+        method = replace(case.spec, timeout_s=0.0, samples=queried(case) or 0)
         return replace(case, spec=method)
 
     def unknown_figures(self) -> dict[str, UnknownFigure]:
