@@ -51,13 +51,11 @@ class Cell:
     processes: int
     seconds: float
     """Time of its typical trial; above 0."""
-    rows_per_s: float
     space: Space | None
 
     def figure(self, name: str) -> float | None:
-        """Return the figure of a name: "time" (s), "rows/s", or one of SPACE."""
-        known = {"time": self.seconds, "rows/s": self.rows_per_s}
-        return known[name] if name in known else space_figure(self.space, name)
+        """Return the figure of a name: "time" (s), or one of SPACE."""
+        return self.seconds if name == "time" else space_figure(self.space, name)
 
     @property
     def file(self) -> float:
@@ -70,10 +68,10 @@ def cell_of(run: Run) -> Cell | None:
     trial = run.shown()
     if trial is None or run.verdict.status == "failed":
         return None
-    seconds, rows_per_s = finite(trial.seconds), finite(trial.rows_per_s)
-    if not seconds or seconds < 0 or rows_per_s is None:
+    seconds = finite(trial.seconds)
+    if not seconds or seconds < 0:
         return None
-    return Cell(run, run.case.spec, run.case.concurrency, seconds, rows_per_s, trial.space)
+    return Cell(run, run.case.spec, run.case.concurrency, seconds, trial.space)
 
 
 class Cells:
@@ -120,28 +118,23 @@ def keys(group: Group) -> Iterator[Finding]:
     tested = shared.tested([cell.run for cell in usual]) if usual else None
     found = [*_types(usual, tested), *_schemas(usual, tested)]
     if inside:
-        found.append(Finding("made-inside", took=_inside_took(shared, inside)))
+        found.append(_made_inside(shared, inside))
     yield from found
     yield from doubts(tested, found, group.case)
 
 
-# Which type of identifier to take in a schema, by what the passes tell of time and by the space of each.
+# Which type of identifier to use in a schema, by the time and the space of each.
 
 
 def _types(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
-    compared = {}
     for schema in SCHEMAS:
         by_type = {cell.picks.id_type: cell for cell in usual if cell.picks.schema == schema}
         if "uuid4" in by_type and len(by_type.keys() & {*ID_TYPES}) > 1:
-            compared[schema] = by_type
-    if tested:
-        yield from (_advice(schema, by_type, tested) for schema, by_type in compared.items())
-    elif compared:
-        yield Finding("id-type-least", schemas=tuple(_least(*each) for each in compared.items()))
+            yield _advice(schema, by_type, tested) if tested else _least(schema, by_type)
 
 
 def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
-    """Return which type took least, where single trials tell no more."""
+    """Return the types with the least time and space: single trials support no other conclusion."""
     quickest = min(by_type.values(), key=lambda cell: cell.seconds)
     smallest = min(by_type.values(), key=lambda cell: cell.file or float("inf"))
     return Finding(
@@ -155,25 +148,24 @@ def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
 
 
 def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding:
-    """Return what to take in a schema, and what it costs beside uuid4, which is there."""
+    """Return the type to use in a schema, and its cost compared with uuid4."""
     base, numbers = by_type["uuid4"], by_type.get("int")
     made = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
-    # To the chosen one no other is clearly better: in time beyond doubt, or in space.
+    # No other type is clearly better than the chosen one: in time beyond doubt, or in space.
     quick = [cell for cell in made if not any(_is_quicker(other, cell, tested) for other in made)]
     least = min((cell.file for cell in quick if cell.file), default=0.0)
     chosen = next((cell for cell in quick if cell.file * (1 - EQUAL) <= least), quick[0])
     takes_int = numbers is not None and not tested.is_less(numbers.run, chosen.run)
-    named = Finding("type-base")
-    if chosen is not base:
-        dated = not tested.is_less(base.run, chosen.run)
-        cost = _cost(chosen, base, tested)
-        named = Finding("type-chosen", type=chosen.picks.id_type, dated=dated, cost=cost)
+    stays = chosen is base
     return Finding(
         "id-type",
         schema=schema,
         int_cost=_cost(numbers, base, tested) if numbers and takes_int else None,
         has_int=takes_int,
-        chosen=named,
+        stays=stays,
+        chosen=None if stays else chosen.picks.id_type,
+        dated=not stays and not tested.is_less(base.run, chosen.run),
+        cost=None if stays else _cost(chosen, base, tested),
         unclear=tuple(
             other.picks.id_type
             for other in made
@@ -189,18 +181,20 @@ def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
 
 
 def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
-    """Return what a cell costs beside uuid4."""
+    """Return the time and the space of a cell compared with uuid4."""
     found = tested.ratio(cell.run, base.run)
-    if found is None or not is_conclusive(found):
-        time = Finding("type-time-unclear", unclear=True)
-    elif found.is_within(EQUAL):
-        time = Finding("type-time-equal")
-    else:
-        time = Finding("type-time", ratio=found)
-    return Finding("type-cost", time=time, file=ratio(cell, base, "file"))
+    known = found is not None and is_conclusive(found)
+    equal = found is not None and known and found.is_within(EQUAL)
+    return Finding(
+        "type-cost",
+        ratio=found if known and not equal else None,
+        equal=equal,
+        unclear=not known,
+        file=ratio(cell, base, "file"),
+    )
 
 
-# Which schema to take, by the type that was measured in most of them.
+# Which schema to use, by the type that was measured in most of them.
 
 
 def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
@@ -208,13 +202,24 @@ def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
     by_schema = max(by_type, key=len)
     if len(by_schema) < 2:
         return
-    # The schema that takes least space, and after it those that take about as much.
+    near, equal, unclear = [min(by_schema, key=lambda cell: cell.seconds)], False, False
+    seconds = near[0].seconds
+    if tested:
+        lead = leaders(tested, [cell.run for cell in by_schema])
+        near, equal, unclear = lead.among(by_schema), lead.equal, lead.unclear
+        seconds = next(cell.seconds for cell in near if cell.run is lead.best)
+    # The smallest schema, and those that take about as much space.
     sized = sorted((cell for cell in by_schema if cell.file), key=lambda cell: cell.file)
     small = [cell for cell in sized if cell.file * (1 - EQUAL) <= sized[0].file]
     yield Finding(
         "schema",
         type=by_schema[0].picks.id_type,
-        quickest=_quickest(by_schema, tested),
+        single=tested is None,
+        quickest=tuple(cell.picks.schema for cell in near),
+        several=len(near) > 1,
+        seconds=float(seconds),
+        equal=equal,
+        unclear=unclear,
         smallest=tuple(cell.picks.schema for cell in small),
         about=len(small) > 1,
         megabytes=small[0].file / BYTES_IN_MB if small else None,
@@ -222,31 +227,14 @@ def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
     )
 
 
-def _quickest(by_schema: Sequence[Cell], tested: Tested | None) -> Finding:
-    if tested is None:
-        least = min(by_schema, key=lambda cell: cell.seconds)
-        return Finding("schema-least", schema=least.picks.schema, seconds=float(least.seconds))
-    lead = leaders(tested, [cell.run for cell in by_schema])
-    near = lead.among(by_schema)
-    return Finding(
-        "schemas-lead",
-        schemas=tuple(cell.picks.schema for cell in near),
-        about=len(near) > 1,
-        seconds=float(next(cell.seconds for cell in near if cell.run is lead.best)),
-        equal=lead.equal,
-        unclear=lead.unclear,
-    )
-
-
 def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
-    """Return what it costs that no pick can be there twice."""
+    """Return the schemas without duplicate picks, and their cost in space."""
     unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
-    if not unique:
-        return Finding("unique-unmeasured", schemas=UNIQUE)
     return Finding(
         "unique",
-        schemas=tuple(cell.picks.schema for cell in unique),
+        schemas=tuple(cell.picks.schema for cell in unique) or UNIQUE,
         one=len(unique) == 1,
+        unmeasured=not unique,
         costs=tuple(
             Finding("schema-costs", schema=cell.picks.schema, times=value)
             for cell in unique
@@ -255,8 +243,8 @@ def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
     )
 
 
-def _inside_took(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
-    """Return how long it took to make ids inside SQLite, over all cases that were measured both ways."""
+def _made_inside(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
+    """Return the time of ids made inside SQLite, over all cases that were measured both ways."""
     means = []
     for cells in zip(*pairs, strict=True):
         rates = [cell.run.rates() for cell in cells]
@@ -264,93 +252,13 @@ def _inside_took(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
         means.append({number: geometric_mean(each[number] for each in rates) for number in common})
     # Less done in a second is more time.
     found = Passes(dict(enumerate(means)), ERROR / group.groups).ratio(1, 0)
-    if found is None:
-        times = geometric_mean(inside.seconds / python.seconds for python, inside in pairs)
-        return Finding("inside-took", times=times)
-    if is_conclusive(found):
-        return Finding("inside-compared", ratio=found)
-    return Finding("inside-unclear", ratio=found, unclear=True)
-
-
-# The published figures that the experiment with primary keys repeats, as data, beside those of a report.
-#
-# Source: "A One-Part Serialized Mystery, Part 2: The Benchmarks" of 2023-07-15, updated 2023-07-21. Of the
-# machine, the number of writers and the rest of the tables it does not tell, so that ratios are worth more
-# than times and sizes.
-
-
-SOURCE = "A One-Part Serialized Mystery, Part 2: The Benchmarks, 2023-07-21"
-WRITERS = 4
-"""Where several numbers of processes were measured, those of so many stand beside the published ones."""
-
-ONCE = (1000, 100)
-FOUR_TIMES = (2000, 200)
-"""Users and picks of each of the two loads that were published; the items are always 10,000."""
-ROWS = {ONCE: 100_000, FOUR_TIMES: 398_119}
-"""Rows that were inserted at each of them: "the 100k records", and as the program printed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A figure of the text."""
-
-    figure: str
-    """Name of the figure, as `Cell.figure` knows it."""
-    schema: str
-    id_type: str
-    value: float
-    """In seconds, bytes, rows a second, or as a share; or relative to `beside`."""
-    beside: tuple[str, str] | None = None
-    """Schema and type whose figure is 1, where the text compares."""
-    load: tuple[int, int] = ONCE
-
-
-PUBLISHED = (
-    Published("time", "id-rowid", "ulid", 5.7),
-    Published("time", "id-rowid", "uuid4", 9.8),
-    Published("time", "id-rowid", "ulid", 5.7 / 9.8, ("id-rowid", "uuid4")),
-    Published("file", "id-rowid", "ulid", 0.95, ("id-rowid", "uuid4")),
-    Published("time", "id-norowid", "ulid", 1.2, ("id-rowid", "ulid")),
-    Published("file", "id-norowid", "ulid", 1.05, ("id-rowid", "ulid")),
-    Published("indices' fan-out", "id-norowid", "ulid", 0.8, ("id-rowid", "ulid")),
-    Published("time", "pair-norowid", "ulid", 6.0),
-    Published("file", "pair-norowid", "ulid", 17e6),
-    Published("indices' share", "pair-norowid", "ulid", 0.51),
-    Published("time", "no-key", "ulid", 5.0),
-    Published("file", "no-key", "ulid", 13e6),
-    Published("indices' share", "no-key", "ulid", 0.433),
-    Published("indices' fan-out", "no-key", "ulid", 106),
-    Published("time", "no-key", "ulid", 1.0, ("no-key", "uuid4")),
-    Published("file", "no-key", "ulid", 1.0, ("no-key", "uuid4")),
-    Published("file", "no-key", "ulid", 13 / 17, ("pair-norowid", "ulid")),
-    Published("indices' fan-out", "pair-norowid", "ulid", 0.8, ("no-key", "ulid")),
-    Published("file", "pair-rowid", "ulid", 17e6),
-    Published("time", "pair-rowid", "ulid", 1.0, ("no-key", "ulid")),
-    Published("time", "no-key", "ulid", 20.818506, load=FOUR_TIMES),
-    Published("rows/s", "no-key", "ulid", ROWS[FOUR_TIMES] / 20.818506, load=FOUR_TIMES),
-)
-
-
-def beside_published(group: Group) -> Iterator[tuple[Published, float]]:
-    """Yield the published figures, and the same ones here; none beside themselves."""
-    picks: Picks = group.case.spec
-    if picks.items != Picks("", "").items:
-        return
-    cells = Cells(group)
-    for published in PUBLISHED:
-        of_case = [
-            cell
-            for cell in cells.all
-            if (cell.picks.schema, cell.picks.id_type) == (published.schema, published.id_type)
-            if cell.picks.made_by == "python" and cell.processes
-        ]
-        if published.load != (picks.users, picks.picks) or not of_case:
-            continue
-        cell = next((cell for cell in of_case if cell.processes == WRITERS), of_case[0])
-        if published.beside is None:
-            here = cell.figure(published.figure)
-        else:
-            schema, id_type = published.beside
-            here = ratio(cell, cells.twin(cell, schema=schema, id_type=id_type), published.figure)
-        if here is not None:
-            yield published, here
+    conclusive = is_conclusive(found)
+    return Finding(
+        "made-inside",
+        times=geometric_mean(inside.seconds / python.seconds for python, inside in pairs)
+        if found is None
+        else None,
+        ratio=found if conclusive else None,
+        unsure=None if conclusive else found,
+        unclear=found is not None and not conclusive,
+    )

@@ -12,11 +12,8 @@ from sqlstress.analysis.wording import processes, size
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
-    SOURCE,
     Cell,
     Cells,
-    Published,
-    beside_published,
     cell_of,
     keys,
     ratio,
@@ -25,14 +22,12 @@ from sqlstress.experiments.classics.keys_findings import (
 from sqlstress.report import Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
-    MISSING,
     NAME,
     VERIFIED,
     Block,
     Column,
     Figure,
     Legend,
-    Paragraph,
     Table,
     count_cell,
     seconds_cell,
@@ -135,12 +130,7 @@ SPACE_FIGURES: tuple[tuple[str, str, Column, Callable[[float], str | None]], ...
     ("indices' fan-out", "indices_fan_out", Column("indices fan-out"), fan_out_cell),
 )
 """What is shown of the space: its name, that in the CSV, its column, and how it is written."""
-WRITTEN = {
-    "time": seconds_cell,
-    "rows/s": count_cell,
-    **{name: written for name, _, _, written in SPACE_FIGURES},
-}
-UNITS = {"time": ", s", "file": ", MB"}
+WRITTEN = {name: written for name, _, _, written in SPACE_FIGURES}
 TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("time s"), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
@@ -153,26 +143,6 @@ TIME_COLUMNS: tuple[Figure[Row], ...] = (
 )
 SPACE_COLUMNS = [Figure(column, _space(name)) for name, _, column, _ in SPACE_FIGURES]
 SPACE_COLUMNS.insert(1, Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file")))
-
-
-def published_row(published: Published, here: float) -> tuple[str, ...]:
-    """Return a published figure, and the same one here."""
-    written, what = WRITTEN[published.figure], published.figure + UNITS.get(published.figure, "")
-    if published.beside:
-        schema, id_type = published.beside
-        written, base = share_cell, id_type if schema == published.schema else schema
-        what = f"{published.figure}, {base} = 1"
-    figures = (written(value) or MISSING for value in (published.value, here))
-    return (published.schema, published.id_type, what, *figures)
-
-
-PUBLISHED = (
-    SCHEMA,
-    ID_TYPE,
-    Column("figure", align="left"),
-    Column("published", ("pub-", "lished")),
-    Column("here"),
-)
 
 
 class KeysShown(Shown):
@@ -212,12 +182,9 @@ class KeysShown(Shown):
             spaces = table_of(measured, (*_case(rows), *SPACE_COLUMNS), leaving)
             yield spaces
             yield Legend(spaces, _spaces)
-        if compared := tuple(published_row(*each) for each in beside_published(group)):
-            yield Paragraph(f"Compared with the published figures ({SOURCE}), from another machine:")
-            yield Table(PUBLISHED, compared)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield time and space of each type of id, schema by schema."""
+        """Yield the time of each type of id, schema by schema."""
         cells = Cells(group).all
         axes = {
             "xaxis": axis("", type="category"),
@@ -235,17 +202,6 @@ class KeysShown(Shown):
         if timed:
             note = "From the start of the first transaction to the end of the last one."
             yield Plot("Time", note, tuple(timed), len(timed) - 1, wide=True)
-        # A cell for each schema and type: the number of processes changes no space worth a bar.
-        sized = list({(cell.picks.schema, _id(cell)): cell for cell in cells if cell.file}.values())
-        if sized:
-            layout = {
-                "xaxis": axis("MB", rangemode="tozero"),
-                "yaxis": axis("", type="multicategory", autorange="reversed"),
-                "barmode": "stack",
-                "height": 150 + 20 * len(sized),
-            }
-            note = "Size of the table of picks and its indices in the file."
-            yield Plot("Space", note, (View("", _space_bars(sized), layout),), wide=True)
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         measured = any(trial.space for trial in trials)
@@ -286,9 +242,6 @@ def _times(group: Group, table: Table) -> Iterator[str]:
     yield from verified_legend(group)
 
 
-# Plots of primary keys: time, and what the table and its indices take.
-
-
 def _id(cell: Cell) -> str:
     return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
 
@@ -300,40 +253,12 @@ def _time_bars(cells: list[Cell]) -> list[Plain]:
         of_type = [cell for cell in cells if _id(cell) == id_type]
         data.append(
             {
-                **_bars(id_type, number, f"%{{x}}, {id_type}: %{{y:.2f}} s"),
+                "type": "bar",
+                "name": id_type,
+                "marker": {"color": colour(number)},
+                "hovertemplate": f"%{{x}}, {id_type}: %{{y:.2f}} s",
                 "x": [name(cell.picks.schema) for cell in of_type],
                 "y": [cell.seconds for cell in of_type],
             }
         )
     return data
-
-
-def _space_bars(cells: list[Cell]) -> list[Plain]:
-    """Return bars that lie, one for each schema and type: their names are long, and there are many."""
-    parts = [_parts(cell) for cell in cells]
-    where = [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
-    return [
-        {
-            **_bars(part, number, f"%{{y}}, {part}: %{{x:.2f}} MB"),
-            "orientation": "h",
-            "x": [(known.get(part) or 0.0) / BYTES_IN_MB for known in parts],
-            "y": where,
-        }
-        for number, part in enumerate(("table", "indices", "the rest of the file", "the whole file"))
-        if any(part in known for known in parts)
-    ]
-
-
-def _parts(cell: Cell) -> dict[str, float]:
-    """Return which part of the file takes how many bytes, as far as that is known."""
-    shares = {
-        part: cell.figure(f"{share} share") for part, share in (("table", "table's"), ("indices", "indices'"))
-    }
-    known = {part: cell.file * share for part, share in shares.items() if share is not None}
-    if "table" not in known:
-        return {**known, "the whole file": cell.file}
-    return {**known, "the rest of the file": max(0.0, cell.file - sum(known.values()))}
-
-
-def _bars(label: str, number: int, hover: str) -> Plain:
-    return {"type": "bar", "name": label, "marker": {"color": colour(number)}, "hovertemplate": hover}

@@ -29,39 +29,36 @@ PHRASES = {
     "binding": Phrase("Peewee costs most over sqlite3, on which it runs, when {ways}."),
     "way-dearer": Phrase("{way} ({row_ns:duration} per row, {ratio:relative as long}, {ratio})"),
     "contention": Phrase(
-        "{most:processes} at once wrote or read {how} rows per second than {fewest:processes} with {driver} "
-        "when {ways}."
+        "Rows per second with {driver}, {most:processes} at once compared with {fewest:processes}: {how} when "
+        "{ways}."
     ),
     "way-changed": Phrase("{way} ({ratio:estimate}, {ratio})"),
-    "made-inside": Phrase("Ids generated inside SQLite, by a Python function: {took}."),
-    "inside-took": Phrase("{times:times} as long"),
-    "inside-compared": Phrase("{ratio:compared as long}"),
-    "inside-unclear": Phrase("cannot tell whether slower ({ratio} times as long)"),
+    "made-inside": Phrase(
+        "Ids generated inside SQLite, by a Python function: [{times:times} as long][{ratio:compared as long}]"
+        "[cannot tell whether slower ({unsure} times as long)]."
+    ),
     "id-type": Phrase(
         "{schema}: [use int if one database assigns all ids ({int_cost}). ]{has_int?Otherwise use|use} "
-        "{chosen}.[ Cannot tell whether {unclear:or} is faster.]"
+        "{stays?uuid4 (no other type saves time or space)|}[{chosen}]{dated?, which contains its creation "
+        "time|}[ ({cost})].[ Cannot tell whether {unclear:or} is faster.]"
     ),
-    "type-base": Phrase("uuid4 (no other type saves time or space)"),
-    "type-chosen": Phrase("{type}{dated?, which contains its creation time|} ({cost})"),
-    "type-cost": Phrase("{time}[; {file:two} of its file size]"),
-    "type-time": Phrase("{ratio} of uuid4's time"),
-    "type-time-equal": Phrase("about equal to uuid4's time"),
-    "type-time-unclear": Phrase("cannot tell whether faster than uuid4"),
-    "id-type-least": Phrase("{schemas:semicolons}."),
+    "type-cost": Phrase(
+        "[{ratio} of uuid4's time]{equal?about equal to uuid4's time|}{unclear?cannot tell whether faster "
+        "than uuid4|}[; {file:two} of its file size]"
+    ),
     "type-least": Phrase(
         "{schema}: {quickest} took the least time ({seconds:rounded} s)[ and [{smallest} ]the least space "
-        "({file:two} of uuid4's)]"
+        "({file:two} of uuid4's)]."
     ),
     "schema": Phrase(
-        "With {type}, {quickest}[; smallest: {smallest} ({about?about |}{megabytes:rounded} MB)]. {unique}"
+        "With {type}, {single?least time|fastest}: {quickest} ({several?about |}{seconds:rounded} s{equal?; "
+        "about equal|}{unclear?; cannot tell which is fastest|})[; smallest: {smallest} ({about?about |}"
+        "{megabytes:rounded} MB)]. {unique}"
     ),
-    "schema-least": Phrase("{schema} took the least time ({seconds:rounded} s)"),
-    "schemas-lead": Phrase(
-        "fastest: {schemas} ({about?about |}{seconds:rounded} s{equal?; about equal|}{unclear?; cannot "
-        "tell which is fastest|})"
+    "unique": Phrase(
+        "Only {schemas} prevent{one?s|} duplicate picks{unmeasured?: measure them with --schema|}[; size: "
+        "{costs} the smallest file]."
     ),
-    "unique": Phrase("Only {schemas} prevent{one?s|} duplicate picks[; size: {costs} the smallest file]."),
-    "unique-unmeasured": Phrase("Only {schemas} prevent duplicate picks: measure them with --schema."),
     "schema-costs": Phrase("{schema} {times:times}"),
     "timeout": Phrase("TIMEOUT at {where}[ after {limit_ns:duration}]: {reason}."),
     "took-least": Phrase("Least time: {least}; most: {most}, {times:times} as long."),
