@@ -9,6 +9,7 @@ from functools import partial
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes, size
+from sqlstress.experiments.classics.bars import bar_view
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
@@ -36,7 +37,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
+from sqlstress.show.plots import Plot, axis, name
 from sqlstress.show.shown import TIME, Shown, Value
 from sqlstress.statistics.units import format_count
 
@@ -185,23 +186,16 @@ class KeysShown(Shown):
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield the time of each type of id, schema by schema."""
-        cells = Cells(group).all
-        axes = {
-            "xaxis": axis("", type="category"),
-            "yaxis": axis("s", rangemode="tozero"),
-            "barmode": "group",
-        }
-        timed = [
-            View(
-                processes(count) if count else "",
-                _time_bars([cell for cell in cells if cell.processes == count]),
-                axes,
-            )
-            for count in sorted({cell.processes for cell in cells})
-        ]
-        if timed:
+        views = []
+        for count in sorted({cell.processes for cell in Cells(group).all}):
+            bars: dict[str, list[tuple[str, float]]] = {}
+            for cell in Cells(group).all:
+                if cell.processes == count:
+                    bars.setdefault(_id(cell), []).append((name(cell.picks.schema), cell.seconds))
+            views.append(bar_view(processes(count) if count else "", axis("s", rangemode="tozero"), bars))
+        if views:
             note = "From the start of the first transaction to the end of the last one."
-            yield Plot("Time", note, tuple(timed), len(timed) - 1, wide=True)
+            yield Plot("Time", note, tuple(views), len(views) - 1, wide=True)
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         measured = any(trial.space for trial in trials)
@@ -244,21 +238,3 @@ def _times(group: Group, table: Table) -> Iterator[str]:
 
 def _id(cell: Cell) -> str:
     return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
-
-
-def _time_bars(cells: list[Cell]) -> list[Plain]:
-    """Return bars for each type, side by side in each schema."""
-    data: list[Plain] = []
-    for number, id_type in enumerate(dict.fromkeys(map(_id, cells))):
-        of_type = [cell for cell in cells if _id(cell) == id_type]
-        data.append(
-            {
-                "type": "bar",
-                "name": id_type,
-                "marker": {"color": colour(number)},
-                "hovertemplate": f"%{{x}}, {id_type}: %{{y:.2f}} s",
-                "x": [name(cell.picks.schema) for cell in of_type],
-                "y": [cell.seconds for cell in of_type],
-            }
-        )
-    return data

@@ -6,8 +6,8 @@ A difference is reported if the passes tell it from noise; of too few passes, on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
@@ -15,7 +15,7 @@ from sqlstress.analysis.group import EQUAL, Group, Tested
 from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
-from sqlstress.statistics.units import NS_PER_S, finite
+from sqlstress.statistics.units import finite
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
@@ -174,12 +174,6 @@ def costs(cells: Cells) -> Iterator[tuple[Cell, Cell]]:
             yield pair[0], pair[1]
 
 
-def extra_s(through: Mapping[int, float], below: Mapping[int, float]) -> dict[int, float]:
-    """Return the additional seconds per row in each pass in which there were any, from rows per second."""
-    more = {number: 1 / through[number] - 1 / below[number] for number in through.keys() & below.keys()}
-    return {number: extra for number, extra in more.items() if extra > 0}
-
-
 def contended(cells: Cells, driver: str) -> Iterator[tuple[Cell, Cell]]:
     """Yield each method by the fewest and by the most processes, at the largest scale of the fewest."""
     for alone in cells.every(driver):
@@ -227,14 +221,14 @@ class Judged:
         """Return the other cell's rate over the base's; None if there were too few passes."""
         return self.tested.ratio(base.run, other.run) if {base, other} <= self.known else None
 
-    def conclusive(self, pairs: Iterable[tuple[Cell, Cell]]) -> dict[Cell, Ratio]:
-        """Return the ratios that differ from 1 beyond doubt and by more than EQUAL, by the first cell."""
-        ratios = {base: self.ratio(base, other) for base, other in pairs}
-        return {
-            base: ratio
-            for base, ratio in ratios.items()
-            if ratio and (ratio.is_above or ratio.is_below) and not ratio.is_within(EQUAL)
-        }
+    def gains(self, pairs: Iterable[tuple[Cell, Cell]]) -> list[tuple[Cell, Ratio]]:
+        """Return the conclusive ratios, the lowest first, each with the cell that is 1."""
+        ratios = ((base, self.ratio(base, other)) for base, other in pairs)
+        told = [(base, ratio) for base, ratio in ratios if ratio and is_conclusive(ratio)]
+        return sorted(
+            ((base, ratio) for base, ratio in told if not ratio.is_within(EQUAL)),
+            key=lambda gain: gain[1].estimate,
+        )
 
 
 def methods(group: Group) -> Iterator[Finding]:
@@ -242,11 +236,8 @@ def methods(group: Group) -> Iterator[Finding]:
     cells = Cells(group)
     if not cells.all:
         return
-    costly = list(costs(cells))
-    # The costs of Peewee are tested apart. All findings are to hold together.
-    shared = replace(group, groups=group.groups * (1 + bool(costly)))
     known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
-    tested = shared.tested([cell.run for cell in known], rates) if known else None
+    tested = group.tested([cell.run for cell in known], rates) if known else None
     if tested is None:
         found = [*_highest(cells)]
     else:
@@ -255,7 +246,7 @@ def methods(group: Group) -> Iterator[Finding]:
             *_fastest(judged),
             *_transactions(judged),
             *_row_values(judged),
-            *_binding(shared, judged, costly),
+            *_binding(judged),
             *_contention(judged),
         ]
     yield from found
@@ -351,47 +342,31 @@ def _row_values(judged: Judged) -> Iterator[Finding]:
         yield Finding("row-values", took=tuple(found))
 
 
-def _way(cell: Cell) -> str:
-    """Return the work of a cell: "inserting by JSON"."""
-    return f"{DOING[cell.series.phase]} by {cell.series.tricks}"
+def _ways(gains: Iterable[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
+    """Return the first few gains."""
+    return tuple(
+        Finding("way-changed", way=f"{DOING[cell.series.phase]} by {cell.series.tricks}", ratio=ratio)
+        for cell, ratio in islice(gains, MOST)
+    )
 
 
-def _binding(group: Group, judged: Judged, costly: Sequence[tuple[Cell, Cell]]) -> Iterator[Finding]:
-    """Yield the methods for which Peewee costs most, in time per row; the dearest first."""
-    below = dict(costly)
-    longer = {cell: ratio for cell, ratio in judged.conclusive(costly).items() if ratio.is_above}
-    # By identity: a run is no key.
-    by_run = {id(cell.run): extra_s(rates(cell.run), rates(below[cell].run)) for cell in longer}
-    ranked = sorted(longer, key=lambda cell: 1 / below[cell].rows_per_s - 1 / cell.rows_per_s)
-    certain = [cell.run for cell in longer if len(by_run[id(cell.run)]) >= FEWEST]
-    if certain and (tested := group.tested(certain, lambda run: by_run[id(run)])):
-        ranked = leaders(tested, certain).among(ranked)
-    dearest = [
-        Finding(
-            "way-dearer",
-            way=_way(cell),
-            row_ns=(1 / cell.rows_per_s - 1 / below[cell].rows_per_s) * NS_PER_S,
-            ratio=longer[cell],
-        )
-        for cell in ranked[:MOST]
-    ]
-    if dearest:
-        yield Finding("binding", ways=tuple(dearest))
+def _binding(judged: Judged) -> Iterator[Finding]:
+    """Yield the methods that Peewee makes slowest, compared with sqlite3."""
+    longer = [gain for gain in reversed(judged.gains(costs(judged.cells))) if gain[1].is_above]
+    if longer:
+        yield Finding("binding", ways=_ways(longer))
 
 
 def _contention(judged: Judged) -> Iterator[Finding]:
     """Yield the methods whose total rate falls or rises most with the most processes."""
     fewest, *more = judged.cells.processes
     driver = judged.cells.drivers[0]
-    changed = judged.conclusive(contended(judged.cells, driver)) if more else {}
-    ranked = sorted(changed.items(), key=lambda each: each[1].estimate)
-    for how, ways in (
-        ("fewer", [each for each in ranked if each[1].is_below]),
-        ("more", [each for each in reversed(ranked) if each[1].is_above]),
-    ):
+    gains = judged.gains(contended(judged.cells, driver)) if more else []
+    fewer = [gain for gain in gains if gain[1].is_below]
+    for how, ways in (("fewer", fewer), ("more", [*reversed(gains[len(fewer) :])])):
         if ways:
-            named = tuple(Finding("way-changed", way=_way(cell), ratio=ratio) for cell, ratio in ways[:MOST])
-            yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, how=how, ways=named)
+            counts = {"most": more[-1], "fewest": fewest}
+            yield Finding("contention", driver=driver, how=how, ways=_ways(ways), **counts)
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:

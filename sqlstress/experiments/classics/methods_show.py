@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from math import log10
 
 from sqlstress.analysis.advice import partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes
+from sqlstress.experiments.classics.bars import bar_view
 from sqlstress.experiments.classics.methods import tricks_of
 from sqlstress.experiments.classics.methods_findings import (
     BARE,
@@ -40,9 +40,9 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, axis, name
+from sqlstress.show.plots import Plot, axis, name
 from sqlstress.show.shown import Shown
-from sqlstress.statistics.units import finite, format_count, rounded, whole
+from sqlstress.statistics.units import format_count, whole
 
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 
@@ -111,18 +111,20 @@ class MethodsShown(Shown):
             yield Legend(table, partial(_legend, group))
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield a matrix for each phase and driver: a row for each method, a column for each scale."""
-        parts: dict[tuple[str, str], list[Run]] = {}
-        several = len({run.case.concurrency for run in group.runs}) > 1
-        for run in group.runs:
-            how = f"{run.case.driver}, {processes(run.case.concurrency)}" if several else run.case.driver
-            parts.setdefault((run.case.spec.phase, how), []).append(run)
-        views = [view for (phase, how), runs in parts.items() if (view := _view(phase, how, runs))]
+        """Yield the rows per second of each method at its best scale, phase by phase."""
+        cells = Cells(group)
+        views: dict[str, dict[str, list[tuple[str, float]]]] = {}
+        for cell in cells.all:
+            if cell is cell.series.best:
+                by = cell.series.driver
+                if len(cells.processes) > 1:
+                    by = f"{by}, {processes(cell.series.processes)}"
+                bars = views.setdefault(cell.series.phase, {}).setdefault(name(by), [])
+                bars.append((name(cell.series.tricks), cell.rows_per_s))
         if views:
-            note = (
-                "Seconds by the scale of the job. Bluer is longer, on a logarithmic scale. Empty: not tried."
-            )
-            yield Plot("Methods", note, tuple(views), wide=True)
+            heights = axis("rows/s", type="log")
+            shown = tuple(bar_view(phase, heights, bars) for phase, bars in views.items())
+            yield Plot("Methods", "The best scale of each method, on a logarithmic scale.", shown, wide=True)
 
     def tracked(self, run: Run) -> Iterator[float | None]:
         return (trial.rows_per_s for trial in run.ended)
@@ -150,39 +152,3 @@ def _legend(group: Group, table: Table) -> Iterator[str]:
     yield from case_table.spread_legend(group, "figure")
     yield "TIMEOUT: given up, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
     yield from verified_legend(group, "the tables and the answers are right")
-
-
-DIGITS = 4
-"""Digits of the logarithm that a cell is coloured by: the last ones differ from system to system."""
-
-
-def _view(phase: str, how: str, runs: list[Run]) -> View | None:
-    cells = {(name(tricks_of(run.case)), run.case.spec.scale): _time(run) for run in runs}
-    if not any(seconds for seconds, _ in cells.values()):
-        return None
-    rows = list(dict.fromkeys(row for row, _ in cells))
-    scales = sorted({scale for _, scale in cells})
-    lines = [[cells.get((row, scale), (None, "")) for scale in scales] for row in rows]
-    heat: Plain = {
-        "type": "heatmap",
-        "x": [f"{scale:,}" for scale in scales],
-        "y": rows,
-        "z": [[round(log10(seconds), DIGITS) if seconds else None for seconds, _ in line] for line in lines],
-        "text": [[text for _, text in line] for line in lines],
-        "hovertemplate": "%{y}, %{x}: %{text} s",
-    }
-    layout = {
-        "xaxis": axis("pairs" if phase == "query" else "samples", type="category"),
-        "yaxis": axis("", type="category", autorange="reversed"),
-        "height": 140 + 30 * len(rows),
-    }
-    return View(name(f"{phase}, {how}"), [heat], layout)
-
-
-def _time(run: Run) -> tuple[float | None, str]:
-    """Return the seconds that a run took, and the text of its cell."""
-    trial = run.shown()
-    seconds = finite(trial.seconds) if trial else None
-    if trial is None or seconds is None or seconds <= 0:
-        return None, "" if run.skipped else "failed"
-    return seconds, rounded(seconds) if trial.outcome == "done" else name(trial.outcome)

@@ -26,13 +26,12 @@ PHRASES = {
         "LIMIT when {doing} {rows:plural row} by {method} ({drivers}): {reason}.[ {instead} handled "
         "{done:plural row}, at {rate:rounded} per second.]"
     ),
-    "binding": Phrase("Peewee costs most over sqlite3, on which it runs, when {ways}."),
-    "way-dearer": Phrase("{way} ({row_ns:duration} per row, {ratio:relative as long}, {ratio})"),
+    "binding": Phrase("sqlite3 was faster than Peewee, which runs on it: {ways}."),
     "contention": Phrase(
-        "Rows per second with {driver}, {most:processes} at once compared with {fewest:processes}: {how} when "
-        "{ways}."
+        "Rows per second with {driver}, {most:processes} at once compared with {fewest:processes}: {how} "
+        "when {ways}."
     ),
-    "way-changed": Phrase("{way} ({ratio:estimate}, {ratio})"),
+    "way-changed": Phrase("{way} ({ratio:estimate} as fast, {ratio})"),
     "made-inside": Phrase(
         "Ids generated inside SQLite, by a Python function: [{times:times} as long][{ratio:compared as long}]"
         "[cannot tell whether slower ({unsure} times as long)]."
