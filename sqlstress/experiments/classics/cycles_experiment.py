@@ -25,8 +25,6 @@ COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 def _check_together(request: CyclesRequest) -> None:
     names = request.selection.settings
-    if "transaction" in request.given and not any("-tx" in name for name in names):
-        raise UsageError("--transaction needs a setting with tx. Add one to --settings.")
     if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
         raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
     check_locking(request)
@@ -61,9 +59,7 @@ class CyclesExperiment(Experiment):
         *chosen(options_of(CaseSelection), "settings"),
         otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
-        *chosen(options_of(Cycling), "cycles", "rows"),
-        *chosen(options_of(CaseSelection), "transaction"),
-        *chosen(options_of(Cycling), "timeout"),
+        *chosen(options_of(Cycling), "cycles", "rows", "timeout"),
         *common("synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
@@ -79,9 +75,7 @@ class CyclesExperiment(Experiment):
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
         """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
         _check_together(request)
-        # With --transaction, tx stands for either of the words that a setting is shown by.
-        tx = WORDS[request.selection.transaction]
-        for name in dict.fromkeys(name.replace("-tx", f"-{tx}") for name in request.selection.settings):
+        for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
             settings = request.with_settings(

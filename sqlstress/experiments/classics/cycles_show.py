@@ -38,7 +38,7 @@ from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, n
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
-LEAVING = ("fairness", "median ms", "first ms", "closing checkpoint ms")
+LEAVING = ("median ms", "first ms", "closing checkpoint ms", "fairness")
 """What leaves first where the spread of the totals makes the table too wide."""
 
 

@@ -21,14 +21,14 @@ from sqlstress.statistics.units import finite
 
 TABLE = "picks"
 SPACE: Mapping[str, Callable[[Space], float | None]] = {
-    "file": lambda space: space.file_bytes,
-    "bytes per row": lambda space: space.bytes_per_row(TABLE),
-    "table's share": lambda space: space.table_alone(TABLE).share,
-    "indices' share": lambda space: space.indices_of(TABLE).share,
-    "table's fan-out": lambda space: space.table_alone(TABLE).fan_out,
-    "indices' fan-out": lambda space: space.indices_of(TABLE).fan_out,
+    "file_bytes": lambda space: space.file_bytes,
+    "bytes_per_row": lambda space: space.bytes_per_row(TABLE),
+    "table_share": lambda space: space.table_alone(TABLE).share,
+    "indices_share": lambda space: space.indices_of(TABLE).share,
+    "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
+    "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""What is shown of the space: sizes in bytes, shares of the file's pages from 0 to 1."""
+"""Figures of the space, by their columns of the CSV: sizes in bytes, shares of the file from 0 to 1."""
 BYTES_IN_MB = 1e6
 
 
@@ -60,7 +60,7 @@ class Cell:
     @property
     def file(self) -> float:
         """Bytes of the file; 0 where it was not measured."""
-        return self.figure("file") or 0.0
+        return self.figure("file_bytes") or 0.0
 
 
 def cell_of(run: Run) -> Cell | None:
@@ -143,7 +143,7 @@ def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
         quickest=quickest.picks.id_type,
         seconds=float(quickest.seconds),
         smallest=None if smallest is quickest else smallest.picks.id_type,
-        file=ratio(smallest, by_type["uuid4"], "file") or None,
+        file=ratio(smallest, by_type["uuid4"], "file_bytes") or None,
     )
 
 
@@ -190,7 +190,7 @@ def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
         ratio=found if known and not equal else None,
         equal=equal,
         unclear=not known,
-        file=ratio(cell, base, "file"),
+        file=ratio(cell, base, "file_bytes"),
     )
 
 
@@ -238,7 +238,7 @@ def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
         costs=tuple(
             Finding("schema-costs", schema=cell.picks.schema, times=value)
             for cell in unique
-            if cell not in small and (value := ratio(cell, next(iter(small), None), "file")) is not None
+            if cell not in small and (value := ratio(cell, next(iter(small), None), "file_bytes")) is not None
         ),
     )
 

@@ -13,6 +13,7 @@ from sqlstress.experiments.classics.bars import bar_view
 from sqlstress.experiments.classics.keys import Picks
 from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
+    SPACE,
     Cell,
     Cells,
     cell_of,
@@ -98,10 +99,10 @@ def _beside(figure: str) -> Callable[[Row], str | None]:
     return lambda row: share_cell(ratio(row.cell, row.base, figure))
 
 
-def _space(figure: str) -> Callable[[Row], str | None]:
+def _space(figure: str, written: Callable[[float], str | None]) -> Callable[[Row], str | None]:
     def cell(row: Row) -> str | None:
         value = row.cell.figure(figure) if row.cell else None
-        return None if value is None else WRITTEN[figure](value)
+        return None if value is None else written(value)
 
     return cell
 
@@ -122,16 +123,6 @@ def fan_out_cell(children: float) -> str:
     return whole_cell(round(children))
 
 
-SPACE_FIGURES: tuple[tuple[str, str, Column, Callable[[float], str | None]], ...] = (
-    ("file", "file_bytes", Column("file MB"), mb_cell),
-    ("bytes per row", "bytes_per_row", Column("bytes per row", ("bytes", "per row")), count_cell),
-    ("table's share", "table_share", Column("table"), percent_cell),
-    ("indices' share", "indices_share", Column("indices"), percent_cell),
-    ("table's fan-out", "table_fan_out", Column("table fan-out"), fan_out_cell),
-    ("indices' fan-out", "indices_fan_out", Column("indices fan-out"), fan_out_cell),
-)
-"""What is shown of the space: its name, that in the CSV, its column, and how it is written."""
-WRITTEN = {name: written for name, _, _, written in SPACE_FIGURES}
 TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("time s"), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
@@ -142,8 +133,15 @@ TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("retries", ("re-", "tries")), case_table.of_trial(_retries)),
     VERIFIED,
 )
-SPACE_COLUMNS = [Figure(column, _space(name)) for name, _, column, _ in SPACE_FIGURES]
-SPACE_COLUMNS.insert(1, Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file")))
+SPACE_COLUMNS: tuple[Figure[Row], ...] = (
+    Figure(Column("file MB"), _space("file_bytes", mb_cell)),
+    Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file_bytes")),
+    Figure(Column("bytes per row", ("bytes", "per row")), _space("bytes_per_row", count_cell)),
+    Figure(Column("table"), _space("table_share", percent_cell)),
+    Figure(Column("indices"), _space("indices_share", percent_cell)),
+    Figure(Column("table fan-out"), _space("table_fan_out", fan_out_cell)),
+    Figure(Column("indices fan-out"), _space("indices_fan_out", fan_out_cell)),
+)
 
 
 class KeysShown(Shown):
@@ -199,7 +197,7 @@ class KeysShown(Shown):
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         measured = any(trial.space for trial in trials)
-        return {csv: partial(_space_of, name) for name, csv, _, _ in SPACE_FIGURES} if measured else {}
+        return {name: partial(_space_of, name) for name in SPACE} if measured else {}
 
 
 def _space_of(name: str, trial: Trial) -> Value:
