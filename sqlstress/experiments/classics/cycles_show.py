@@ -13,9 +13,9 @@ from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.experiments.classics.cycles_findings import (
     LONGEST_NAME,
     Times,
-    called,
     cycles,
     rates,
+    setting_label,
     times_of,
     total_ns,
 )
@@ -196,7 +196,9 @@ class CyclesShown(Shown):
         table = table_of(rows, (SETTING, *more, *FIGURES), LEAVING)
         yield table
         yield Legend(table, partial(_legend, group))
-        series = [(called(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times]
+        series = [
+            (setting_label(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times
+        ]
         if series:
             yield Picture(tuple(picture(series)))
 
@@ -204,7 +206,7 @@ class CyclesShown(Shown):
         """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
-            times, label = times_of(run.case, trial), name(called(run.case))
+            times, label = times_of(run.case, trial), name(setting_label(run.case))
             if times is None:
                 continue
             pace = [ns / NS_PER_MS for ns in times.pace]

@@ -365,8 +365,8 @@ def _contention(judged: Judged) -> Iterator[Finding]:
     fewer = [gain for gain in gains if gain[1].is_below]
     for how, ways in (("fewer", fewer), ("more", [*reversed(gains[len(fewer) :])])):
         if ways:
-            counts = {"most": more[-1], "fewest": fewest}
-            yield Finding("contention", driver=driver, how=how, ways=_ways(ways), **counts)
+            found = _ways(ways)
+            yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, how=how, ways=found)
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:

@@ -60,12 +60,11 @@ PHRASES = {
     ),
     "schema-costs": Phrase("{schema} {times:times}"),
     "timeout": Phrase("TIMEOUT at {where}[ after {limit_ns:duration}]: {reason}."),
-    "took-least": Phrase("Least time: {least}; most: {most}, {times:times} as long."),
-    "fastest": Phrase("Fastest: {fastest}[; slowest: {slowest}]."),
+    "fastest": Phrase("{single?Least time|Fastest}: {fastest}[; {single?most|slowest}: {slowest}]."),
     "settings-took": Phrase(
-        "{settings}, {about?about |}{total_ns:duration}{in_all? in all|}[, plus {closing_ns:duration} for "
-        "the closing checkpoint][, {ratio:compared as long}]{equal? (about equal)|}{unclear? (cannot tell "
-        "which is fastest)|}"
+        "{settings}, {about?about |}{total_ns:duration}[, plus {closing_ns:duration} for the closing "
+        "checkpoint][, {times:times} as long][, {ratio:compared as long}]{equal? (about equal)|}"
+        "{unclear? (cannot tell which is fastest)|}"
     ),
     "beyond-the-sum": Phrase(
         "The total includes BEGIN and COMMIT, but the sum of the statements does not: {bounds}. Row by "
@@ -82,12 +81,11 @@ PHRASES = {
     ),
     "checkpoint": Phrase(
         "{where}: the checkpoint at {frames:plural frame} was due in cycle {due} ({commits:plural commit} "
-        "per cycle[ of each of {together} processes in step], one frame each). {seen:capital}. The slowest "
-        "cycle except the first is {spike}[ of process {process}] ({spike_ns:duration}; median "
-        "{median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ Cycle {first} was slower than "
+        "per cycle[ of each of {together} processes in step], one frame each). {unseen?None was seen|}"
+        "[{seen:capital}]. The slowest cycle except the first is {spike}[ of process {process}] "
+        "({spike_ns:duration}; median {median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ Cycle {first} was slower than "
         "{slower:percent} of the cycles.]"
     ),
-    "checkpoint-unseen": Phrase("none was seen"),
     "checkpoint-seen": Phrase(
         "it was seen {there?there|}[in cycle {cycle}][ of process {process}][ "
         "({cycle_ns:duration})]{early?: commits wrote more than one frame|}[, then in {later}][ and "

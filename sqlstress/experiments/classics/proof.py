@@ -1,4 +1,4 @@
-"""The proof, as pure functions: tables hold what the workers were told, and nothing else.
+"""The proof, as pure functions: tables hold the acknowledged rows, and nothing else.
 
 A worker writes the rows of a list in its order, so the table holds the beginning of that list: every
 acknowledged row, and of a worker that died perhaps the rows of one step more. The index of a row in the
@@ -49,7 +49,7 @@ class Acknowledged:
                 yield f"{named(place)} was not acknowledged to {self.writer}"
 
 
-def prepared(rows: int) -> Acknowledged:
+def preparation(rows: int) -> Acknowledged:
     """Return the rows that the parent has written before the workers begin."""
     return Acknowledged("the preparation", range(rows), rows)
 
@@ -83,7 +83,7 @@ def check_list(name: str, rows: Iterable[Any], expected: Iterable[Any]) -> Check
     places = {row: place for place, row in enumerate(expected)}
     names = list(places)
     placed = ((row, places.get(row)) for row in rows)
-    return check_rows(name, placed, [prepared(len(names))], lambda place: f"{names[place]!r:.80}")
+    return check_rows(name, placed, [preparation(len(names))], lambda place: f"{names[place]!r:.80}")
 
 
 def in_order(rows: Sequence[Placed], writers: Sequence[Acknowledged]) -> Iterator[Placed]:
@@ -109,22 +109,22 @@ def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Che
     tally = Tally("identifiers")
     seen: set[Any] = set()
     for transactions in by_worker:
-        fitting = [[one for one in ids if _fits(one, id_type)] for ids in transactions]
+        fitting = [[pick_id for pick_id in ids if _fits(pick_id, id_type)] for ids in transactions]
         for ids in transactions:
-            for one in ids:
+            for pick_id in ids:
                 tally.checked += 1
-                if not _fits(one, id_type):
-                    tally.problem(f"{shown(one)} is not of the type {id_type}")
-                elif one in seen:
-                    tally.problem(f"{shown(one)} is there twice")
-                seen.add(one)
+                if not _fits(pick_id, id_type):
+                    tally.problem(f"{short_id(pick_id)} is not of the type {id_type}")
+                elif pick_id in seen:
+                    tally.problem(f"{short_id(pick_id)} is there twice")
+                seen.add(pick_id)
         if id_type == "int":
             for text in _gaps(fitting):
                 tally.problem(text)
         elif id_type in ASCENDING:
             for earlier, later in pairwise(chain.from_iterable(fitting)):
                 if earlier > later:
-                    tally.problem(f"{shown(later)} was made after {shown(earlier)}, and is less")
+                    tally.problem(f"{short_id(later)} was made after {short_id(earlier)}, and is less")
     return tally.check()
 
 
@@ -146,7 +146,7 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
         latest = max(numbers, default=latest)
 
 
-def shown(one: Any) -> str:
+def short_id(one: Any) -> str:
     """Write an id, or the value that is in its place, in at most 40 characters."""
     return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
 

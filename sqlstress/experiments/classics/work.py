@@ -47,8 +47,8 @@ from sqlstress.experiments.classics.proof import (
     check_rows,
     check_states,
     in_order,
-    prepared,
-    shown,
+    preparation,
+    short_id,
 )
 from sqlstress.report import Check, Run, Trial
 from sqlstress.report.case import Case
@@ -307,13 +307,13 @@ class Planned:
             user, item = row
             if user in users and item in items:
                 return f"user {users[user]}'s pick of item {items[item]}"
-            return f"a pick of {shown(item)} by {shown(user)}, which do not both exist,"
+            return f"a pick of {short_id(item)} by {short_id(user)}, which do not both exist,"
 
-        def named(place: int) -> str:
+        def pick_name(place: int) -> str:
             begin, user = self._begins[bisect_right(self._begins, place, key=itemgetter(0)) - 1]
             return f"user {user}'s pick of item {picked_by(self._case, user)[place - begin]}"
 
-        return check_rows("picks", rows, writers, named, described)
+        return check_rows("picks", rows, writers, pick_name, described)
 
     def ids_by_worker(self) -> Iterator[list[list[Any]]]:
         """Yield the ids of each worker's picks that are there, by transaction."""
@@ -373,11 +373,11 @@ class MethodsWork(ClassicWork):
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file, of both tables, and of the answers to queries."""
         written = [self._acknowledged(outcome) for outcome in outcomes if self.method.phase != "query"]
-        samples, results = [prepared(self._samples)], written
+        samples, results = [preparation(self._samples)], written
         if self.method.phase == "insert":
             samples, results = written, []
         elif self.method.phase == "query":
-            results = [prepared(places_before(self._samples, self._samples))]
+            results = [preparation(places_before(self._samples, self._samples))]
         found = [
             *self.sound(pulse),
             examined("foreign keys", lambda: self.foreign_keys("result", pulse)),
@@ -430,7 +430,7 @@ REASONS = {TIMEOUT: "timed out", LIMIT: "met a limit"}
 
 
 def skip_reason(case: Case, runs: Sequence[Run]) -> str | None:
-    """Return why a cell need not be measured (again) after these runs of cells; None if it must.
+    """Return the reason not to measure a cell (again) after these runs of cells, if there is a reason.
 
     A cell with a trial that timed out is a TIMEOUT, however its other trials end.
     """

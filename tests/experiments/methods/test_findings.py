@@ -32,7 +32,7 @@ def lead(known: dict[str, Mapping[str, Any]], phase: int = 0, which: str = "fast
     return leading
 
 
-def of_methods(facts: Mapping[str, Any]) -> dict[str, float]:
+def of_methods(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ratios that a finding has of methods."""
     return {way.facts["way"]: way.facts["ratio"].estimate for way in facts["ways"]}
 
