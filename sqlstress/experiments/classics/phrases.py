@@ -83,8 +83,8 @@ PHRASES = {
         "{where}: the checkpoint at {frames:plural frame} was due in cycle {due} ({commits:plural commit} "
         "per cycle[ of each of {together} processes in step], one frame each). {unseen?None was seen|}"
         "[{seen:capital}]. The slowest cycle except the first is {spike}[ of process {process}] "
-        "({spike_ns:duration}; median {median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ Cycle {first} was slower than "
-        "{slower:percent} of the cycles.]"
+        "({spike_ns:duration}; median {median_ns:duration}): {is_it?the checkpoint|not a checkpoint}.[ "
+        "Cycle {first} was slower than {slower:percent} of the cycles.]"
     ),
     "checkpoint-seen": Phrase(
         "it was seen {there?there|}[in cycle {cycle}][ of process {process}][ "
