@@ -37,7 +37,6 @@ from sqlstress.experiments.classics.methods_tables import (
     part_of,
     places_before,
     sample_place,
-    value,
 )
 from sqlstress.experiments.classics.proof import (
     Acknowledged,
@@ -366,8 +365,9 @@ class MethodsWork(ClassicWork):
         paths = ((PATH.format(place),) for place in paced(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
         if self.method.phase == "query":
-            pairs = f"SELECT a.id, b.id, {VALUE.format(self.case.seed)} FROM sample AS a JOIN sample AS b"
-            files.watched(connection, f"INSERT INTO result {pairs} ON a.id < b.id", pulse)
+            computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)
+            pairs = f"SELECT a.id, b.id, {computed} FROM sample AS a JOIN sample AS b ON a.id < b.id"
+            files.watched(connection, f"INSERT INTO result {pairs}", pulse)
         connection.rows("COMMIT")
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
@@ -409,16 +409,15 @@ class MethodsWork(ClassicWork):
         return check_rows("samples", placed, writers, PATH.format)
 
     def _check_results(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
-        def placed(row: Row) -> Placed:
-            a, b, stored = row
-            place = pair_place(a, b, self._samples)
-            is_computed = self.method.phase == "query" and place is not None
-            return row, place if stored == (value(a, b, self.case.seed) if is_computed else PENDING) else None
-
-        rows = self.rows("SELECT a_id, b_id, val FROM result", pulse)
-        return check_rows(
-            "results", map(placed, rows), writers, lambda place: str(pair_at(place, self._samples))
+        right: object = PENDING
+        if self.method.phase == "query":
+            right = VALUE.format(a="a_id", b="b_id", seed=self.case.seed)
+        rows = self.rows(f"SELECT a_id, b_id, val, val IS {right} FROM result", pulse)
+        placed = (
+            ((a, b, stored), pair_place(a, b, self._samples) if is_right else None)
+            for a, b, stored, is_right in rows
         )
+        return check_rows("results", placed, writers, lambda place: str(pair_at(place, self._samples)))
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""

@@ -70,7 +70,7 @@ def test_any_other_path_has_no_place(path: object) -> None:
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
 def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int) -> None:
-    query = f"SELECT {VALUE.format(seed)} FROM (SELECT {a} AS id) AS a, (SELECT {b} AS id) AS b"
+    query = f"SELECT {VALUE.format(a=a, b=b, seed=seed)}"
     with closing(sqlite3.connect(":memory:")) as connection:
         assert connection.execute(query).fetchone() == (value(a, b, seed),)
 
