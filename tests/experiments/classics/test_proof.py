@@ -59,7 +59,7 @@ DEAD_AT_ONCE = Acknowledged("worker 1", range(4), 0, step=4)
         ([], ()),
     ],
 )
-def test_what_the_workers_were_told_is_accepted(told: list[Acknowledged], places: tuple[int, ...]) -> None:
+def test_acknowledged_rows_are_accepted(told: list[Acknowledged], places: tuple[int, ...]) -> None:
     assert verdict(told, *places) == ("ok" if places else "skipped", "")
 
 
@@ -92,7 +92,7 @@ def test_every_row_is_counted() -> None:
 
 
 @given(st.integers(1, 30), st.data())
-def test_one_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.DataObject) -> None:
+def test_a_row_less_or_more_is_rejected_wherever_it_is(count: int, data: st.DataObject) -> None:
     acknowledged = data.draw(st.integers(1, count))
     told = [Acknowledged("worker 1", range(count), acknowledged)]
     right = list(range(acknowledged))
@@ -151,7 +151,7 @@ def test_a_list_may_be_read_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        (LISTED[1:], "is gone"),
+        (LISTED[1:], "('users', b'1', 'a'), acknowledged to the preparation, is gone"),
         ([*LISTED, ("users", b"9", "q")], "('users', b'9', 'q') should not be there"),
         ([("users", b"1", "z"), *LISTED[1:]], "('users', b'1', 'z') should not be there"),
         ([*LISTED, LISTED[0]], "('users', b'1', 'a') is there twice"),
@@ -177,7 +177,7 @@ def picks(*users: int) -> list[Pick]:
 
 
 def check_picks(rows: Sequence[Pick], died: bool = False) -> Check:
-    """Check picks, of which worker 2 was told that user 1's are there, and perhaps died at user 3's."""
+    """Check picks. Worker 2 perhaps died during the transaction of user 3."""
     planned = Planned(KEYS, USERS, ITEMS)
     writers = [
         planned.written_by(Outcome(1, False, None), 3, nothing),
@@ -280,7 +280,7 @@ def test_an_id_of_another_type_is_named(one: Any, id_type: str) -> None:
 @pytest.mark.parametrize(
     ("one", "id_type", "said"), [(b"c" * 30, "uuid7", "63" * 20), ("x" * 50, "int", f"'{'x' * 39}")]
 )
-def test_of_a_long_id_of_another_type_the_beginning_is_shown(one: Any, id_type: str, said: str) -> None:
+def test_a_long_id_of_another_type_is_shortened(one: Any, id_type: str, said: str) -> None:
     assert wrong(check_ids([[[one]]], id_type)) == f"{said} is not of the type {id_type}"
 
 
@@ -372,6 +372,6 @@ values = st.lists(st.sampled_from("abc"), max_size=5)
 
 
 @given(values, values, values)
-def test_nothing_between_two_states_is_accepted(there: list[str], one: list[str], other: list[str]) -> None:
+def test_a_state_between_two_others_is_rejected(there: list[str], one: list[str], other: list[str]) -> None:
     assume(there not in (one, other))
     assert states(there, one, other).status == "failed"
