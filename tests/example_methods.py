@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.report import Check, Report, Run, SqliteBuild, Trial, Verdict
 from sqlstress.report.case import Case, Settings
 from tests.example_report import example_report
@@ -91,9 +91,7 @@ def run(phase: str, tricks: str, scale: int, figure: float | str = 1000.0, **fie
 def case_of(phase: str, tricks: str, scale: int, **fields: Any) -> Case:
     """Return the case of a method, named as its column is."""
     name, *others = tricks.split(" + ")
-    method = Method(
-        phase, name, "TSC" in others, scale, 2.6, 500, as_published=fields.pop("as_published", False)
-    )
+    method = Method(phase, name, "TSC" in others, scale, 2.6, 500)
     settings = Settings(journal_mode="wal" if "WAL" in others else "delete")
     return Case(
         workload="methods", duration_s=0.0, warmup_s=0.0, seed=7, settings=settings, spec=method, **fields

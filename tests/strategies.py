@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from sqlstress import target
 from sqlstress.experiment import Experiment, all_experiments, get_experiment
-from sqlstress.experiments import cycles
+from sqlstress.experiments import classics
+from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.crash.spec import Kills
-from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.hunt.result import Hunt
 from sqlstress.experiments.watch.spec import Watch
 from sqlstress.options.option import Option, options_of
@@ -117,7 +117,7 @@ cases = _BY_TYPE[case.Case] = st.one_of(*map(cases_of, all_experiments()))
 known_series = st.sampled_from(
     [
         value
-        for module in (series, cycles)
+        for module in (series, classics)
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, str)
     ]

@@ -145,7 +145,7 @@ ADDED = {
     "sqlstress hunt": HUNT_SHORT,
     "sqlstress cycles": "--repeat 1 --cycles 5",
     "sqlstress cycles --settings wal,wal-tx --synchronous normal": "--repeat 1 --cycles 5",
-    "sqlstress cycles --concurrency 1,4 --settings wal,wal-tx --transaction cycle": "--repeat 1 --cycles 5",
+    "sqlstress cycles --concurrency 1,4 --settings wal,wal-cycle": "--repeat 1 --cycles 5",
     "sqlstress doctor --dir /var/lib/app --fullfsync on": "--dir .",
     TICKETS: "--repeat 1 --duration 500ms",
     LOCKED: "--repeat 1 --duration 500ms",
@@ -157,7 +157,9 @@ ADDED = {
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
     "sqlstress keys": "--repeat 1 --schema no-key --id-type uuid4,ulid --users 40 --items 200",
-    "sqlstress keys --schema no-key": "--repeat 1 --users 40 --picks 20 --items 100",
+    "sqlstress keys --schema no-key --users 300 --id-type int,uuid4,ulid,ulid-monotonic,uuid7": (
+        "--repeat 1 --users 40 --picks 20 --items 100"
+    ),
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--repeat 1 --users 40",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.

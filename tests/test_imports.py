@@ -12,10 +12,10 @@ import pytest
 
 from sqlstress.engine.pool import plain
 from sqlstress.experiment import all_experiments, experiment_of
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
 from tests.halves import open_work
 from tests.rows import thorough

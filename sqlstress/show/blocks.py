@@ -115,8 +115,6 @@ class Table:
     """Cells, in the order of the columns."""
     leaving: tuple[str, ...] = ()
     """Names of the columns in the order in which they leave a table that is too wide."""
-    marked: frozenset[tuple[int, int]] = frozenset()
-    """Cells that stand out, as (row, column)."""
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -140,7 +138,6 @@ class Table:
             tuple(self.columns[index] for index in kept),
             tuple(tuple(row[index] for index in kept) for row in self.rows),
             tuple(others),
-            frozenset((row, kept.index(index)) for row, index in self.marked if index in kept),
         )
 
 

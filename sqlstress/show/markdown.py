@@ -37,17 +37,9 @@ def _paragraph(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", escape(brief(text), quote=False))
 
 
-def _cell(text: str, marked: bool) -> str:
-    shown = _paragraph(text)
-    return f"**{shown}**" if marked else shown
-
-
 def _tabulated(table: Table) -> str:
     return tabulate(
-        [
-            [_cell(cell, (place, index) in table.marked) for index, cell in enumerate(row)]
-            for place, row in enumerate(table.rows)
-        ],
+        [[_paragraph(cell) for cell in row] for row in table.rows],
         headers=[_paragraph(header) for header in table.headers],
         tablefmt="pipe",
         colalign=table.alignment,

@@ -14,7 +14,6 @@ from sqlstress.show.sections import Pages
 from sqlstress.statistics.units import plural
 
 WIDTH = 80
-MARK = "*"
 
 
 def drawn(block: Block) -> str:
@@ -55,15 +54,7 @@ def _fitted(table: Table) -> tuple[Table, str]:
 def _tabulated(table: Table, gap: str) -> str:
     # tabulate knows headers of two lines in its own formats only, and those have wide gaps.
     first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
-    # A star at what stands out, and a space at the rest of its column.
-    wide = {index for _, index in table.marked}
-    rows = [
-        [
-            clean(cell) + (MARK if (place, index) in table.marked else " " if index in wide else "")
-            for index, cell in enumerate(row)
-        ]
-        for place, row in enumerate(table.rows)
-    ]
+    rows = [[clean(cell) for cell in row] for row in table.rows]
     headings = [first, second] if any(first) else [second]
     lines = [*headings, *rows]
     widths = [max(len(line[index]) for line in lines) for index in range(len(table.columns))]
@@ -95,7 +86,6 @@ def _marks(blocks: Sequence[Block]) -> str:
     tables = [_fitted(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
-    clauses += [f"{MARK}: the best of its column" for table, _ in tables if table.marked]
     shown = [mark for mark in MARKS if any(mark in text for _, text in tables)]
     found = dict.fromkeys(clause for mark in shown for clause in clauses if clause.startswith(f"{mark}: "))
     return _paragraph(f"{'; '.join(found)}.") if found else ""

@@ -283,18 +283,22 @@ class Sweep:
 
     def _take(self, turn: Turn, runner: TrialRunner) -> None:
         """Run a trial of a case, unless the case has ended by now, or need not be measured."""
-        run = self._runs.get(turn.case)
-        if run is None:
-            case = self.cases[turn.case]
-            reason = experiment_of(case).skip_reason(case, tuple(self._runs.values()))
-            self._runs[turn.case] = run = Run(case, skipped=reason)
-            if reason is None:
-                alone = replace(case, concurrency=1)
-                if alone not in self._harness_ns:
-                    self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
-                self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
-        if run.error or run.skipped:
+        case, run = self.cases[turn.case], self._runs.get(turn.case)
+        if run and (run.error or run.skipped):
             return
+        # Later passes depend on the earlier passes of their case only, so that all cases keep their passes.
+        runs = (run,) if run else tuple(self._runs.values())
+        reason = experiment_of(case).skip_reason(case, runs)
+        if run and reason:
+            return
+        if run is None:
+            self._runs[turn.case] = run = Run(case, skipped=reason)
+            if reason:
+                return
+            alone = replace(case, concurrency=1)
+            if alone not in self._harness_ns:
+                self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
+            self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if turn.is_longer:
             trial = runner.flawless(turn.measured(self.cases), turn.number)
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)

@@ -71,6 +71,19 @@ def test_a_method_that_times_out_is_not_tried_at_larger_scales(cli: Cli) -> None
 
 
 @pytest.mark.thorough
+def test_a_cell_that_timed_out_has_no_further_passes(cli: Cli) -> None:
+    said = cli(
+        *("methods", "--phase=insert", "--scale=10,500000", "--method=1b1", "--timeout=500ms"),
+        *("--driver", "sqlite3", *SMALL, "--repeat", "3"),
+    )
+    assert (said.code, said.err) == (0, "")
+    passes = {(run.case.spec.scale, run.trials[0].outcome): len(run.trials) for run in saved().runs}
+    assert passes[10, "done"] == 3
+    # Each combination with WAL and TSC is a cell.
+    assert passes[500_000, "timeout"] == 1
+
+
+@pytest.mark.thorough
 def test_a_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
     said = cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),

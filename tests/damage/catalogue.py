@@ -8,12 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.crash.spec import Transactions
-from sqlstress.experiments.cycles.spec import Cycling
 from sqlstress.experiments.hunt.rounds import drawn
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from sqlstress.targets.sqlite.connections import lacks

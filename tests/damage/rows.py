@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 from sqlstress.engine.values import Values
+from sqlstress.experiments.classics.cycles_worker import table
+from sqlstress.experiments.classics.keys_worker import ITEMS, MAKERS, USERS, picked_by
+from sqlstress.experiments.classics.methods_tables import PATH, PENDING, pair_place, part_of
+from sqlstress.experiments.classics.proof import short_id
 from sqlstress.experiments.crash.worker import RECORDS, Entry, Records
-from sqlstress.experiments.cycles.worker import table
-from sqlstress.experiments.keys.work import shown
-from sqlstress.experiments.keys.worker import ITEMS, MAKERS, USERS, picked_by
 from sqlstress.experiments.kv import acks
 from sqlstress.experiments.kv.keys import encoder, number_of
 from sqlstress.experiments.kv.worker import LARGEST_KEY
-from sqlstress.experiments.methods.tables import PATH, PENDING, pair_place, part_of
 from tests.damage.trial import Change, Mutation, NothingToChange, Trial, changed
 
 Cells = tuple[Any, ...]
@@ -410,9 +410,9 @@ def _pick_added(picks: Picks, user: int, item: int) -> Change:
 
 def pick_words(trial: Trial, table: str, row: Cells) -> list[str]:
     if table != "picks":
-        return [shown(row[0]), str(row[1])]
+        return [short_id(row[0]), str(row[1])]
     own_id, picks = trial.case.spec.own_id, Picks.of(trial)
-    words, (user, item) = ([shown(row[0])] if own_id else []), row[own_id : own_id + 2]
+    words, (user, item) = ([short_id(row[0])] if own_id else []), row[own_id : own_id + 2]
     if user in picks.users and item in picks.items:
         u, i = picks.users.index(user), picks.items.index(item)
         words.append(picks.row(u, i).name)

@@ -13,10 +13,10 @@ import pytest
 from sqlstress.engine import pool
 from sqlstress.engine.pool import plain
 from sqlstress.experiment import experiment_of
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
 from sqlstress.report.case import Case, Settings
 from sqlstress.system.processes import starting
 from tests.engine import preloaded

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.methods.spec import METHOD_NAMES, PHASES, Method
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.markdown import report_markdown

@@ -16,26 +16,13 @@ TABLE = Table(
     (Column("name", ("", "name"), "left"), Column("rows/s", ("rows", "per s"))),
     (("1b1", "154"), ("JSON", "289,494")),
     leaving=("name",),
-    marked=frozenset({(1, 1)}),
 )
 
 
-def test_what_stands_out_has_a_star_in_text_and_is_bold_in_markdown() -> None:
-    assert text.drawn(TABLE).splitlines() == [
-        "          rows",
-        "name     per s",
-        "----  --------",
-        "1b1        154",
-        "JSON  289,494*",
-    ]
-    assert "| **289,494** |" in markdown.drawn(TABLE)
-
-
-def test_a_mark_stays_with_its_cell_when_a_column_leaves() -> None:
+def test_a_column_leaves_a_table_with_its_cells() -> None:
     narrow = TABLE.narrower()
     assert (narrow.headers, narrow.leaving) == (("rows/s",), ())
     assert narrow.rows[1] == ("289,494",)
-    assert narrow.marked == {(1, 0)}
 
 
 def test_a_picture_keeps_its_spaces_and_ends_its_lines_where_they_end() -> None:

@@ -149,7 +149,6 @@ def paragraphs(text: str) -> list[str]:
 EXPLAINED = (
     "±: 95% interval of the typical TPS; ~: disturbed by other programs.",
     "±: 95% interval of the typical TPS.",
-    "*: the best of its column.",
 )
 
 
@@ -159,12 +158,6 @@ EXPLAINED = (
 def test_marks_are_explained_at_first_where_a_table_has_them(name: str, explained: str) -> None:
     *marks, _ = paragraphs(BRIEF.report(VARIANTS[name]()))[-1].splitlines()
     assert "\n".join(marks) == explained
-
-
-def test_star_at_the_best_cell_of_a_column_is_explained_at_first() -> None:
-    text = BRIEF.report(read(REPORTS / "linux-methods.json"))
-    assert text.count(EXPLAINED[2]) == 1
-    assert EXPLAINED[2] not in report_text(read(REPORTS / "linux-methods.json"))
 
 
 UNEVEN = Table((Column("p99 ms"),), (("516*",),))

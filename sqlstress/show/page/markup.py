@@ -197,4 +197,4 @@ def _cell(table: Table, row: int, column: int) -> str:
     words = text(table.rows[row][column])
     if words == FAILED:
         return element("strong", words, class_="failed")
-    return element("mark", words) if (row, column) in table.marked else words
+    return words

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Checkpointing, Load
-from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Report, SyncCost, Warning
 from sqlstress.report.case import Case
 from tests.analysis.comparison.sides import (

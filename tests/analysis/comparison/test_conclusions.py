@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.comparison import Compared, conclude
-from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.methods.spec import Method
+from sqlstress.experiments.classics import STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
 from sqlstress.show.phrases import phrase

@@ -10,10 +10,10 @@ from sqlstress.analysis import differences
 from sqlstress.analysis.comparison import compare
 from sqlstress.analysis.differences import Table, match, options_apart
 from sqlstress.errors import UsageError
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.keys.spec import Picks
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.methods import Method
 from sqlstress.experiments.kv.spec import Load
-from sqlstress.experiments.methods.spec import Method
 from sqlstress.report import Report
 from sqlstress.report.case import Case, Settings
 from tests.analysis.comparison.sides import report, sweep

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sqlstress.experiment import case_label
-from sqlstress.experiments.cycles.spec import SETTINGS, Cycling, setting_of
+from sqlstress.experiments.classics.cycles import SETTINGS, Cycling, setting_of
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 
@@ -41,19 +41,13 @@ def test_settings_are_outside_and_concurrencies_inside() -> None:
     assert found == [("wal", 2), ("wal", 1), ("delete", 2), ("delete", 1)]
 
 
-def test_a_transaction_can_be_that_of_a_cycle_which_changes_only_settings_with_one() -> None:
-    names = [setting_of(case) for case in planned(transaction="cycle")]
-    assert names == ["delete", "delete-cycle", "wal", "wal-cycle", "wal-cycle-off"]
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_setting_is_shown_by_the_name_that_asks_for_it(name: str) -> None:
     assert [setting_of(case) for case in planned(settings=name)] == [name]
 
 
-def test_a_setting_that_is_asked_for_by_two_names_is_measured_once() -> None:
-    assert len(planned(settings="wal-tx,wal-cycle", transaction="cycle")) == 1
-    assert len(planned(settings="wal-tx,wal-cycle")) == 2
+def test_a_setting_that_is_given_twice_is_measured_once() -> None:
+    assert len(planned(settings="wal-tx,wal-tx")) == 1
 
 
 def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() -> None:
@@ -65,7 +59,7 @@ def test_a_checkpoints_frames_are_those_of_the_settings_that_have_checkpoints() 
 
 def test_every_option_arrives_where_it_belongs() -> None:
     (case,) = planned(
-        settings="wal-tx", cycles="7", rows="3", transaction="cycle", timeout="5s", synchronous="normal",
+        settings="wal-cycle", cycles="7", rows="3", timeout="5s", synchronous="normal",
         fullfsync="on", wal_autocheckpoint="9", page_size="8192", cache_size="-4000", mmap_size="65536",
         pragma=("temp_store=memory",), busy_timeout="1s", driver="apsw", verify="full",
         repeat="2", concurrency="3", seed="9",
@@ -88,9 +82,7 @@ def test_one_process_may_lock_a_rollback_journals_file_for_itself() -> None:
     assert len(planned(pragma=("locking_mode=exclusive",), settings="delete,delete-tx")) == 2
 
 
-@given(st.lists(st.sampled_from(SETTINGS), min_size=1), st.sampled_from(("cycle", "run")))
-def test_no_two_cases_are_called_the_same(settings: list[str], transaction: str) -> None:
-    asked = {"transaction": transaction} if any("tx" in name for name in settings) else {}
-    labels = [case_label(case) for case in planned(settings=",".join(settings), concurrency="1,2", **asked)]
-    told_apart = {name.replace("tx", "cycle") if transaction == "cycle" else name for name in settings}
-    assert len(set(labels)) == len(labels) == 2 * len(told_apart)
+@given(st.lists(st.sampled_from(SETTINGS), min_size=1))
+def test_no_two_cases_are_called_the_same(settings: list[str]) -> None:
+    labels = [case_label(case) for case in planned(settings=",".join(settings), concurrency="1,2")]
+    assert len(set(labels)) == len(labels) == 2 * len({*settings})

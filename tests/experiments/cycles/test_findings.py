@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.cycle_findings import checkpoints_in, rates, times_of
-from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.cycles_findings import checkpoints_in, rates, times_of
 from sqlstress.report import Latency, Run
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (
@@ -45,8 +45,8 @@ def test_the_fastest_and_the_slowest_of_those_that_came_to_their_end_are_compare
     assert slowest["settings"] == ("wal",)
     assert slowest["ratio"].estimate == pytest.approx(3.1, abs=0.05)
     assert "cannot-tell" not in known
-    single = PUBLISHED["took-least"]
-    assert (single["least"].facts["settings"], single["most"].facts["settings"]) == (
+    single = PUBLISHED["fastest"]
+    assert (single["fastest"].facts["settings"], single["slowest"].facts["settings"]) == (
         ("wal-tx-off",),
         ("wal",),
     )
@@ -101,7 +101,7 @@ def of_wal(
     """Return what is said of checkpoints, and in which cycles they were seen."""
     measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, spikes)), *series, autocheckpoint=autocheckpoint)
     known = facts(run("wal", "none", measured, **fields)).get("checkpoint", {})
-    return {**known, **known["seen"].facts} if known else {}
+    return {**known, **(known["seen"].facts if known["seen"] else {})} if known else {}
 
 
 def begun_anew(every: int, frames: int = 11, ever: bool = True) -> tuple[Series, ...]:
@@ -158,9 +158,10 @@ def test_with_several_processes_it_is_told_whose_cycles_they_are() -> None:
 def test_settings_are_compared_at_the_fewest_processes() -> None:
     alone, delete = each_cycle(1.0), each_cycle(3.0, journal="delete")
     together = replace(alone, case=replace(alone.case, concurrency=4))
-    known = facts(alone, together, delete)["took-least"]
-    assert (known["least"].facts["settings"], known["most"].facts["settings"]) == (("wal",), ("delete",))
-    assert known["times"] == pytest.approx(3.0)
+    known = facts(alone, together, delete)["fastest"]
+    least, most = known["fastest"].facts, known["slowest"].facts
+    assert (least["settings"], most["settings"]) == (("wal",), ("delete",))
+    assert most["times"] == pytest.approx(3.0)
 
 
 def test_a_trial_without_figures_says_nothing() -> None:

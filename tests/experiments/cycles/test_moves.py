@@ -9,8 +9,8 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles.spec import Cycling
-from sqlstress.experiments.cycles.worker import (
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.cycles_worker import (
     BEGIN,
     COMMIT,
     DELETE,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.cycles import STATEMENTS
-from sqlstress.experiments.cycles.show import LEVELS, Series, bars, picture
-from sqlstress.experiments.cycles.spec import Cycling
+from sqlstress.experiments.classics import STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling
+from sqlstress.experiments.classics.cycles_show import LEVELS, Series, bars, picture
 from sqlstress.report import Run
 from sqlstress.show.text import WIDTH, report_text
 from tests.cycles_report import cycles_report, in_ms, published_settings, run, trial
@@ -47,11 +47,11 @@ def test_a_run_that_failed_says_so_in_its_row() -> None:
     assert column(table, "total ms") == ["failed", "2,297"]
 
 
-def test_several_processes_have_a_table_of_their_own() -> None:
-    settings, processes = tables(several(), published_settings()[2])
+def test_several_processes_are_shown_by_their_means_and_their_fairness() -> None:
+    (settings,) = tables(several(), published_settings()[2])
     assert column(settings, "processes") == ["2", "1"]
     assert column(settings, "total ms")[0] == "18.0"
-    assert processes.rows == (("wal", "2", "9.00", "27.0", "0.80"),)
+    assert column(settings, "fairness")[0] == "0.80"
 
 
 @pytest.mark.parametrize(

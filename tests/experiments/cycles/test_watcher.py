@@ -10,9 +10,9 @@ from threading import Thread
 import pytest
 
 from sqlstress.engine.loop import FOREVER_NS, Window
-from sqlstress.experiments.cycles import worker
-from sqlstress.experiments.cycles.watcher import CycleWatcher, Watched
-from sqlstress.experiments.cycles.worker import Asking, is_watched, lines_of, words_of_looks
+from sqlstress.experiments.classics import cycles_worker as worker
+from sqlstress.experiments.classics.cycles_watcher import CycleWatcher, Watched
+from sqlstress.experiments.classics.cycles_worker import Asking, is_watched, lines_of, words_of_looks
 from sqlstress.report.case import Case, Settings
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.targets import open_place

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.protocols import DONE, TIMEOUT, Stamps
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.worker import (
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics.cycles_worker import (
     BEGIN,
     CHECKPOINT,
     COMMIT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, USUAL_TYPES, Picks
 from sqlstress.plan import cases_of
 from sqlstress.report.case import Case, Settings
 from tests.commands import by_name
@@ -14,13 +14,14 @@ def planned(**given: Any) -> tuple[Case, ...]:
     return cases_of({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
 
 
-def test_without_options_two_schemas_are_planned_for_every_type_in_five_passes_over_little_work() -> None:
+def test_without_options_two_schemas_are_planned_for_the_usual_types_with_few_users() -> None:
     cases = planned()
-    loads = [Picks(schema, id_type, users=300) for schema in ("id-rowid", "no-key") for id_type in ID_TYPES]
+    schemas = ("id-rowid", "no-key")
+    loads = [Picks(schema, id_type, users=150) for schema in schemas for id_type in USUAL_TYPES]
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
     assert [case.spec for case in cases] == loads
     assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
-    assert loads[0] == Picks("id-rowid", "int", "python", 300, 100, 10_000, "deferred")
+    assert loads[0] == Picks("id-rowid", "int", "python", 150, 100, 10_000, "deferred")
     assert {case.repeat for case in cases} == {5}
 
 
@@ -28,6 +29,11 @@ def test_full_is_every_schema_for_every_type() -> None:
     loads = [case.spec for case in planned(full=True, users="2000", picks="200")]
     each = [Picks(schema, id_type, users=2000, picks=200) for schema in SCHEMAS for id_type in ID_TYPES]
     assert loads == each
+
+
+def test_full_measures_the_given_types_only() -> None:
+    loads = [case.spec for case in planned(full=True, id_type="ulid")]
+    assert loads == [Picks(schema, "ulid", users=150) for schema in SCHEMAS]
 
 
 def test_schemas_are_outside_then_concurrencies_then_makers_and_types_inside() -> None:

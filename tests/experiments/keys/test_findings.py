@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sqlstress.analysis.group import ERROR, group_runs
-from sqlstress.experiments.keys.key_findings import SPACE, space_figure
-from sqlstress.experiments.keys.spec import ID_TYPES
+from sqlstress.experiments.classics.keys import ID_TYPES
+from sqlstress.experiments.classics.keys_findings import SPACE, space_figure
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
 from tests.example_keys import keys_report, run
 from tests.several import facts, findings, noisy, sentences, several
@@ -32,7 +32,7 @@ def of_types(noise: float = 0.01, **seconds: float) -> Mapping[str, Any]:
 
 def type_of(facts: Mapping[str, Any]) -> str | None:
     """Return the type that is chosen; None: uuid4 may stay."""
-    chosen: str | None = facts["chosen"].facts.get("type")
+    chosen: str | None = facts["chosen"]
     return chosen
 
 
@@ -44,21 +44,20 @@ def test_the_example_says_which_type_to_take_in_each_schema_and_what_it_costs() 
         "no-key": ("uuid7", True),
     }
     cost = known["id-rowid"]["int_cost"].facts
-    assert cost["time"].facts["ratio"].estimate == pytest.approx(2.1 / 8.4)
+    assert cost["ratio"].estimate == pytest.approx(2.1 / 8.4)
     assert cost["file"] == pytest.approx(0.35, abs=0.005)
     schema = facts(*runs, noise=0.01)["schema"]
     assert (schema["type"], schema["smallest"], schema["about"]) == ("uuid7", ("no-key",), False)
-    assert schema["quickest"].facts["schemas"] == ("no-key",)
-    assert schema["unique"].code == "unique-unmeasured"
+    assert schema["quickest"] == ("no-key",)
+    assert schema["unique"].facts["unmeasured"]
     assert "cannot-tell" not in facts(*runs, noise=0.01)
 
 
 def test_noise_recommends_by_what_does_not_change_and_says_what_cannot_be_told() -> None:
     runs = keys_report(("no-key",)).runs
     known = advice(*runs, noise=0.1)["no-key"]
-    chosen = known["chosen"].facts
-    assert (chosen["type"], chosen["dated"]) == ("uuid7", True)
-    assert chosen["cost"].facts["time"].code == "type-time-unclear"
+    assert (known["chosen"], known["dated"]) == ("uuid7", True)
+    assert known["cost"].facts["unclear"]
     assert known["unclear"] == ("ulid-monotonic", "ulid")
     assert facts(*runs, noise=0.1)["cannot-tell"]["noise"]
     for seed in range(40):
@@ -81,7 +80,7 @@ def test_the_standard_type_is_advised_unless_another_one_is_clearly_better() -> 
     assert not of_types(int=9.0, uuid4=6.0, ulid=5.0)["has_int"]
     large = run("no-key", "uuid7", 3.0, space=Space(10**9, 4096, 1, 0, ()))
     known = advice(large, *(run("no-key", name, 3.0) for name in ("uuid4", "ulid")))["no-key"]
-    assert (type_of(known), known["chosen"].facts["dated"]) == ("ulid", True)
+    assert (type_of(known), known["dated"]) == ("ulid", True)
 
 
 def test_without_uuid4_or_anything_beside_it_nothing_is_said_of_types() -> None:
@@ -96,8 +95,8 @@ def test_the_largest_number_of_processes_and_ids_of_python_count() -> None:
         run("id-rowid", "ulid", 1.0, made_by="sqlite"),
         *(run("id-rowid", id_type, 1.0, concurrency=1) for id_type in ("uuid4", "ulid")),
     ]
-    time = advice(*runs)["id-rowid"]["chosen"].facts["cost"].facts["time"]
-    assert time.facts["ratio"].estimate == pytest.approx(0.5)
+    cost = advice(*runs)["id-rowid"]["cost"]
+    assert cost.facts["ratio"].estimate == pytest.approx(0.5)
 
 
 def test_what_it_costs_that_no_pick_can_be_there_twice_is_said() -> None:
@@ -108,12 +107,17 @@ def test_what_it_costs_that_no_pick_can_be_there_twice_is_said() -> None:
     assert costs == pytest.approx({"pair-norowid": 1.3, "pair-rowid": 1.4}, abs=0.05)
     schema = facts(*keys_report(("id-rowid", "pair-rowid")).runs, noise=0.01)["schema"]
     assert (schema["smallest"], schema["about"]) == (("id-rowid", "pair-rowid"), True)
-    assert schema["unique"].facts == {"schemas": ("pair-rowid",), "one": True, "costs": ()}
+    assert schema["unique"].facts == {
+        "schemas": ("pair-rowid",),
+        "one": True,
+        "unmeasured": False,
+        "costs": (),
+    }
 
 
 def test_schemas_that_noise_hides_are_not_ranked_and_one_is_compared_with_nothing() -> None:
-    known = facts(*keys_report(("no-key", "pair-rowid")).runs, noise=0.2)["schema"]["quickest"].facts
-    assert (known["schemas"], known["unclear"]) == (("no-key", "pair-rowid"), True)
+    known = facts(*keys_report(("no-key", "pair-rowid")).runs, noise=0.2)["schema"]
+    assert (known["quickest"], known["unclear"]) == (("no-key", "pair-rowid"), True)
     assert "schema" not in facts(*keys_report(("no-key",)).runs)
 
 
@@ -148,8 +152,8 @@ def test_without_space_only_times_are_told() -> None:
     runs = [run("no-key", id_type, space=None) for id_type in ("int", "uuid4", "uuid7")]
     runs.append(run("id-rowid", "uuid4"))
     known = advice(*runs)["no-key"]
-    assert (known["int_cost"].facts["file"], known["chosen"].facts["cost"].facts["file"]) == (None, None)
-    assert sentences(*runs)["id-type-least"] == "no-key: int took the least time (1.90 s)."
+    assert (known["int_cost"].facts["file"], known["cost"].facts["file"]) == (None, None)
+    assert sentences(*runs)["type-least"] == "no-key: int took the least time (1.90 s)."
 
 
 @pytest.mark.parametrize("name", SPACE)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.keys.key_findings import PUBLISHED, beside_published
-from sqlstress.experiments.keys.show import KeysShown
-from sqlstress.experiments.keys.spec import ID_MAKERS, ID_TYPES, SCHEMAS
-from sqlstress.report import Run
+from sqlstress.experiments.classics.keys import ID_MAKERS, ID_TYPES
+from sqlstress.experiments.classics.keys_show import KeysShown
 from sqlstress.show.blocks import MISSING
 from sqlstress.show.text import WIDTH, report_text
 from tests.example_keys import EXAMPLE, keys_report, run
@@ -77,47 +75,8 @@ def test_a_case_that_could_not_be_measured_is_marked_in_its_row() -> None:
     assert len(spaces.rows) == 1
 
 
-def test_the_published_figures_are_shown_in_the_units_of_the_text() -> None:
-    *_, published = tables(*keys_report(FULL).runs)
-    shown = {tuple(row[:3]): row[3:] for row in published.rows}
-    assert shown["no-key", "ulid", "file, pair-norowid = 1"] == ("0.76", "0.77")
+def test_the_load_is_described() -> None:
     (group,) = group_runs((run("no-key", "ulid", users=2000, picks=200, begin="immediate"),))
     assert KeysShown().what(group) == (
         "2,000 users pick about 200 of 10,000 items each; one transaction per user, BEGIN IMMEDIATE"
     )
-
-
-# The published figures stand beside those of a report that has the same ones.
-
-
-def here(*runs: Run) -> dict[tuple[object, ...], float]:
-    (group,) = group_runs(runs)
-    return {
-        (published.figure, published.schema, published.id_type, published.beside): value
-        for published, value in beside_published(group)
-    }
-
-
-def test_what_was_not_measured_and_another_load_is_compared_with_nothing() -> None:
-    assert here(run("no-key", "int"), run("id-rowid", "uuid7")) == {}
-    assert set(here(run("no-key", "ulid", space=None))) == {("time", "no-key", "ulid", None)}
-    for fields in ({"users": 10}, {"picks": 50}, {"items": 20_000}):
-        assert here(run("no-key", "ulid", **fields)) == {}
-
-
-def test_the_larger_load_has_published_figures_of_its_own() -> None:
-    found = here(run("no-key", "ulid", 20.0, users=2000, picks=200))
-    assert found["time", "no-key", "ulid", None] == 20.0
-    assert {place[0] for place in found} == {"time", "rows/s"}
-
-
-def test_of_several_concurrencies_that_of_the_text_is_compared() -> None:
-    runs = [run("no-key", "ulid", float(processes), concurrency=processes) for processes in (1, 4, 8)]
-    assert here(*runs)["time", "no-key", "ulid", None] == 4.0
-    assert here(*runs[::2])["time", "no-key", "ulid", None] == 1.0
-
-
-def test_every_published_figure_names_a_case_that_can_be_measured() -> None:
-    for one in PUBLISHED:
-        places = [(one.schema, one.id_type), *([one.beside] if one.beside else [])]
-        assert all(schema in SCHEMAS and id_type in ID_TYPES for schema, id_type in places)

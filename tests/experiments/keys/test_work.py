@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from sqlstress.engine.summary import outcomes
-from sqlstress.experiments.keys import worker
-from sqlstress.experiments.keys.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.keys.work import definitions
-from sqlstress.experiments.keys.worker import NEW_ID, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics import keys_worker as worker
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
+from sqlstress.experiments.classics.keys_worker import NEW_ID, insert_statement, picked_by, users_of
+from sqlstress.experiments.classics.work import definitions
 from tests.example_report import example_report
 from tests.experiments.keys.cases import case_of
 from tests.experiments.measured import SALT, measure, statuses
@@ -49,7 +49,10 @@ def test_every_pick_that_was_acknowledged_is_there(
     own = ["identifiers"] if schema.startswith("id-") else []
     assert statuses(verdict) == dict.fromkeys([*FILE, "picks", "foreign keys", *own], "ok")
     expected = sum(len(picked_by(case, user)) for user in range(30))
-    assert {check.checked for check in verdict.checks if check.name not in FILE} == {expected}
+    checked = {check.name: check.checked for check in verdict.checks}
+    # Each pick has two foreign keys.
+    assert (checked["picks"], checked["foreign keys"]) == (expected, 2 * expected)
+    assert checked.get("identifiers", expected) == expected
     assert done.rows("SELECT count(*) FROM picks") == [(expected,)]
     for one in done.ended:
         assert one.done

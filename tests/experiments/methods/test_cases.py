@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sqlstress.experiment import case_label, experiment_of
-from sqlstress.experiments.methods.spec import tricks_of
+from sqlstress.experiments.classics.methods import tricks_of
 from sqlstress.plan import cases_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -103,7 +103,13 @@ def needless(case: Case, runs: Sequence[Run]) -> str | None:
 def test_after_a_failure_at_a_smaller_scale_a_cell_is_needless(outcome: str, reason: str) -> None:
     runs = [ran(at(10), "done"), ran(at(100), outcome)]
     assert needless(CASE, runs) == f"1b1 {reason} at 100 already"
-    assert needless(at(100), runs) is None
+
+
+def test_a_cell_that_timed_out_is_not_measured_again() -> None:
+    assert needless(CASE, [ran(CASE, "timeout")]) == "1b1 timed out at 1,000 already"
+    assert needless(CASE, [ran(CASE, "done")]) is None
+    # A limit is met at once, in each pass.
+    assert needless(CASE, [ran(CASE, "limit")]) is None
 
 
 @pytest.mark.parametrize(

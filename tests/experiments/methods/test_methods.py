@@ -18,10 +18,11 @@ import pytest
 
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
-from sqlstress.experiments.methods import orm, worker
-from sqlstress.experiments.methods.experiment import SCALES as PLANNED
-from sqlstress.experiments.methods.orm import MODELS
-from sqlstress.experiments.methods.tables import part_of
+from sqlstress.experiments.classics import methods_worker as worker
+from sqlstress.experiments.classics import orm
+from sqlstress.experiments.classics.methods_experiment import SCALES as PLANNED
+from sqlstress.experiments.classics.methods_tables import part_of
+from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver

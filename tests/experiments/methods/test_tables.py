@@ -10,8 +10,7 @@ import peewee
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.methods.orm import MODELS
-from sqlstress.experiments.methods.tables import (
+from sqlstress.experiments.classics.methods_tables import (
     PATH,
     SCHEMA,
     VALUE,
@@ -24,6 +23,7 @@ from sqlstress.experiments.methods.tables import (
     sample_place,
     value,
 )
+from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from tests.drawing import CHARACTERS
 from tests.experiments.methods.cells import cell
@@ -70,7 +70,7 @@ def test_any_other_path_has_no_place(path: object) -> None:
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
 def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int) -> None:
-    query = f"SELECT {VALUE.format(seed)} FROM (SELECT {a} AS id) AS a, (SELECT {b} AS id) AS b"
+    query = f"SELECT {VALUE.format(a=a, b=b, seed=seed)}"
     with closing(sqlite3.connect(":memory:")) as connection:
         assert connection.execute(query).fetchone() == (value(a, b, seed),)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.protocols import Findings
-from sqlstress.experiments.methods.tables import value
-from sqlstress.experiments.methods.worker import (
+from sqlstress.experiments.classics.methods_tables import value
+from sqlstress.experiments.classics.methods_worker import (
     Course,
     LimitReached,
     TimedOut,

@@ -31,7 +31,7 @@ FOLDER_OF_REPORTS = PUBLISHED.parent
 FOLDER = Path(page_room.__file__).parent
 TAGS = frozenset([
     "html", "head", "meta", "link", "title", "style", "body", "main", "article", "header", "section", "h1",
-    "h2", "h3", "p", "div", "strong", "span", "ul", "li", "code", "pre", "mark", "figure", "figcaption",
+    "h2", "h3", "p", "div", "strong", "span", "ul", "li", "code", "pre", "figure", "figcaption",
     "select", "option", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd",
     "button", "script",
 ])  # fmt: skip
@@ -141,14 +141,6 @@ def test_the_sizes_of_the_wals_are_those_that_were_seen() -> None:
         assert trace["y"] == [value / 1e6 for value in series.values]
 
 
-def test_the_space_of_the_keys_adds_up_to_the_files() -> None:
-    report = keys_report()
-    (view,) = plots(report_html(report))[1]
-    sums = [sum(parts) for parts in zip(*(trace["x"] for trace in view["data"]), strict=True)]
-    spaces = [run.trials[0].space for run in report.runs]
-    assert sums == pytest.approx([space.file_bytes / 1e6 for space in spaces if space])
-
-
 def test_the_pairs_of_an_ab_test_are_those_of_its_slices_with_what_each_look_leaves() -> None:
     ratios = around(0.97, 30, 0.1)
     report = ab_report([ratios])
@@ -228,19 +220,13 @@ def folded(page: str) -> list[str]:
     return re.findall(r"<details><summary>(.*?) <span", page)
 
 
-def test_tables_of_more_rows_than_can_be_taken_in_are_folded() -> None:
+def test_tables_of_more_rows_than_can_be_taken_in_are_folded_and_told_by_their_columns() -> None:
     page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
-    assert page.count("<details>") == 13 and page.count("</details>") == 13
-    assert folded(page)[0] == "Sample insertion with peewee, 1 process"
+    (cells,) = folded(page)
+    assert cells.startswith("Table: ")
     assert "<table>" not in re.sub(r"<details>.*?</details>", "", page, flags=re.S)
     open_ones = report_html(read(FOLDER_OF_REPORTS / "linux-20-files.json"))
     assert "<details>" not in open_ones and "<table>" in open_ones
-
-
-def test_a_table_without_a_caption_is_open_while_there_are_few_rows_and_then_told_by_its_columns() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-keys.json"))
-    (published,) = folded(page)
-    assert published.startswith("Compared with the published figures")
     report = example_report()
     many = [
         replace(run, case=replace(run.case, buckets=run.case.buckets + more))
@@ -263,13 +249,6 @@ def test_the_last_tenth_of_a_second_is_as_wide_as_the_others() -> None:
     bins = example_report().runs[0].trials[0].workers[0].bins
     assert len(trace["x"]) == len(trace["y"]) == len(bins) + 1
     assert trace["x"][-1] == pytest.approx(0.1 * len(bins)) and trace["y"][-1] == trace["y"][-2]
-
-
-def test_what_could_not_be_measured_has_no_colour_in_the_matrix_of_methods_and_says_so() -> None:
-    report = read(FOLDER_OF_REPORTS / "linux-methods.json")
-    first = replace(report.runs[0], trials=(), error="worker 0 died")
-    (heat,) = plots(report_html(replace(report, runs=(first, *report.runs[1:]))))[0][0]["data"]
-    assert heat["text"][0][0] == "failed" and heat["z"][0][0] is None
 
 
 def luminance(colour: str) -> float:
@@ -359,11 +338,9 @@ def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown()
     assert all(None not in trace["x"] for view in views for trace in view["data"])
 
 
-def test_each_cycle_is_drawn_of_the_reports_that_know_it() -> None:
-    totals, each = beside("004-cycles", "linux-cycles", "linux-cycles-normal")
+def test_the_totals_of_cycles_are_drawn_of_all_reports() -> None:
+    (totals,) = beside("004-cycles", "linux-cycles", "linux-cycles-normal")
     assert [trace["name"] for trace in totals[0]["data"]] == ["A published", "B Linux", "C Linux"]
-    assert [[trace["name"] for trace in view["data"]] for view in each] == [["B Linux", "C Linux"]] * 5
-    assert {len(trace["y"]) for view in each for trace in view["data"]} == {100}
 
 
 def test_hostile_texts_become_no_markup_and_stay_short() -> None:

@@ -1,10 +1,11 @@
-"""What the experiment with cycles says: where the time went, and which spike was a checkpoint."""
+"""The findings of cycles: the parts of the time, and the slow cycle that is a checkpoint."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
+from operator import itemgetter
 from statistics import fmean, median
 from typing import Any
 
@@ -12,8 +13,8 @@ from sqlstress.analysis.answers import doubts, is_conclusive, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import processes
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.experiments.cycles.spec import Cycling, setting_of
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
@@ -22,70 +23,81 @@ from sqlstress.statistics.units import NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What one process spent, in ns, and what was seen of the WAL at the end of its cycles."""
+    """The times of one process, in ns, and the cycles with a checkpoint."""
 
     worker: int
     statements: tuple[int, ...]
-    """The inserts and deletes of each cycle."""
+    """Inserts and deletes of each cycle."""
     bounds: tuple[int, ...]
     """BEGIN and COMMIT, in the cycle in which they fell; empty in autocommit."""
     cycles: tuple[int, ...]
-    """The time of each cycle: with BEGIN and COMMIT if each cycle has its own."""
+    """Time of each cycle, with BEGIN and COMMIT if each cycle has its own."""
     checkpoints: tuple[int, ...]
-    """The cycles, counted from 1, in which a checkpoint was seen."""
+    """Cycles, counted from 1, in which a checkpoint was seen."""
 
     @property
     def total(self) -> int:
-        """Everything but the closing checkpoint."""
+        """Time of everything except the closing checkpoint."""
         return sum(self.statements) + sum(self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What a trial spent, in ns: the means of its processes, and the cycles that stand out."""
+    """The times of a trial, in ns: means of its processes, and cycles that stand out."""
 
     processes: tuple[Process, ...]
-    """One or more."""
-    statements: float
-    """Sum of the statements of a process."""
-    bounds: float | None
-    """Sum of its BEGIN and COMMIT; None in autocommit, where they are in the statements."""
-    total: float
-    """Both together."""
+    """At least one."""
     closing: int | None
-    """The closing checkpoint; None where there is none."""
-    first: int
-    """The slowest first cycle."""
-    median: float
-    """The median of all cycles of all processes."""
-    slowest: tuple[int, int, Process] | None
-    """The slowest cycle but for the first: its time, its number, whose; None when there is no other."""
-    pace: tuple[int, ...]
-    """The slowest process's time of each cycle that all have done."""
-    checkpoints: frozenset[int]
-    """The cycles in which a process saw a checkpoint."""
+    """The closing checkpoint; None if there is none."""
+
+    @property
+    def statements(self) -> float:
+        """Time of a process's inserts and deletes."""
+        return fmean(sum(process.statements) for process in self.processes)
+
+    @property
+    def bounds(self) -> float | None:
+        """Time of a process's BEGIN and COMMIT; None in autocommit, where statements include them."""
+        known = [sum(process.bounds) for process in self.processes if process.bounds]
+        return fmean(known) if known else None
+
+    @property
+    def total(self) -> float:
+        """Time of both together."""
+        return fmean(process.total for process in self.processes)
+
+    @property
+    def first(self) -> int:
+        """Time of the slowest first cycle."""
+        return max(process.cycles[0] for process in self.processes)
+
+    @property
+    def median(self) -> float:
+        """Median of all cycles of all processes."""
+        return median(ns for process in self.processes for ns in process.cycles)
+
+    @property
+    def slowest(self) -> tuple[int, int, Process] | None:
+        """Time, number and process of the slowest cycle except the first; None if there is no other."""
+        later = ((ns, number, of) for of in self.processes for number, ns in enumerate(of.cycles[1:], 2))
+        return max(later, key=itemgetter(0), default=None)
+
+    @property
+    def pace(self) -> tuple[int, ...]:
+        """Time of the slowest process in each cycle that all processes have done."""
+        return tuple(map(max, zip(*(process.cycles for process in self.processes), strict=False)))
+
+    @property
+    def checkpoints(self) -> frozenset[int]:
+        """Cycles in which a process saw a checkpoint."""
+        return frozenset(cycle for process in self.processes for cycle in process.checkpoints)
 
 
 def times_of(case: Case, trial: Trial) -> Times | None:
-    """Return the figures of a trial; None when no cycle was done."""
+    """Return the times of a trial; None if no cycle was done."""
     processes = tuple(_processes(case, trial))
-    if not processes:
-        return None
-    bounds = [sum(process.bounds) for process in processes if process.bounds]
-    later = [(ns, number, each) for each in processes for number, ns in enumerate(each.cycles[1:], 2)]
     closing = trial.latency.get("checkpoint")
-    return Times(
-        processes=processes,
-        statements=fmean(sum(process.statements) for process in processes),
-        bounds=fmean(bounds) if bounds else None,
-        total=fmean(process.total for process in processes),
-        closing=closing.max_ns if closing and closing.count else None,
-        first=max(process.cycles[0] for process in processes),
-        median=median(ns for process in processes for ns in process.cycles),
-        slowest=max(later, key=lambda each: each[0], default=None),
-        pace=tuple(map(max, zip(*(process.cycles for process in processes), strict=False))),
-        checkpoints=frozenset(cycle for process in processes for cycle in process.checkpoints),
-    )
+    return Times(processes, closing.max_ns if closing and closing.count else None) if processes else None
 
 
 def _processes(case: Case, trial: Trial) -> Iterator[Process]:
@@ -103,10 +115,10 @@ def _processes(case: Case, trial: Trial) -> Iterator[Process]:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the cycles (from 1) in which a checkpoint was done, from what the WAL held at the end of each.
+    """Yield the cycles (from 1) with a checkpoint, from the state of the WAL at the end of each cycle.
 
-    More frames are checkpointed than before; or the WAL has begun anew, which it does only after a
-    checkpoint of all its frames: that was in this cycle unless it was seen before already.
+    A checkpoint increases the number of checkpointed frames. Or the WAL was restarted, which needs a
+    checkpoint of all its frames: in this cycle, unless all frames were checkpointed before it.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -117,16 +129,16 @@ def checkpoints_in(
 
 
 def total_ns(case: Case, trial: Trial) -> float:
-    """Return what a process spent, but for the closing checkpoint: the sum of its cycles where it is known.
+    """Return the time of a process without the closing checkpoint: the sum of its cycles, if known.
 
-    The trial's own time has the looks at the WAL in it.
+    The duration of the trial also includes the looks at the WAL.
     """
     times = times_of(case, trial)
     return times.total if times else trial.seconds * NS_PER_S
 
 
 def rates(run: Run) -> dict[int, float]:
-    """Return what a run did in each pass that was done to its end: cycles a second of a process, by pass."""
+    """Return the cycles per second of a process in each pass that reached its end."""
 
     def rate(trial: Trial) -> float:
         ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
@@ -135,18 +147,15 @@ def rates(run: Run) -> dict[int, float]:
     return run.by_pass(rate)
 
 
-# What is said of them.
-
-
 LONGEST_NAME = 24
 """Characters of a setting's name."""
 FEW = 3
-"""Later checkpoints that are named one by one."""
+"""Number of later checkpoints that are named one by one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A run, the trial that stands for it, and what that spent."""
+    """A run, its typical trial, and the times of that trial."""
 
     run: Run
     trial: Trial
@@ -154,34 +163,34 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """Its setting; and the number of processes, if there are several."""
-        return called(self.run.case)
+        """Name of the setting, and the number of processes if there are several."""
+        return setting_label(self.run.case)
 
     @property
     def never_checkpoints(self) -> bool:
-        """Whether its setting turns automatic checkpoints off."""
+        """Whether the setting turns automatic checkpoints off."""
         return self.run.case.settings.wal_autocheckpoint == 0
 
     @property
     def frames(self) -> int | None:
-        """After how many frames a commit does a checkpoint; None if never, or if it was not read back."""
+        """Frames after which a commit does a checkpoint; None if it never does, or if unknown."""
         answer = self.trial.effective.get("wal_autocheckpoint", "")
         return int(answer) if len(answer) < 12 and answer.isdecimal() and int(answer) else None
 
 
-def called(case: Case) -> str:
-    """Name a setting; and the number of processes, if there are several."""
+def setting_label(case: Case) -> str:
+    """Return the name of a setting, and the number of processes if there are several."""
     name = setting_of(case)[:LONGEST_NAME]
     return name if case.concurrency == 1 else f"{name}, {processes(case.concurrency)}"
 
 
 def cycles(group: Group) -> Iterator[Finding]:
-    """Yield what the runs of a group say."""
+    """Yield the findings of a group."""
     for run, trial in group.measured():
         if trial.outcome != "done":
             after = run.case.spec.timeout_s
             limit = after * NS_PER_S if after else None
-            yield Finding("timeout", where=called(run.case), limit_ns=limit, reason=trial.note)
+            yield Finding("timeout", where=setting_label(run.case), limit_ns=limit, reason=trial.note)
     cells = [
         Measured(run, trial, times) for run, trial in group.measured() if (times := times_of(run.case, trial))
     ]
@@ -200,40 +209,37 @@ def cycles(group: Group) -> Iterator[Finding]:
 
 
 def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Finding]:
-    """Yield which settings are the fastest and the slowest, as far as the passes tell."""
+    """Yield the fastest and the slowest settings, as far as the passes tell them apart."""
     ranked = sorted(cells, key=lambda cell: cell.times.total)
     if len(ranked) < 2 or ranked[0].times.total <= 0:
         return
     if tested is None:
         least, most = ranked[0], ranked[-1]
-        yield Finding(
-            "took-least",
-            least=_took([least], in_all=True, closing_ns=least.times.closing or None),
-            most=_took([most]),
-            times=most.times.total / least.times.total,
-        )
+        slowest = _took([most], times=most.times.total / least.times.total)
+        closing = least.times.closing or None
+        yield Finding("fastest", single=True, fastest=_took([least], closing_ns=closing), slowest=slowest)
         return
     runs = [cell.run for cell in ranked]
     first, last = leaders(tested, runs, families=2), laggards(tested, runs, families=2)
     fast, slow = first.among(ranked), last.among(ranked)
     closing = (fast[0].times.closing or None) if len(fast) == 1 else None
-    fastest = _took(fast, in_all=True, closing_ns=closing, equal=first.equal, unclear=first.unclear)
-    # Less done in a second is more time.
-    ratio, slowest = tested.ratio(last.best, first.best), None
+    fastest = _took(fast, closing_ns=closing, equal=first.equal, unclear=first.unclear)
+    # A lower rate is a longer time.
+    ratio, slower = tested.ratio(last.best, first.best), None
     if len(fast) < len(ranked) and ratio and ratio.is_above:
         more = {"ratio": ratio} if len(slow) == 1 else {"equal": last.equal, "unclear": last.unclear}
-        slowest = _took(slow, **more)
-    yield Finding("fastest", fastest=fastest, slowest=slowest)
+        slower = _took(slow, **more)
+    yield Finding("fastest", fastest=fastest, slowest=slower)
 
 
 def _took(cells: Sequence[Measured], **more: Any) -> Finding:
-    """Return the names of settings, with the time of the first, and what more is known of them."""
+    """Return the names of settings and the time of the first."""
     names, several = tuple(cell.name for cell in cells), len(cells) > 1
     return Finding("settings-took", settings=names, about=several, total_ns=cells[0].times.total, **more)
 
 
 def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
-    """Yield where the time is that the sum of the cycles leaves out of the total."""
+    """Yield the time that the sum of the cycles leaves out of the total."""
     bounds = []
     for cell in cells:
         times, commits = cell.times, cell.trial.latency.get("commit")
@@ -256,7 +262,7 @@ def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
 
 
 def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Finding]:
-    """Yield what turning checkpoints off was worth, if there were any to turn off."""
+    """Yield the gain of turning checkpoints off, for each pair of settings that differ only in them."""
     for off in (cell for cell in cells if cell.never_checkpoints):
         for on in (cell for cell in cells if not cell.never_checkpoints):
             kinds = {
@@ -278,7 +284,7 @@ def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> It
 
 
 def _checkpoints(cell: Measured) -> Iterator[Finding]:
-    """Yield when a checkpoint was due, when it was seen, and whether the spike was it."""
+    """Yield the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
     case, frames, slowest = cell.run.case, cell.frames, cell.times.slowest
     cycling: Cycling = case.spec
     if case.settings.journal_mode != "wal" or not frames or not slowest or cycling.transaction == "run":
@@ -300,7 +306,8 @@ def _checkpoints(cell: Measured) -> Iterator[Finding]:
         together=case.concurrency if several else None,
         frames=frames,
         due=due,
-        seen=_seen(process, due, several),
+        unseen=not process.checkpoints,
+        seen=_seen(process, due, several) if process.checkpoints else None,
         spike=number,
         process=process.worker if several else None,
         spike_ns=ns,
@@ -312,12 +319,9 @@ def _checkpoints(cell: Measured) -> Iterator[Finding]:
 
 
 def _seen(process: Process, due: int, several: bool) -> Finding:
-    """Return where checkpoints of a process were seen; `several`: it was one of several."""
-    if not process.checkpoints:
-        return Finding("checkpoint-unseen")
+    """Return the cycles with the checkpoints of a process, which is perhaps one of several."""
     first, *later = process.checkpoints
-    there = first == due and not several
-    many = len(later) > FEW
+    there, many = first == due and not several, len(later) > FEW
     return Finding(
         "checkpoint-seen",
         there=there,

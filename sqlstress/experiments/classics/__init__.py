@@ -1,6 +1,6 @@
-"""The experiment with cycles: insert rows, delete all of them, insert rows again, and what each costs.
+"""Three published experiments: methods of writing rows, types of primary keys, and cycles of small writes.
 
-Workers tell of their cycles in series, whose names these are.
+The constants are names of series that the workers of cycles send.
 """
 
 STATEMENTS = "statements"

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.cycles.spec import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
+from sqlstress.experiments.classics.cycles import WORDS, CaseSelection, CyclesRequest, Cycling, setting_of
 from sqlstress.options.option import chosen, options_of
 from sqlstress.options.parsing import whole
 from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.cycles.show import CyclesShown
-    from sqlstress.experiments.cycles.watcher import CycleWatcher
-    from sqlstress.experiments.cycles.work import CyclesWork
-    from sqlstress.experiments.cycles.worker import CyclesSource
+    from sqlstress.experiments.classics.cycles_show import CyclesShown
+    from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
+    from sqlstress.experiments.classics.cycles_worker import CyclesSource
+    from sqlstress.experiments.classics.work import CyclesWork
 
 COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 
 def _check_together(request: CyclesRequest) -> None:
     names = request.selection.settings
-    if "transaction" in request.given and not any("-tx" in name for name in names):
-        raise UsageError("--transaction needs a setting with tx. Add one to --settings.")
     if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
         raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
     check_locking(request)
@@ -61,9 +59,7 @@ class CyclesExperiment(Experiment):
         *chosen(options_of(CaseSelection), "settings"),
         otherwise("concurrency", default="1"),
         otherwise("repeat", default=5),
-        *chosen(options_of(Cycling), "cycles", "rows"),
-        *chosen(options_of(CaseSelection), "transaction"),
-        *chosen(options_of(Cycling), "timeout"),
+        *chosen(options_of(Cycling), "cycles", "rows", "timeout"),
         *common("synchronous", "fullfsync"),
         otherwise(
             "wal-autocheckpoint",
@@ -79,9 +75,7 @@ class CyclesExperiment(Experiment):
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
         """Yield the cases, settings outside, concurrencies inside. Raises UsageError."""
         _check_together(request)
-        # With --transaction, tx stands for either of the words that a setting is shown by.
-        tx = WORDS[request.selection.transaction]
-        for name in dict.fromkeys(name.replace("-tx", f"-{tx}") for name in request.selection.settings):
+        for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")
             frames = request.settings.wal_autocheckpoint if journal == "wal" else None
             settings = request.with_settings(
@@ -119,21 +113,21 @@ class CyclesExperiment(Experiment):
         return load if work.timeout_s is None else min(load, work.timeout_s)
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> CyclesWork:
-        from sqlstress.experiments.cycles.work import CyclesWork
+        from sqlstress.experiments.classics.work import CyclesWork
 
         return CyclesWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., CyclesSource]:
-        from sqlstress.experiments.cycles.worker import CyclesSource
+        from sqlstress.experiments.classics.cycles_worker import CyclesSource
 
         return CyclesSource
 
     def presenter(self) -> CyclesShown:
-        from sqlstress.experiments.cycles.show import CyclesShown
+        from sqlstress.experiments.classics.cycles_show import CyclesShown
 
         return CyclesShown()
 
     def companions(self) -> dict[str, Callable[..., CycleWatcher]]:
-        from sqlstress.experiments.cycles.watcher import CycleWatcher
+        from sqlstress.experiments.classics.cycles_watcher import CycleWatcher
 
         return {"cycle watcher": CycleWatcher}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.cycles import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.cycles.spec import Cycling
+    from sqlstress.experiments.classics.cycles import Cycling
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import Place

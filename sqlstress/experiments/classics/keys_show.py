@@ -9,30 +9,27 @@ from functools import partial
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import processes, size
-from sqlstress.experiments.keys.key_findings import (
+from sqlstress.experiments.classics.bars import bar_view
+from sqlstress.experiments.classics.keys import Picks
+from sqlstress.experiments.classics.keys_findings import (
     BYTES_IN_MB,
-    SOURCE,
+    SPACE,
     Cell,
     Cells,
-    Published,
-    beside_published,
     cell_of,
     keys,
     ratio,
     space_figure,
 )
-from sqlstress.experiments.keys.spec import Picks
 from sqlstress.report import Trial
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
-    MISSING,
     NAME,
     VERIFIED,
     Block,
     Column,
     Figure,
     Legend,
-    Paragraph,
     Table,
     count_cell,
     seconds_cell,
@@ -41,7 +38,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
+from sqlstress.show.plots import Plot, axis, name
 from sqlstress.show.shown import TIME, Shown, Value
 from sqlstress.statistics.units import format_count
 
@@ -102,10 +99,10 @@ def _beside(figure: str) -> Callable[[Row], str | None]:
     return lambda row: share_cell(ratio(row.cell, row.base, figure))
 
 
-def _space(figure: str) -> Callable[[Row], str | None]:
+def _space(figure: str, written: Callable[[float], str | None]) -> Callable[[Row], str | None]:
     def cell(row: Row) -> str | None:
         value = row.cell.figure(figure) if row.cell else None
-        return None if value is None else WRITTEN[figure](value)
+        return None if value is None else written(value)
 
     return cell
 
@@ -126,21 +123,6 @@ def fan_out_cell(children: float) -> str:
     return whole_cell(round(children))
 
 
-SPACE_FIGURES: tuple[tuple[str, str, Column, Callable[[float], str | None]], ...] = (
-    ("file", "file_bytes", Column("file MB"), mb_cell),
-    ("bytes per row", "bytes_per_row", Column("bytes per row", ("bytes", "per row")), count_cell),
-    ("table's share", "table_share", Column("table"), percent_cell),
-    ("indices' share", "indices_share", Column("indices"), percent_cell),
-    ("table's fan-out", "table_fan_out", Column("table fan-out"), fan_out_cell),
-    ("indices' fan-out", "indices_fan_out", Column("indices fan-out"), fan_out_cell),
-)
-"""What is shown of the space: its name, that in the CSV, its column, and how it is written."""
-WRITTEN = {
-    "time": seconds_cell,
-    "rows/s": count_cell,
-    **{name: written for name, _, _, written in SPACE_FIGURES},
-}
-UNITS = {"time": ", s", "file": ", MB"}
 TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("time s"), _seconds),
     Figure(Column("uuid4 = 1 (time)", ("uuid4", "= 1")), _beside("time")),
@@ -151,27 +133,14 @@ TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("retries", ("re-", "tries")), case_table.of_trial(_retries)),
     VERIFIED,
 )
-SPACE_COLUMNS = [Figure(column, _space(name)) for name, _, column, _ in SPACE_FIGURES]
-SPACE_COLUMNS.insert(1, Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file")))
-
-
-def published_row(published: Published, here: float) -> tuple[str, ...]:
-    """Return a published figure, and the same one here."""
-    written, what = WRITTEN[published.figure], published.figure + UNITS.get(published.figure, "")
-    if published.beside:
-        schema, id_type = published.beside
-        written, base = share_cell, id_type if schema == published.schema else schema
-        what = f"{published.figure}, {base} = 1"
-    figures = (written(value) or MISSING for value in (published.value, here))
-    return (published.schema, published.id_type, what, *figures)
-
-
-PUBLISHED = (
-    SCHEMA,
-    ID_TYPE,
-    Column("figure", align="left"),
-    Column("published", ("pub-", "lished")),
-    Column("here"),
+SPACE_COLUMNS: tuple[Figure[Row], ...] = (
+    Figure(Column("file MB"), _space("file_bytes", mb_cell)),
+    Figure(Column("uuid4 = 1 (file)", ("uuid4", "= 1")), _beside("file_bytes")),
+    Figure(Column("bytes per row", ("bytes", "per row")), _space("bytes_per_row", count_cell)),
+    Figure(Column("table"), _space("table_share", percent_cell)),
+    Figure(Column("indices"), _space("indices_share", percent_cell)),
+    Figure(Column("table fan-out"), _space("table_fan_out", fan_out_cell)),
+    Figure(Column("indices fan-out"), _space("indices_fan_out", fan_out_cell)),
 )
 
 
@@ -212,44 +181,23 @@ class KeysShown(Shown):
             spaces = table_of(measured, (*_case(rows), *SPACE_COLUMNS), leaving)
             yield spaces
             yield Legend(spaces, _spaces)
-        if compared := tuple(published_row(*each) for each in beside_published(group)):
-            yield Paragraph(f"Compared with the published figures ({SOURCE}), from another machine:")
-            yield Table(PUBLISHED, compared)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield time and space of each type of id, schema by schema."""
-        cells = Cells(group).all
-        axes = {
-            "xaxis": axis("", type="category"),
-            "yaxis": axis("s", rangemode="tozero"),
-            "barmode": "group",
-        }
-        timed = [
-            View(
-                processes(count) if count else "",
-                _time_bars([cell for cell in cells if cell.processes == count]),
-                axes,
-            )
-            for count in sorted({cell.processes for cell in cells})
-        ]
-        if timed:
+        """Yield the time of each type of id, schema by schema."""
+        views = []
+        for count in sorted({cell.processes for cell in Cells(group).all}):
+            bars: dict[str, list[tuple[str, float]]] = {}
+            for cell in Cells(group).all:
+                if cell.processes == count:
+                    bars.setdefault(_id(cell), []).append((name(cell.picks.schema), cell.seconds))
+            views.append(bar_view(processes(count) if count else "", axis("s", rangemode="tozero"), bars))
+        if views:
             note = "From the start of the first transaction to the end of the last one."
-            yield Plot("Time", note, tuple(timed), len(timed) - 1, wide=True)
-        # A cell for each schema and type: the number of processes changes no space worth a bar.
-        sized = list({(cell.picks.schema, _id(cell)): cell for cell in cells if cell.file}.values())
-        if sized:
-            layout = {
-                "xaxis": axis("MB", rangemode="tozero"),
-                "yaxis": axis("", type="multicategory", autorange="reversed"),
-                "barmode": "stack",
-                "height": 150 + 20 * len(sized),
-            }
-            note = "Size of the table of picks and its indices in the file."
-            yield Plot("Space", note, (View("", _space_bars(sized), layout),), wide=True)
+            yield Plot("Time", note, tuple(views), len(views) - 1, wide=True)
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         measured = any(trial.space for trial in trials)
-        return {csv: partial(_space_of, name) for name, csv, _, _ in SPACE_FIGURES} if measured else {}
+        return {name: partial(_space_of, name) for name in SPACE} if measured else {}
 
 
 def _space_of(name: str, trial: Trial) -> Value:
@@ -286,54 +234,5 @@ def _times(group: Group, table: Table) -> Iterator[str]:
     yield from verified_legend(group)
 
 
-# Plots of primary keys: time, and what the table and its indices take.
-
-
 def _id(cell: Cell) -> str:
     return name(f"{cell.picks.id_type}{' by SQLite' * (cell.picks.made_by == 'sqlite')}")
-
-
-def _time_bars(cells: list[Cell]) -> list[Plain]:
-    """Return bars for each type, side by side in each schema."""
-    data: list[Plain] = []
-    for number, id_type in enumerate(dict.fromkeys(map(_id, cells))):
-        of_type = [cell for cell in cells if _id(cell) == id_type]
-        data.append(
-            {
-                **_bars(id_type, number, f"%{{x}}, {id_type}: %{{y:.2f}} s"),
-                "x": [name(cell.picks.schema) for cell in of_type],
-                "y": [cell.seconds for cell in of_type],
-            }
-        )
-    return data
-
-
-def _space_bars(cells: list[Cell]) -> list[Plain]:
-    """Return bars that lie, one for each schema and type: their names are long, and there are many."""
-    parts = [_parts(cell) for cell in cells]
-    where = [[name(cell.picks.schema) for cell in cells], [_id(cell) for cell in cells]]
-    return [
-        {
-            **_bars(part, number, f"%{{y}}, {part}: %{{x:.2f}} MB"),
-            "orientation": "h",
-            "x": [(known.get(part) or 0.0) / BYTES_IN_MB for known in parts],
-            "y": where,
-        }
-        for number, part in enumerate(("table", "indices", "the rest of the file", "the whole file"))
-        if any(part in known for known in parts)
-    ]
-
-
-def _parts(cell: Cell) -> dict[str, float]:
-    """Return which part of the file takes how many bytes, as far as that is known."""
-    shares = {
-        part: cell.figure(f"{share} share") for part, share in (("table", "table's"), ("indices", "indices'"))
-    }
-    known = {part: cell.file * share for part, share in shares.items() if share is not None}
-    if "table" not in known:
-        return {**known, "the whole file": cell.file}
-    return {**known, "the rest of the file": max(0.0, cell.file - sum(known.values()))}
-
-
-def _bars(label: str, number: int, hover: str) -> Plain:
-    return {"type": "bar", "name": label, "marker": {"color": colour(number)}, "hovertemplate": hover}

@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.spec import Method
+    from sqlstress.experiments.classics.methods import Method
     from sqlstress.report.case import Case
 
 
@@ -32,8 +32,8 @@ PATH = "/dataset/{:06}.mat"
 """The path of the sample of a place."""
 PENDING = -1.0
 """The value of a result that has been allocated and not been computed."""
-VALUE = "(a.id * 31 + b.id * 17 + {}) % 997 / 8.0"
-"""The value of a computed result, in SQL, of samples a and b; the number that is missing is a seed."""
+VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
+"""Value of a computed result, in SQL, from the ids of its samples and a seed."""
 
 Pair = tuple[int, int]
 

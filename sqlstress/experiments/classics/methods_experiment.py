@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
-from sqlstress.experiments.methods.spec import (
+from sqlstress.experiments.classics.methods import (
     MOST_SAMPLES,
     CaseSelection,
     Method,
@@ -23,9 +23,9 @@ from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.show import MethodsShown
-    from sqlstress.experiments.methods.work import MethodsWork
-    from sqlstress.experiments.methods.worker import MethodsSource
+    from sqlstress.experiments.classics.methods_show import MethodsShown
+    from sqlstress.experiments.classics.methods_worker import MethodsSource
+    from sqlstress.experiments.classics.work import MethodsWork
 
 LOOP_S = 2.6
 """Time-out of insertions and allocations, as the published tables have it."""
@@ -47,17 +47,22 @@ class Scales:
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
+_PAIRED_ROW_BY_ROW = (10, 30, 50, 70, 90)
+_PAIRED = range(100, 1001, 50)
 _QUERIED = (100, 1000, 2000, 4000, 8000, *range(10_000, 14_001, 1000))
 SCALES = (
     Scales("insert", ("1b1", "1b1 + WAL"), _INSERTED, (100,)),
-    Scales(
-        "insert", ("1b1 + TSC", "1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (100, 10_000)
-    ),
-    Scales("allocate", ("1b1", "1b1 + WAL", "1b1 + TSC"), (10, 30, 50, 70, 90), (10, 30)),
-    Scales("allocate", ("BLK", "BLK/n + TSC", "1b1 + WAL + TSC", "JSON"), range(100, 1001, 50), (100, 450)),
-    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (500,)),
-    Scales("query", ("1b1", "BLK", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (100, 4000)),
-    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (4000,)),
+    Scales("insert", ("1b1 + TSC",), _INSERTED, (100, 10_000)),
+    Scales("insert", ("1b1 + WAL + TSC", "BLK", "BLK/n + TSC", "JSON"), _INSERTED, (10_000,)),
+    Scales("allocate", ("1b1", "1b1 + WAL"), _PAIRED_ROW_BY_ROW, (10,)),
+    Scales("allocate", ("1b1 + TSC",), _PAIRED_ROW_BY_ROW, (10, 90)),
+    Scales("allocate", ("1b1 + WAL + TSC",), _PAIRED, (100,)),
+    Scales("allocate", ("BLK", "BLK/n + TSC"), _PAIRED, (100, 450)),
+    Scales("allocate", ("JSON",), _PAIRED, (450,)),
+    Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
+    Scales("query", ("BLK",), _QUERIED, (100, 2000)),
+    Scales("query", ("1b1", "ROW", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
 )
 
 
@@ -85,11 +90,9 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
         )
     phases = {method.phase for method in planned}
     in_chunks = any(method.name == "BLK/n" for method in planned)
-    both = {"insert", "allocate"} <= phases
     used = {
         "samples": ("query" in phases, "applies to queries. Add --phase query"),
         "chunk": (in_chunks, "applies to BLK/n. Add it to --method"),
-        "as-published": (both, "applies to insertions and allocations. Add both to --phase"),
     }
     for name, (is_used, what) in used.items():
         if name in request.given and not is_used:
@@ -129,7 +132,7 @@ class MethodsExperiment(Experiment):
         summary="Ways to write and read rows: one by one, bulk, JSON, in SQL.",
         help=(
             "Measure ways to write and read rows: one by one, in bulk, from JSON, or inside SQLite, with and "
-            "without WAL. It takes a few minutes."
+            "without WAL. It takes about a minute."
         ),
         main_options=("phase", "method", "driver", "scale", "full", "repeat", "output"),
         example="sqlstress methods --phase insert --driver peewee,sqlite3,apsw",
@@ -194,7 +197,7 @@ class MethodsExperiment(Experiment):
         return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
 
     def work_key(self, case: Case) -> Case:
-        method = replace(case.spec, timeout_s=0.0, as_published=False, samples=queried(case) or 0)
+        method = replace(case.spec, timeout_s=0.0, samples=queried(case) or 0)
         return replace(case, spec=method)
 
     def unknown_figures(self) -> dict[str, UnknownFigure]:
@@ -221,21 +224,21 @@ class MethodsExperiment(Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        from sqlstress.experiments.methods.work import skip_reason
+        from sqlstress.experiments.classics.work import skip_reason
 
         return skip_reason(case, [run for run in runs if run.case.workload == self.name])
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> MethodsWork:
-        from sqlstress.experiments.methods.work import MethodsWork
+        from sqlstress.experiments.classics.work import MethodsWork
 
         return MethodsWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., MethodsSource]:
-        from sqlstress.experiments.methods.worker import MethodsSource
+        from sqlstress.experiments.classics.methods_worker import MethodsSource
 
         return MethodsSource
 
     def presenter(self) -> MethodsShown:
-        from sqlstress.experiments.methods.show import MethodsShown
+        from sqlstress.experiments.classics.methods_show import MethodsShown
 
         return MethodsShown()

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
-from sqlstress.experiments.methods.tables import PATH, PENDING, Pair, Part, pairs, part_of, value
+from sqlstress.experiments.classics.methods_tables import PATH, PENDING, Pair, Part, pairs, part_of, value
 from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row, codes
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.methods.spec import Method
+    from sqlstress.experiments.classics.methods import Method
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -46,7 +46,7 @@ class MethodsSource(OrderedSource):
         binding: type[Binding] = Binding
         # Only what is used is imported: a worker's start is part of what users wait for.
         if case.driver == "peewee":
-            from sqlstress.experiments.methods.orm import Orm as binding
+            from sqlstress.experiments.classics.orm import Orm as binding
         self._binding: Binding = binding(connection, self.method, self._part, self._course)
         self._unfit = False
         super().__init__(words, worker, self._client, self._operation())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.loop import Window
-from sqlstress.experiments.cycles.worker import ASKED, POLL_S, TAKEN, lines_of
+from sqlstress.experiments.classics.cycles_worker import ASKED, POLL_S, TAKEN, lines_of
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS, Series
 from sqlstress.targets.sqlite import walindex
 

@@ -20,7 +20,7 @@ from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.statistics.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.keys.spec import Picks
+    from sqlstress.experiments.classics.keys import Picks
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.sqlite.drivers import Connection

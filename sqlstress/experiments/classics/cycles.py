@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sqlstress.options.option import LOAD, SWEEP, option
-from sqlstress.options.parsing import choice, choices, duration, whole
+from sqlstress.options.parsing import choices, duration, whole
 from sqlstress.report.case import Case
 from sqlstress.request import Request
 
@@ -49,13 +49,6 @@ class CaseSelection:
         f"Settings to measure: a list of {', '.join(SETTINGS)}. In these names, tx means one transaction for "
         "the run, cycle one for each cycle, and off no automatic checkpoints.",
         metavar="LIST",
-    )
-    transaction: str = option(
-        choice("cycle", "run"),
-        "run",
-        LOAD,
-        "What one transaction of the tx settings covers: the whole run, or a cycle.",
-        metavar="WHAT",
     )
 
 

@@ -1,21 +1,21 @@
-"""What was measured of methods, and what it says: which way to write and to read, and what the others cost.
+"""The findings of methods: which way to write and to read, and what the others cost.
 
-What is compared is said as far as the passes tell it from noise; of too few of them, only which was highest.
+A difference is reported if the passes tell it from noise; of too few passes, only the highest figures are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import EQUAL, Group, Tested
-from sqlstress.experiments.methods.spec import METHOD_NAMES, PHASES, tricks_of
+from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
 from sqlstress.statistics.compare import FEWEST, Ratio
-from sqlstress.statistics.units import NS_PER_S, finite
+from sqlstress.statistics.units import finite
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
 """How a cell ended: as its trial did; or it could not be measured; or its data was found wrong."""
@@ -109,6 +109,22 @@ class Cells:
         key = processes or self.processes[0], driver or self.drivers[0], phase, tricks
         return self._series.get(key) or Series(*key)
 
+    def like(self, cell: Cell, tricks: str | None = None, driver: str | None = None) -> Series:
+        """Return the series of a cell, or the series that differs in the method or the driver only."""
+        own = cell.series
+        return self.series(own.phase, tricks or own.tricks, driver or own.driver, own.processes)
+
+    def by_work(self) -> list[Cell]:
+        """Return the cells by phase, driver and rows, otherwise in the order of the report."""
+        return sorted(
+            self.all,
+            key=lambda cell: (
+                PHASES.index(cell.series.phase),
+                self.drivers.index(cell.series.driver),
+                cell.rows,
+            ),
+        )
+
     def every(self, driver: str | None = None) -> list[Series]:
         """Return the series of all methods, phase by phase, by the fewest processes."""
         return [self.series(phase, tricks, driver) for phase, tricks in self._methods]
@@ -144,81 +160,53 @@ def largest_common(*wanted: Series) -> tuple[Cell, ...] | None:
 
 
 MAPPER, BARE = "peewee", "sqlite3"
-"""The two drivers that have the same SQLite below them."""
+"""The two drivers that use the same SQLite."""
 COMMITTING = (BASE, f"{BASE} + WAL")
-"""Methods whose every row waits for the disk: what a binding costs is lost in that."""
+"""Methods that commit each row: the disk hides what a driver costs them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """One method at one scale, through Peewee and below it."""
-
-    cell: Cell
-    """Through Peewee."""
-    bare: Cell
-    """Through the standard library's binding, with the same SQLite."""
-    other: Cell | None
-    """Through APSW, which brings a SQLite of its own; None where that was not done."""
-
-    @property
-    def run(self) -> Run:
-        """That through Peewee."""
-        return self.cell.run
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long Peewee took."""
-        return self.bare.rows_per_s / self.cell.rows_per_s
-
-    @property
-    def extra_s(self) -> float:
-        """Seconds more for each row; less where below 0."""
-        return 1 / self.cell.rows_per_s - 1 / self.bare.rows_per_s
-
-
-def costs(cells: Cells) -> Iterator[Cost]:
-    """Yield what Peewee costs with each method, at the largest scale that was done both ways."""
+def costs(cells: Cells) -> Iterator[tuple[Cell, Cell]]:
+    """Yield each method through Peewee and through sqlite3, at the largest scale that both have done."""
     for mapped in cells.every(MAPPER):
         if mapped.phase != "query" and mapped.tricks in COMMITTING:
             continue
-        bare, other = (cells.series(mapped.phase, mapped.tricks, driver) for driver in (BARE, "apsw"))
-        if both := largest_common(mapped, bare):
-            through, below = both
-            apsw = other.at(through.scale)
-            yield Cost(through, below, apsw if apsw and apsw.rows_per_s else None)
+        if pair := largest_common(mapped, cells.series(mapped.phase, mapped.tricks, BARE)):
+            yield pair[0], pair[1]
 
 
-def contended(cells: Cells, driver: str) -> Iterator[tuple[Cell, list[Cell | None]]]:
-    """Yield each method that the fewest processes have done, at the largest scale, and by more processes."""
+def contended(cells: Cells, driver: str) -> Iterator[tuple[Cell, Cell]]:
+    """Yield each method by the fewest and by the most processes, at the largest scale of the fewest."""
     for alone in cells.every(driver):
         if alone.done:
             base = max(alone.done, key=lambda cell: cell.scale)
-            more = (cells.series(alone.phase, alone.tricks, driver, count) for count in cells.processes[1:])
-            yield base, [series.at(base.scale) for series in more]
+            together = cells.series(alone.phase, alone.tricks, driver, cells.processes[-1]).at(base.scale)
+            if together and together.outcome == DONE:
+                yield base, together
 
 
 def rates(run: Run) -> dict[int, float]:
-    """Return the rows a second of each pass: several processes share the rows, not the transactions."""
+    """Return the rows per second of each pass: several processes share the rows, not the transactions."""
     return run.by_pass(lambda trial: trial.rows_per_s)
 
 
-# What is said of the first driver by the fewest processes, and what the drivers and more processes change.
+# Sentences about the first driver and the fewest processes, and about what other drivers and more processes
+# change.
 
 
 INSIDE = "SPC"
-"""The method that not every problem allows."""
+"""The method that only some problems allow."""
 MOST = 3
-"""So many methods are named of each sort."""
+"""Number of methods that are named of each sort."""
 FAR = 2.0
-"""A ratio from which on one of two ways that mean the same is advised against."""
+"""Ratio of two ways that mean the same, from which on the slower way is advised against."""
 DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
-"""Phase → what is done in it, in a sentence."""
+"""Verb of each phase."""
 WORKING = {
     ("insert", "BLK"): ("BLK/n + TSC",),
     ("allocate", "BLK"): ("BLK/n + TSC",),
     ("query", "BLK"): ("VALUES", "ROW", "JSON"),
 }
-"""What does the same where a method of a phase meets a limit."""
+"""Methods that do the work of a method that meets a limit, by phase and method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +218,26 @@ class Judged:
     tested: Tested
 
     def ratio(self, base: Cell, other: Cell) -> Ratio | None:
-        """Return how many times as fast the other one is; None where there were too few passes."""
+        """Return the other cell's rate over the base's; None if there were too few passes."""
         return self.tested.ratio(base.run, other.run) if {base, other} <= self.known else None
+
+    def gains(self, pairs: Iterable[tuple[Cell, Cell]]) -> list[tuple[Cell, Ratio]]:
+        """Return the conclusive ratios, the lowest first, each with the cell that is 1."""
+        ratios = ((base, self.ratio(base, other)) for base, other in pairs)
+        told = [(base, ratio) for base, ratio in ratios if ratio and is_conclusive(ratio)]
+        return sorted(
+            ((base, ratio) for base, ratio in told if not ratio.is_within(EQUAL)),
+            key=lambda gain: gain[1].estimate,
+        )
 
 
 def methods(group: Group) -> Iterator[Finding]:
-    """Yield what a group says."""
+    """Yield the findings of a group."""
     cells = Cells(group)
     if not cells.all:
         return
-    costly = list(costs(cells))
-    # What Peewee costs most is tested apart: all of it is to hold together.
-    shared = replace(group, groups=group.groups * (1 + bool(costly)))
     known = [cell for cell in cells.all if cell.outcome == DONE and len(rates(cell.run)) >= FEWEST]
-    tested = shared.tested([cell.run for cell in known], rates) if known else None
+    tested = group.tested([cell.run for cell in known], rates) if known else None
     if tested is None:
         found = [*_highest(cells)]
     else:
@@ -252,7 +246,7 @@ def methods(group: Group) -> Iterator[Finding]:
             *_fastest(judged),
             *_transactions(judged),
             *_row_values(judged),
-            *_binding(shared, judged, costly),
+            *_binding(judged),
             *_contention(judged),
         ]
     yield from found
@@ -261,20 +255,19 @@ def methods(group: Group) -> Iterator[Finding]:
 
 
 def _highest(cells: Cells) -> Iterator[Finding]:
-    """Name the highest cell of each phase, where single trials tell no more."""
+    """Yield the highest cell of each phase: single trials support no other conclusion."""
     phases = []
     for phase, every in cells.by_phase():
         if best := [cell for series in every if (cell := series.best)]:
             most = max(best, key=lambda cell: cell.rows_per_s)
-            phases.append(
-                Finding("method-highest", doing=DOING[phase], method=most.series.tricks, rate=most.rows_per_s)
-            )
+            lead = Finding("methods-lead", methods=(most.series.tricks,), rate=most.rows_per_s)
+            phases.append(Finding("phase-fastest", doing=DOING[phase], fastest=lead))
     if phases:
-        yield Finding("methods-highest", driver=cells.drivers[0], phases=tuple(phases))
+        yield Finding("methods-fastest", single=True, driver=cells.drivers[0], phases=tuple(phases))
 
 
 def _fastest(judged: Judged) -> Iterator[Finding]:
-    """Name the fastest methods of each phase, and the fastest that every problem allows."""
+    """Yield the fastest methods of each phase, and the fastest that every problem allows."""
     phases = []
     for phase, every in judged.cells.by_phase():
         known = [cell for series in every for cell in series.cells if cell in judged.known]
@@ -290,64 +283,55 @@ def _fastest(judged: Judged) -> Iterator[Finding]:
 
 
 def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
-    """Return the methods of which a cell is not slower than the best one, beyond doubt."""
+    """Return the methods with a cell that may be the fastest, compared with one by one."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = lead.among(known)
     best = next(cell for cell in near if cell.run is lead.best)
     several = any(cell.series is not best.series for cell in near)
-    base, beside = judged.cells.series(best.series.phase, BASE).best, None
-    if base and base.series is not best.series:
-        # How many times as fast it is as one by one.
-        ratio = judged.ratio(base, best)
-        beside = Finding("method-beside-unclear", unclear=True, base=BASE)
-        if is_conclusive(ratio):
-            beside = Finding("method-beside", ratio=ratio, base=BASE)
+    base = judged.cells.series(best.series.phase, BASE).best
+    compared = base is not None and base.series is not best.series
+    ratio = judged.ratio(base, best) if base and compared else None
     return Finding(
         "methods-lead",
         methods=tuple(dict.fromkeys(cell.series.tricks for cell in near)),
         about=several,
         rate=best.rows_per_s,
-        beside=beside,
+        base=BASE if is_conclusive(ratio) else None,
+        ratio=ratio if is_conclusive(ratio) else None,
         equal=several and lead.equal,
-        unclear=several and lead.unclear,
+        unclear=(several and lead.unclear) or (compared and not is_conclusive(ratio)),
+        which=several and lead.unclear,
     )
-
-
-Gains = list[tuple[str, Ratio | None]]
-"""What is done, and how many times as fast it became."""
 
 
 def _transactions(judged: Judged) -> Iterator[Finding]:
-    """Yield what one transaction changes where rows are written, and what WAL does."""
+    """Yield the gain of one transaction where rows are written, and the gain of WAL."""
 
-    def gains(slow: str, fast: str) -> Gains:
+    def gains(slow: str, fast: str) -> dict[str, Ratio | None]:
         both = {
-            phase: largest_common(*(judged.cells.series(phase, tricks) for tricks in (slow, fast)))
+            DOING[phase]: largest_common(*(judged.cells.series(phase, tricks) for tricks in (slow, fast)))
             for phase in ("insert", "allocate")
         }
-        return [(DOING[phase], judged.ratio(*pair)) for phase, pair in both.items() if pair]
+        return {doing: judged.ratio(*pair) for doing, pair in both.items() if pair}
 
     together = gains(BASE, f"{BASE} + TSC")
-    if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for _, ratio in together):
-        yield Finding("transaction", made=_made(together))
-    elif not all(is_conclusive(ratio) for _, ratio in together):
-        yield Finding("transaction-unclear", unclear=True)
-    within = gains(f"{BASE} + TSC", f"{BASE} + WAL + TSC")
-    if alone := gains(BASE, f"{BASE} + WAL"):
-        yield Finding("wal", alone=_made(alone), within=_made(within) if within else None)
+    if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for ratio in together.values()):
+        yield _gain("transaction", together)
+    for how, tricks in (("with a commit per row", ""), ("in one transaction", " + TSC")):
+        if changed := gains(BASE + tricks, f"{BASE} + WAL{tricks}"):
+            yield _gain("wal", changed, how=how)
 
 
-def _made(gains: Gains) -> Finding:
-    """Return what became how much faster, and of what that can't be told."""
-    faster = tuple(
-        Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in gains if is_conclusive(ratio)
-    )
-    unclear = tuple(doing for doing, ratio in gains if not is_conclusive(ratio))
-    return Finding("made", faster=faster, both=bool(faster and unclear), unclear=unclear)
+def _gain(code: str, ratios: Mapping[str, Ratio | None], **more: str) -> Finding:
+    """Return the ratios that are conclusive, and the work for which there is none."""
+    made = {doing: ratio for doing, ratio in ratios.items() if is_conclusive(ratio)}
+    faster = tuple(Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in made.items())
+    unclear = tuple(doing for doing in ratios if doing not in made)
+    return Finding(code, faster=faster, both=bool(faster and unclear), unclear=unclear, **more)
 
 
 def _row_values(judged: Judged) -> Iterator[Finding]:
-    """Warn of row values where they took much longer than a join that means the same."""
+    """Yield a warning of row values if they took much longer than a join that means the same."""
     found = []
     for driver in judged.cells.drivers:
         pair = largest_common(*(judged.cells.series("query", form, driver) for form in ("ROW", "VALUES")))
@@ -358,92 +342,41 @@ def _row_values(judged: Judged) -> Iterator[Finding]:
         yield Finding("row-values", took=tuple(found))
 
 
-def _way(cell: Cell) -> str:
-    """Say what a cell does: "inserting by JSON"."""
-    return f"{DOING[cell.series.phase]} by {cell.series.tricks}"
-
-
-def _apart(ratios: Mapping[Cell, Ratio | None]) -> tuple[dict[Cell, Ratio], list[str], list[Finding]]:
-    """Return the ways that differ, those that are about equal, and how many can't be told."""
-    told = {cell: ratio for cell, ratio in ratios.items() if ratio and is_conclusive(ratio)}
-    same = [cell for cell, ratio in told.items() if ratio.is_within(EQUAL)]
-    unclear = len(ratios) - len(told)
-    return (
-        {cell: ratio for cell, ratio in told.items() if cell not in same},
-        [*map(_way, same)],
-        [Finding("ways-unclear", unclear=unclear)] if unclear else [],
-    )
-
-
-def _binding(group: Group, judged: Judged, costly: Sequence[Cost]) -> Iterator[Finding]:
-    """Yield where Peewee costs most, in time for each row, and where next to nothing."""
-    # Less done in a second is more time.
-    apart, same, unclear = _apart({cost.cell: judged.ratio(cost.cell, cost.bare) for cost in costly})
-    longer = {cost: ratio for cost in costly if (ratio := apart.get(cost.cell)) and ratio.is_above}
-    parts = [Finding("binding-most", ways=_dearest(group, longer))] if longer else []
-    parts += [Finding("binding-little", share=EQUAL, ways=same)] if same else []
-    parts += unclear
-    if parts:
-        yield Finding("binding", parts=tuple(parts))
-
-
-def _dearest(group: Group, longer: Mapping[Cost, Ratio]) -> tuple[Finding, ...]:
-    """Return those of which no other costs more for each row, beyond doubt; the dearest first."""
-    extras = {}
-    for cost in longer:
-        # By how much a row took longer, in seconds, in each pass in which it did.
-        through, below = rates(cost.run), rates(cost.bare.run)
-        more = {number: 1 / through[number] - 1 / below[number] for number in through.keys() & below.keys()}
-        extras[id(cost.run)] = {number: extra for number, extra in more.items() if extra > 0}
-    ranked = sorted(longer, key=lambda cost: -cost.extra_s)
-    certain = [cost.run for cost in longer if len(extras[id(cost.run)]) >= FEWEST]
-    tested = group.tested(certain, lambda run: extras[id(run)]) if certain else None
-    if tested:
-        ranked = leaders(tested, certain).among(ranked)
+def _ways(gains: Iterable[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
+    """Return the first few gains."""
     return tuple(
-        Finding("way-dearer", way=_way(cost.cell), row_ns=cost.extra_s * NS_PER_S, ratio=longer[cost])
-        for cost in ranked[:MOST]
+        Finding("way-changed", way=f"{DOING[cell.series.phase]} by {cell.series.tricks}", ratio=ratio)
+        for cell, ratio in islice(gains, MOST)
     )
+
+
+def _binding(judged: Judged) -> Iterator[Finding]:
+    """Yield the methods that Peewee makes slowest, compared with sqlite3."""
+    longer = [gain for gain in reversed(judged.gains(costs(judged.cells))) if gain[1].is_above]
+    if longer:
+        yield Finding("binding", ways=_ways(longer))
 
 
 def _contention(judged: Judged) -> Iterator[Finding]:
-    """Yield what the most processes made of the total."""
+    """Yield the methods whose total rate falls or rises most with the most processes."""
     fewest, *more = judged.cells.processes
-    if not more:
-        return
     driver = judged.cells.drivers[0]
-    apart, same, unclear = _apart(
-        {
-            base: judged.ratio(base, most)
-            for base, (*_, most) in contended(judged.cells, driver)
-            if most and most.outcome == DONE
-        }
-    )
-    changed = sorted(apart.items(), key=lambda each: each[1].estimate)
-    fewer = [each for each in changed if each[1].is_below]
-    greater = [each for each in reversed(changed) if each[1].is_above]
-    parts = [Finding("contention-fewer", ways=_first(fewer))] if fewer else []
-    parts += [Finding("contention-more", ways=_first(greater))] if greater else []
-    parts += [Finding("contention-same", ways=same)] if same else []
-    parts += unclear
-    if parts:
-        yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, parts=tuple(parts))
-
-
-def _first(ways: Sequence[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
-    """Return the first ones, with how many times as many they had."""
-    named = [Finding("way-changed", way=_way(base), ratio=ratio) for base, ratio in ways[:MOST]]
-    rest = len(ways) - MOST
-    return (*named, *[Finding("ways-more", count=rest)] * (rest > 0))
+    gains = judged.gains(contended(judged.cells, driver)) if more else []
+    fewer = [gain for gain in gains if gain[1].is_below]
+    for how, ways in (("fewer", fewer), ("more", [*reversed(gains[len(fewer) :])])):
+        if ways:
+            found = _ways(ways)
+            yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, how=how, ways=found)
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:
-    """Yield what SQLite refused, each reason once, and what does the same without meeting it."""
+    """Yield each limit of SQLite that was met, once, and a method that works without it."""
     reasons: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
             reasons.setdefault((cell.series.phase, cell.series.method, cell.note), []).append(cell)
     for (phase, method, note), refused in reasons.items():
+        instead = _instead(cells, refused[0])
         yield Finding(
             "method-limit",
             doing=DOING[phase],
@@ -451,16 +384,18 @@ def _limits(cells: Cells) -> Iterator[Finding]:
             method=method,
             drivers=tuple(dict.fromkeys(cell.series.driver for cell in refused)),
             reason=note,
-            instead=_instead(cells, refused[0]),
+            instead=instead.series.tricks if instead else None,
+            done=instead.rows if instead else None,
+            rate=instead.rows_per_s if instead else None,
         )
 
 
-def _instead(cells: Cells, refused: Cell) -> Finding | None:
-    """Return which method did the same, or more."""
+def _instead(cells: Cells, refused: Cell) -> Cell | None:
+    """Return the cell of another method that did as many rows or more."""
     series = refused.series
-    for tricks in WORKING.get((series.phase, series.method), ()):
-        beside = cells.series(series.phase, tricks, series.driver, series.processes)
-        found = [cell for cell in beside.done if cell.rows >= refused.rows]
-        if found:
-            return Finding("method-instead", method=tricks, rows=found[-1].rows, rate=found[-1].rows_per_s)
-    return None
+    others = (
+        cells.series(series.phase, tricks, series.driver, series.processes)
+        for tricks in WORKING.get((series.phase, series.method), ())
+    )
+    done = (cell for other in others for cell in reversed(other.done) if cell.rows >= refused.rows)
+    return next(done, None)

@@ -41,21 +41,13 @@ class Method:
     )
     samples: int = option(
         whole(2, MOST_SAMPLES),
-        500,
+        300,
         LOAD,
         "Samples in the queried table. It holds every pair of them.",
         meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
         unsaid=1000,
     )
     chunk: int = option(whole(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS")
-    as_published: bool = option(
-        switch,
-        False,
-        LOAD,
-        "Also show the insert summary as published, which mixes two phases.",
-        flag=True,
-        meaning="Whether the report also shows the insert summary as published, which mixes two phases.",
-    )
 
     @property
     def rows(self) -> int:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.methods.tables import Pair
-from sqlstress.experiments.methods.worker import Binding
+from sqlstress.experiments.classics.methods_tables import Pair
+from sqlstress.experiments.classics.methods_worker import Binding
 from sqlstress.targets.sqlite.drivers import Row
 
 

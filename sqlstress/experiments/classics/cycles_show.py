@@ -8,18 +8,17 @@ from functools import partial
 from math import log
 
 from sqlstress.analysis.advice import partial_proofs
-from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.cycles.cycle_findings import (
+from sqlstress.experiments.classics.cycles import Cycling, setting_of
+from sqlstress.experiments.classics.cycles_findings import (
     LONGEST_NAME,
     Times,
-    called,
     cycles,
     rates,
+    setting_label,
     times_of,
     total_ns,
 )
-from sqlstress.experiments.cycles.spec import Cycling, setting_of
 from sqlstress.report import Run
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
@@ -35,11 +34,11 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, name, row_name
+from sqlstress.show.plots import Plain, Plot, View, apart, axis, colour, line, name
 from sqlstress.show.shown import Shown
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_count, format_duration
 
-LEAVING = ("median ms", "first ms", "closing checkpoint ms")
+LEAVING = ("median ms", "first ms", "closing checkpoint ms", "fairness")
 """What leaves first where the spread of the totals makes the table too wide."""
 
 
@@ -98,21 +97,6 @@ FIGURES: tuple[Figure[Row], ...] = (
     Figure(Column("slowest cycle", ("in", "cycle")), lambda row: _slowest_cycle(row.times)),
     VERIFIED,
 )
-OF_PROCESSES: tuple[Figure[Row], ...] = (
-    SETTING,
-    case_table.PROCESSES,
-    Figure(
-        Column("fastest process's total ms", ("fastest pro-", "cess total ms")),
-        _ms(lambda times: min(process.total for process in times.processes)),
-    ),
-    Figure(
-        Column("slowest process's total ms", ("slowest pro-", "cess total ms")),
-        _ms(lambda times: max(process.total for process in times.processes)),
-    ),
-    case_table.FAIRNESS,
-)
-
-
 # A picture of series in characters: a line for each, a column for one cycle or a few.
 
 
@@ -157,26 +141,6 @@ def bars(values: Sequence[int]) -> str:
     return "".join(LEVELS[min(len(LEVELS) - 1, int(step * len(LEVELS)))] for step in steps)
 
 
-# Plots of the cycles: the time of each, in one report or several, and where a checkpoint was seen.
-
-
-def _pace(label: str, times: Times, number: int) -> Plain:
-    pace = [ns / NS_PER_MS for ns in times.pace]
-    hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
-    trace = line(label, range(1, len(pace) + 1), pace, number, hover)
-    return {**trace, "mode": "lines", "line": {**trace["line"], "width": 1.6}}
-
-
-def _view(label: str, data: list[Plain]) -> View:
-    axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
-    return View(label, data, {**axes, **apart(data)})
-
-
-def _each_cycle(note: str, views: list[View]) -> Iterator[Plot]:
-    if views:
-        yield Plot("Each cycle", note, tuple(views), wide=True)
-
-
 def _compared(figure: Callable[[Times | None], str | None]) -> case_table.ComparedCell:
     return case_table.of_run(lambda run, trial: figure(times_of(run.case, trial)))
 
@@ -216,26 +180,25 @@ class CyclesShown(Shown):
     )
 
     def what(self, group: Group) -> str:
-        works: list[Cycling] = [run.case.spec for run in group.runs]
-        each = dict.fromkeys(
+        work: Cycling = group.case.spec
+        rows = format_count(work.rows)
+        limits = [run.case.spec.timeout_s for run in group.runs if run.case.spec.timeout_s]
+        limit = f"; given up after {format_duration(max(limits))}" if limits else ""
+        return (
             f"{format_count(work.cycles)} cycles: insert {rows} rows one by one, delete all with one "
-            f"statement, insert {rows}"
-            for work in works
-            for rows in (format_count(work.rows),)
+            f"statement, insert {rows}; each process uses its own table in one file{limit}"
         )
-        limits = [work.timeout_s for work in works if work.timeout_s]
-        limit = [f"given up after {format_duration(max(limits))}"] if limits else []
-        return "; ".join((*each, "each process uses its own table in one file", *limit))
 
     def blocks(self, group: Group) -> Iterator[Block]:
         rows = rows_of(group)
-        several = [row for row in rows if row.run.case.concurrency > 1]
-        table = table_of(rows, (SETTING, *[case_table.PROCESSES] * bool(several), *FIGURES), LEAVING)
+        several = any(row.run.case.concurrency > 1 for row in rows)
+        more = (case_table.PROCESSES, case_table.FAIRNESS) if several else ()
+        table = table_of(rows, (SETTING, *more, *FIGURES), LEAVING)
         yield table
         yield Legend(table, partial(_legend, group))
-        if together := [row for row in several if row.times]:
-            yield table_of(together, OF_PROCESSES)
-        series = [(called(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times]
+        series = [
+            (setting_label(row.run.case), row.times.pace, row.times.checkpoints) for row in rows if row.times
+        ]
         if series:
             yield Picture(tuple(picture(series)))
 
@@ -243,12 +206,14 @@ class CyclesShown(Shown):
         """Yield the time of each cycle, a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
-            times, label = times_of(run.case, trial), name(called(run.case))
+            times, label = times_of(run.case, trial), name(setting_label(run.case))
             if times is None:
                 continue
-            trace = _pace(label, times, number)
-            data.append({**trace, "legendgroup": label})
-            if marked := sorted(cycle for cycle in times.checkpoints if 1 <= cycle <= len(trace["y"])):
+            pace = [ns / NS_PER_MS for ns in times.pace]
+            hover = f"{label}, cycle %{{x}}: %{{y:.3g}} ms"
+            trace = line(label, range(1, len(pace) + 1), pace, number, hover)
+            data.append({**trace, "mode": "lines", "legendgroup": label})
+            if marked := sorted(cycle for cycle in times.checkpoints if 1 <= cycle <= len(pace)):
                 data.append(
                     {
                         "type": "scatter",
@@ -257,29 +222,15 @@ class CyclesShown(Shown):
                         "legendgroup": label,
                         "showlegend": False,
                         "x": marked,
-                        "y": [trace["y"][cycle - 1] for cycle in marked],
+                        "y": [pace[cycle - 1] for cycle in marked],
                         "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
-                        "hovertemplate": f"{label}, cycle %{{x}}: %{{y:.3g}} ms, with a checkpoint",
+                        "hovertemplate": f"{hover}, with a checkpoint",
                     }
                 )
-        note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
-        yield from _each_cycle(note, [_view("", data)] if data else [])
-
-    def compared_plots(self, compared: Compared, names: Sequence[str]) -> Iterator[Plot]:
-        yield from super().compared_plots(compared, names)
-        views = []
-        for row in range(len(compared.table.keys)):
-            data = [
-                _pace(names[place], times, place)
-                for place, part in enumerate(compared.table.parts)
-                if (run := part.runs[row]) and (trial := compared.trial(row, place))
-                if (times := times_of(run.case, trial))
-            ]
-            if data:
-                views.append(_view(name(row_name(compared, row, self.bar_name)), data))
-        yield from _each_cycle(
-            "The slowest process's time of each cycle, of the reports that have it.", views
-        )
+        if data:
+            note = "The slowest process's time of each cycle. Diamonds: a checkpoint was seen in it."
+            axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
+            yield Plot("Each cycle", note, (View("", data, {**axes, **apart(data)}),), wide=True)
 
     def rate(self, run: Run) -> float | None:
         trial = run.shown()

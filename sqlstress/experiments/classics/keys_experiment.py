@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment
-from sqlstress.experiments.keys.spec import SCHEMAS, CaseSelection, KeysRequest, Picks
+from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, CaseSelection, KeysRequest, Picks
 from sqlstress.options.option import chosen, options_of
 from sqlstress.report.case import SETTINGS, Case, common, otherwise
 from sqlstress.request import check_locking
 from sqlstress.target import stores_nothing
 
 if TYPE_CHECKING:
-    from sqlstress.experiments.keys.show import KeysShown
-    from sqlstress.experiments.keys.work import KeysWork
-    from sqlstress.experiments.keys.worker import KeysSource
+    from sqlstress.experiments.classics.keys_show import KeysShown
+    from sqlstress.experiments.classics.keys_worker import KeysSource
+    from sqlstress.experiments.classics.work import KeysWork
 
 MOST_ROWS = 10_000_000
 """Picks in the table: all of them are compared with what the workers were told, in memory."""
 PICK_S = 50e-6
-USERS = 300
-"""Five passes over so many take little longer than one over the thousand of the published experiment."""
+USERS = 150
+"""Default number of users: with the published 1000, five passes take several minutes."""
 
 
 def _check_together(request: KeysRequest, schemas: Sequence[str]) -> None:
@@ -71,7 +71,7 @@ class KeysExperiment(Experiment):
         help=(
             "Measure primary keys: concurrent writers insert rows whose ids are integers, UUIDs or ULIDs.\n\n"
             "Each user picks about 100 items in one transaction. The report shows the time and space of each "
-            "type of id, by schema. It takes a minute or two."
+            "type of id, by schema. It takes less than a minute."
         ),
         main_options=("schema", "id-type", "full", "users", "concurrency", "synchronous", "output"),
         example="sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json",
@@ -92,7 +92,9 @@ class KeysExperiment(Experiment):
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
         """Yield the cases, schemas outside, types inside. Raises UsageError."""
-        schemas = SCHEMAS if request.selection.full else request.some("schema")
+        full = request.selection.full
+        schemas = SCHEMAS if full else request.some("schema")
+        id_types = ID_TYPES if full and "id-type" not in request.given else request.some("id-type")
         _check_together(request, schemas)
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
@@ -101,7 +103,7 @@ class KeysExperiment(Experiment):
             of_schema = replace(request.spec, schema=schema)
             # Where picks have no id of their own, nobody makes it.
             makers = request.some("made-by") if of_schema.own_id else ("python",)
-            for made_by, id_type in product(makers, request.some("id-type")):
+            for made_by, id_type in product(makers, id_types):
                 picks = replace(of_schema, id_type=id_type, made_by=made_by)
                 yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
@@ -121,16 +123,16 @@ class KeysExperiment(Experiment):
         return PICK_S * picks.users * picks.picks
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> KeysWork:
-        from sqlstress.experiments.keys.work import KeysWork
+        from sqlstress.experiments.classics.work import KeysWork
 
         return KeysWork(case, place, salt, carry)
 
     def worker_half(self) -> Callable[..., KeysSource]:
-        from sqlstress.experiments.keys.worker import KeysSource
+        from sqlstress.experiments.classics.keys_worker import KeysSource
 
         return KeysSource
 
     def presenter(self) -> KeysShown:
-        from sqlstress.experiments.keys.show import KeysShown
+        from sqlstress.experiments.classics.keys_show import KeysShown
 
         return KeysShown()

@@ -1,0 +1,174 @@
+"""The proof, as pure functions: tables hold the acknowledged rows, and nothing else.
+
+A worker writes the rows of a list in its order, so the table holds the beginning of that list: every
+acknowledged row, and of a worker that died perhaps the rows of one step more. The index of a row in the
+lists of all workers, one after the other, is its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
+from sqlstress.report import Check
+from sqlstress.report.results import Tally
+
+Placed = tuple[Any, int | None]
+"""A row and its place; None if no worker may have written it."""
+Named = Callable[[int], str]
+"""Returns the name of the row at a place, for counter-examples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """The rows that one worker was to write, and the number of acknowledged ones."""
+
+    writer: str
+    """Name in counter-examples."""
+    places: range
+    """Places of the rows, in their order."""
+    acknowledged: int
+    """Number of acknowledged rows."""
+    step: int = 0
+    """Rows of the step during which the worker died; 0 if it did not die."""
+
+    def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
+        """Yield an objection for each acknowledged row that is gone, and for rows that go too far."""
+        for place in self.places[: self.acknowledged]:
+            if not counts[place]:
+                yield f"{named(place)}, acknowledged to {self.writer}, is gone"
+        later = self.places[self.acknowledged :]
+        present = [place for place in later if counts[place]]
+        # The step of a dead worker is there as a whole or not at all.
+        if present and present != [*later[: self.step]]:
+            for place in present:
+                yield f"{named(place)} was not acknowledged to {self.writer}"
+
+
+def preparation(rows: int) -> Acknowledged:
+    """Return the rows that the parent has written before the workers begin."""
+    return Acknowledged("the preparation", range(rows), rows)
+
+
+def check_rows(
+    name: str,
+    rows: Iterable[Placed],
+    writers: Sequence[Acknowledged],
+    named: Named,
+    described: Callable[[Any], str] = repr,
+) -> Check:
+    """Check every row of a table: each acknowledged row is there once, and there are no others."""
+    tally = Tally(name)
+    counts = bytearray(max((writer.places.stop for writer in writers), default=0))
+    for row, place in rows:
+        tally.checked += 1
+        if place is None or place >= len(counts):
+            tally.problem(f"{described(row):.80} should not be there")
+        elif counts[place]:
+            tally.problem(f"{described(row):.80} is there twice")
+        else:
+            counts[place] = 1
+    for writer in writers:
+        for text in writer.objections(counts, named):
+            tally.problem(text)
+    return tally.check()
+
+
+def check_list(name: str, rows: Iterable[Any], expected: Iterable[Any]) -> Check:
+    """Check the rows of a table that no worker changes."""
+    places = {row: place for place, row in enumerate(expected)}
+    names = list(places)
+    placed = ((row, places.get(row)) for row in rows)
+    return check_rows(name, placed, [preparation(len(names))], lambda place: f"{names[place]!r:.80}")
+
+
+def in_order(rows: Sequence[Placed], writers: Sequence[Acknowledged]) -> Iterator[Placed]:
+    """Yield rows that begin with an id, without the place of those whose id contradicts the writers' order.
+
+    The ids of one writer ascend in the order of its places, and no id exceeds the number of all rows.
+    """
+    most = sum(len(writer.places) for writer in writers)
+    wrong: set[int] = set()
+    seen: set[int | None] = set()
+    for writer in writers:
+        # A row that is there twice is reported for that.
+        own = list(dict.fromkeys(place for _, place in rows if place is not None and place in writer.places))
+        wrong.update(place for place, right in zip(own, sorted(own), strict=True) if place != right)
+    for row, place in rows:
+        again = place in seen
+        seen.add(place)
+        yield row, place if again or (place not in wrong and row[0] <= most) else None
+
+
+def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
+    """Check ids by worker and transaction: type, uniqueness, and the order that the type promises."""
+    tally = Tally("identifiers")
+    seen: set[Any] = set()
+    for transactions in by_worker:
+        fitting = [[pick_id for pick_id in ids if _fits(pick_id, id_type)] for ids in transactions]
+        for ids in transactions:
+            for pick_id in ids:
+                tally.checked += 1
+                if not _fits(pick_id, id_type):
+                    tally.problem(f"{short_id(pick_id)} is not of the type {id_type}")
+                elif pick_id in seen:
+                    tally.problem(f"{short_id(pick_id)} is there twice")
+                seen.add(pick_id)
+        if id_type == "int":
+            for text in _gaps(fitting):
+                tally.problem(text)
+        elif id_type in ASCENDING:
+            for earlier, later in pairwise(chain.from_iterable(fitting)):
+                if earlier > later:
+                    tally.problem(f"{short_id(later)} was made after {short_id(earlier)}, and is less")
+    return tally.check()
+
+
+def _fits(one: Any, id_type: str) -> bool:
+    if id_type == "int":
+        return isinstance(one, int)
+    return isinstance(one, bytes) and len(one) == SIZE
+
+
+def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
+    """Yield objections to numbers, which are consecutive in a transaction and ascend between transactions."""
+    latest = 0
+    for numbers in transactions:
+        for earlier, later in pairwise((latest, *numbers)):
+            if earlier >= later:
+                yield f"{later} was made after {earlier}, and is less"
+            elif later - earlier > 1 and earlier != latest:
+                yield f"{later} was made after {earlier}, and does not follow on it"
+        latest = max(numbers, default=latest)
+
+
+def short_id(one: Any) -> str:
+    """Write an id, or the value that is in its place, in at most 40 characters."""
+    return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
+
+
+def check_states(tally: Tally, name: str, rows: Sequence[Any], states: Sequence[Sequence[str]]) -> None:
+    """Count the differences between a table and the nearest of the states that it may have.
+
+    A row is an id and a value. Ids count from 1 in the order of insertion. A state is a list of values: the
+    last acknowledged one, and of a worker that died also the one after the next step.
+    """
+    tally.checked += 1
+    values = Counter(value for _, value in rows)
+    lacking, foreign, state = min(
+        ((wanted - values, values - wanted, state) for state in states for wanted in (Counter(state),)),
+        key=lambda difference: difference[0].total() + difference[1].total(),
+    )
+    for value in lacking.elements():
+        tally.problem(f"{name} lacks the row {value!r}")
+    for value in foreign.elements():
+        tally.problem(f"{name} holds the row {value!r:.80}, which it must not hold")
+    if not lacking and not foreign:
+        for (row_id, value), (right, expected) in zip(rows, enumerate(state, 1), strict=True):
+            if (row_id, value) != (right, expected):
+                what = f"{value!r} with id {row_id}; it must be {expected!r} with id {right}"
+                tally.problem(f"row {right} of {name} is {what}")
