@@ -152,9 +152,8 @@ class Report:
     def findings(self) -> tuple[Finding, ...]:
         """What it says, a sentence or two each, with a stable code."""
         from sqlstress.analysis.advice import advise
-        from sqlstress.show.phrases import phrase
 
-        return tuple(Finding(one.code, one.facts, phrase(one)) for one in advise(self.document))
+        return tuple(Finding(one.code, one.facts, one.text) for one in advise(self.document))
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:

@@ -14,7 +14,6 @@ from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import case_label
 from sqlstress.report import Run, Trial
 from sqlstress.show.blocks import Table
-from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import presenter_of
 
 
@@ -74,7 +73,7 @@ def facts(*runs: Run, noise: float | None = None) -> dict[str, Mapping[str, Any]
 
 def sentences(*runs: Run, noise: float | None = None) -> dict[str, str]:
     """Return the sentence of the last finding of each code."""
-    return {code: phrase(every[-1]) for code, every in findings(*runs, noise=noise).items()}
+    return {code: (every[-1]).text for code, every in findings(*runs, noise=noise).items()}
 
 
 def tables(*runs: Run) -> list[Table]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.durability import build_of, own_options, versions
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import reader_of
@@ -255,7 +256,7 @@ class Pairs:
         if found.worst is not None and found.bound is not None:
             ends = (-loss(found.worst, self.test.metric), -loss(found.bound, self.test.metric))
         return Finding(
-            f"ab-{direction(ends)}",
+            _CHANGES[direction(ends)],
             where=where,
             metric=NAMES[self.test.metric],
             ratio=found.ratio,
@@ -265,43 +266,55 @@ class Pairs:
         )
 
 
+_CHANGES = {
+    "faster": sentences.ab_faster,
+    "slower": sentences.ab_slower,
+    "unclear": sentences.ab_unclear,
+}
+"""Sentence by direction."""
+
+
 def conclusion(report: Report, test: AbTest) -> Finding:
     """Return the verdict, what was found, and what to do next."""
     if test.reason:
-        return Finding("ab-wrong", reason=test.reason)
+        return Finding(sentences.ab_wrong, reason=test.reason)
     if failed := too_many_failed(report):
-        return Finding("ab-not-comparable", arms=tuple(map(arm_failed, failed)))
+        return Finding(sentences.ab_not_comparable, arms=tuple(map(arm_failed, failed)))
     pairs = Pairs(report, test)
     if not pairs.means:
-        return Finding("ab-nothing")
+        return Finding(sentences.ab_nothing)
     if test.verdict == FAIL:
-        return Finding("ab-fail", changes=pairs.failing(), allowed=test.max_drop)
+        return Finding(sentences.ab_fail, changes=pairs.failing(), allowed=test.max_drop)
     many = len(pairs.cells) if len(pairs.cells) > 1 else None
     if test.verdict == PASS and pairs.is_clear():
         change, word = pairs.change(), noun(test.metric)
-        untold = change.code == "ab-unclear"
-        return Finding("ab-pass", noun=word, allowed=test.max_drop, cells=many, change=change, open=untold)
+        untold = change.sentence is sentences.ab_unclear
+        return Finding(
+            sentences.ab_pass, noun=word, allowed=test.max_drop, cells=many, change=change, open=untold
+        )
     if test.verdict == PASS:
-        return Finding("ab-pass-by-estimate", possible=pairs.possible(), cells=many, change=pairs.change())
+        return Finding(
+            sentences.ab_pass_by_estimate, possible=pairs.possible(), cells=many, change=pairs.change()
+        )
     if test.verdict == INCONCLUSIVE:
         following = _what_would_help(pairs)
         return Finding(
-            "ab-inconclusive",
+            sentences.ab_inconclusive,
             possible=pairs.possible(),
-            few=following.code == "ab-too-few",
+            few=following.sentence is sentences.ab_too_few,
             allowed=test.max_drop,
             change=pairs.change(),
             next=following,
         )
     # It was stopped by somebody who saw the figures: no error rate is known of what they say then.
-    return Finding("ab-undecided", **pairs.change().facts)
+    return Finding(sentences.ab_undecided, **pairs.change().facts)
 
 
 def arm_failed(run: Run) -> Finding:
     """Return the share of a run's operations that failed, the reason, and the share that may fail."""
     return Finding(
-        "arm-failed-too-often",
-        arm=run.arm,
+        sentences.arm_failed_too_often,
+        arm=run.arm or "",
         where=place(run.case),
         share=run.failed_share(),
         why=reader_of(run.case).why_failed(run),
@@ -330,13 +343,13 @@ def _what_would_help(pairs: Pairs) -> Finding:
     """Return what would decide it, by the scatter of its own pairs."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
-        return Finding("ab-too-few", fewest=FEWEST)
+        return Finding(sentences.ab_too_few, fewest=FEWEST)
     if_equal = _needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
     if if_equal is None or if_equal > (test.max_pairs or MOST):
         centre = hodges_lehmann(pairs.means)
         scatter = finite(math.expm1(min(median(abs(mean - centre) for mean in pairs.means), 700.0)))
         return Finding(
-            "ab-noisy",
+            sentences.ab_noisy,
             scatter=scatter or 0.0,
             pairs=if_equal,
             options=_options(if_equal, test) if if_equal and if_equal <= MOST else "",
@@ -344,10 +357,10 @@ def _what_would_help(pairs: Pairs) -> Finding:
         )
     needed = pairs.needed()
     if needed is None:
-        return Finding("ab-near")
+        return Finding(sentences.ab_near)
     if needed > MOST:
-        return Finding("ab-longer-slices", pairs=needed, duration_s=_longer_s(pairs.report, needed))
-    return Finding("ab-more-pairs", pairs=needed, options=_options(needed, test))
+        return Finding(sentences.ab_longer_slices, pairs=needed, duration_s=_longer_s(pairs.report, needed))
+    return Finding(sentences.ab_more_pairs, pairs=needed, options=_options(needed, test))
 
 
 def _needed(pairs: int, half: float, gap: float) -> int | None:

@@ -12,10 +12,12 @@ from itertools import chain
 from statistics import median
 from typing import NamedTuple
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.failed import too_many
-from sqlstress.analysis.finding import Finding, interruption, parts
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs, joined, reader_of
+from sqlstress.analysis.study_parts import interruption, parts
 from sqlstress.analysis.wording import listing, places
 from sqlstress.experiment import case_label, experiment_of, unit_of
 from sqlstress.report import LEFT_OUT, Check, Report, Run
@@ -37,8 +39,8 @@ def failures(group: Group) -> Iterator[Finding]:
         if reason:
             reasons.setdefault((bool(run.valid), reason), []).append(run.case)
     for (partly, reason), cases in reasons.items():
-        code = "case-incomplete" if partly else "case-failed"
-        yield Finding(code, where=group.places(cases), reason=reason.removesuffix("."))
+        sentence = sentences.case_incomplete if partly else sentences.case_failed
+        yield Finding(sentence, where=group.places(cases), reason=reason.removesuffix("."))
 
 
 def wrong_data(group: Group) -> Iterator[Finding]:
@@ -51,9 +53,9 @@ def wrong_data(group: Group) -> Iterator[Finding]:
         checks = tuple(
             _failed_check(own) for own in by_name.values() if any(check.status == "failed" for check in own)
         )
-        yield Finding("data-wrong", where=group.place(run.case), checks=checks)
+        yield Finding(sentences.data_wrong, where=group.place(run.case), checks=checks)
     if len(wrong) > SHOWN:
-        yield Finding("data-wrong-elsewhere", where=group.places(run.case for run in wrong[SHOWN:]))
+        yield Finding(sentences.data_wrong_elsewhere, where=group.places(run.case for run in wrong[SHOWN:]))
 
 
 def _failed_check(checks: Sequence[Check]) -> Finding:
@@ -62,7 +64,7 @@ def _failed_check(checks: Sequence[Check]) -> Finding:
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:SHOWN])
     return Finding(
-        "check-failed",
+        sentences.check_failed,
         name=failed[0].name,
         problems=problems or None,
         # A row that is gone is a problem without having been looked at: there can be more problems.
@@ -83,7 +85,12 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
                 found.setdefault(check.name, []).append(run.case)
     for (status, note), checks in limits.items():
         where = group.places(case for cases in checks.values() for case in cases)
-        yield Finding(f"proof-{status}", where=where, checks=tuple(checks), note=note)
+        yield Finding(
+            sentences.proof_ok if status == "ok" else sentences.proof_unknown,
+            where=where,
+            checks=tuple(checks),
+            note=note,
+        )
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
@@ -110,9 +117,11 @@ def missing(report: Report) -> tuple[Finding, ...]:
     if report.results:
         return (interruption(report),)
     if cut := cut_short(report):
-        return (Finding("interrupted-trials", trials=cut.made, planned=cut.due),)
+        return (Finding(sentences.interrupted_trials, trials=cut.made, planned=cut.due),)
     trials = sum(len(run.trials) for run in report.runs)
-    return (Finding("interrupted-cases", cases=len(report.runs), planned=report.planned, trials=trials),)
+    return (
+        Finding(sentences.interrupted_cases, cases=len(report.runs), planned=report.planned, trials=trials),
+    )
 
 
 class Cut(NamedTuple):
@@ -148,7 +157,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
         left_out = places(cases) if is_one_work else listing([case_label(case) for case in cases])
-        yield Finding("stopped-at-wrong-data", trials=cut.made, planned=cut.due, left_out=left_out or None)
+        yield Finding(
+            sentences.stopped_at_wrong_data, trials=cut.made, planned=cut.due, left_out=left_out or None
+        )
 
 
 UNSTEADY_OVER = 0.10
@@ -162,7 +173,7 @@ def trust(group: Group) -> Iterator[Finding]:
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
-        yield Finding("not-steady", where=group.places(case for _, case in changes), change=largest)
+        yield Finding(sentences.not_steady, where=group.places(case for _, case in changes), change=largest)
     ranges = []
     for run in group.runs:
         rates = [rate for trial in run.valid if (rate := finite(trial.tps)) is not None]
@@ -171,7 +182,7 @@ def trust(group: Group) -> Iterator[Finding]:
             ranges.append(((max(rates) - min(rates)) / middle, group.place(run.case)))
     if ranges:
         widest, where = max(ranges)
-        yield Finding("spread", share=widest, where=where)
+        yield Finding(sentences.spread, share=widest, where=where)
     costs, proofs = [], [(0.0, "")]
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
@@ -184,10 +195,10 @@ def trust(group: Group) -> Iterator[Finding]:
     if costs:
         share, cost, where = max(costs)
         unit = unit_of(group.case)
-        yield Finding("harness-cost", share=share, where=where, cost_ns=cost, unit=unit)
+        yield Finding(sentences.harness_cost, share=share, where=where, cost_ns=cost, unit=unit)
     share, where = max(proofs)
     if share > PROOF_OVER:
-        yield Finding("proof-cost", share=share, where=where)
+        yield Finding(sentences.proof_cost, share=share, where=where)
 
 
 def _change(run: Run) -> float | None:

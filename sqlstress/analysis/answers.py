@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Protocol, TypeVar
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding, leaves_open
-from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested, noise, of_closed_loops, too_noisy
+from sqlstress.analysis.group import ERROR, Group, Tested, noise, of_closed_loops, too_noisy
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, FEWEST, UNCLEAR, Passes, Ratio, verdict
+from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, UNCLEAR, Passes, Ratio, verdict
 from sqlstress.statistics.compare import EQUAL as ABOUT_EQUAL
 from sqlstress.target import commit_class, target_name
 
@@ -41,7 +42,7 @@ class Leaders:
     runs: tuple[Run, ...]
     """The best one among them."""
     equal: bool
-    """Whether there are several, and they differ by less than EQUAL, beyond doubt."""
+    """Whether there are several, and they differ by less than NEAR, beyond doubt."""
 
     @property
     def unclear(self) -> bool:
@@ -83,14 +84,14 @@ def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
 
 def is_conclusive(ratio: Ratio | None) -> bool:
     """Return whether a ratio says more, less or as much, beyond its noise."""
-    return verdict(ratio, EQUAL) in (DIFFERENT, ABOUT_EQUAL)
+    return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def too_few(case: Case) -> Finding:
     """Return that there were too few trials, and what to do: a run that was stopped had asked for enough."""
     if case.repeat >= FEWEST:
-        return Finding("too-few-trials", repeat=case.repeat, enough=None)
-    return Finding("too-few-trials", repeat=None, enough=FEWEST)
+        return Finding(sentences.too_few_trials, repeat=case.repeat, enough=None)
+    return Finding(sentences.too_few_trials, repeat=None, enough=FEWEST)
 
 
 def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
@@ -99,9 +100,9 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
     `tested` is None where there were too few passes; then what was found are single figures.
     """
     if found and tested is None:
-        yield Finding("cannot-tell", too_few=too_few(case), noise=None)
+        yield Finding(sentences.cannot_tell, too_few=too_few(case), noise=None)
     elif tested and any(map(leaves_open, found)):
-        yield Finding("cannot-tell", too_few=None, noise=noise(tested))
+        yield Finding(sentences.cannot_tell, too_few=None, noise=noise(tested))
 
 
 # Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
@@ -149,7 +150,7 @@ class Lead:
     ahead: tuple[str, ...]
     """Of those that lead, or can't be told from who does."""
     verdict: str
-    """TOLD_APART: one leads; EQUAL: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
+    """TOLD_APART: one leads; NEAR: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
     """The leader over the next one, where one leads."""
     noise: Finding | None = None
@@ -220,12 +221,12 @@ def who_leads(group: Group) -> Iterator[Finding]:
     sides = sides_of(group)
     classes = by_commit_class(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
-        yield Finding("not-comparable", unknown=tuple(side.name for side in sides))
+        yield Finding(sentences.not_comparable, unknown=tuple(side.name for side in sides))
     elif len(classes) > 1:
         yield Finding(
-            "not-comparable",
+            sentences.not_comparable,
             worths=tuple(
-                Finding("commit-worth", sides=tuple(side.name for side in own), worth=own[0].worth)
+                Finding(sentences.commit_worth, sides=tuple(side.name for side in own), worth=own[0].worth)
                 for own in classes
             ),
             # Where the connections are the user's own there is no such option.
@@ -236,13 +237,13 @@ def who_leads(group: Group) -> Iterator[Finding]:
         of_names.setdefault(lead.names, []).append(lead)
     for names, found in of_names.items():
         if all(lead.verdict == TOO_FEW_PASSES for lead in found):
-            yield Finding("leads", unclear=names, too_few=too_few(found[0].case))
+            yield Finding(sentences.leads, unclear=names, too_few=too_few(found[0].case))
             continue
         together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
         for lead in found:
             together.setdefault((lead.verdict, lead.ahead), []).append(lead)
         yield Finding(
-            "leads",
+            sentences.leads,
             # The first side's is that of all of them.
             worth=next(side.worth for side in sides if side.name == names[0]),
             places=tuple(map(_led, together.values())),
@@ -255,13 +256,13 @@ def _led(found: Sequence[Lead]) -> Finding:
     first, where = found[0], places(lead.case for lead in found)
     if first.verdict == NO_DIFFERENCE:
         lead = len(first.ahead) < len(first.names)
-        return Finding("sides-equal", sides=first.ahead, lead=lead, where=where)
+        return Finding(sentences.sides_equal, sides=first.ahead, lead=lead, where=where)
     if first.verdict != TOLD_APART:
-        return Finding("sides-unclear", sides=first.ahead, where=where)
+        return Finding(sentences.sides_unclear, sides=first.ahead, where=where)
     ratios = [lead.ratio for lead in found if lead.ratio]
     others = [name for name in first.names if name not in first.ahead]
     return Finding(
-        "side-leads",
+        sentences.side_leads,
         side=first.ahead[0],
         where=where,
         low=min((ratio.low for ratio in ratios), default=None),
@@ -305,7 +306,7 @@ def answer(group: Group) -> Iterator[Finding]:
     ratios = {value: passes.ratio(base, value) for value in others}
     clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
     yield Finding(
-        "answer",
+        sentences.answer,
         setting=group.setting,
         values=tuple(
             _compared(value, ratio, passes.middle(value) / passes.middle(base), base)
@@ -314,7 +315,7 @@ def answer(group: Group) -> Iterator[Finding]:
         unit=group.unit,
         places=places(cases[place] for place in common) if len(common) > 1 else None,
         too_few=too_few(group.case) if None in ratios.values() else None,
-        noise=None if clear else too_noisy(passes.count, passes.needed(EQUAL)),
+        noise=None if clear else too_noisy(passes.count, passes.needed(NEAR)),
     )
     apart = []
     for value in others:
@@ -323,7 +324,7 @@ def answer(group: Group) -> Iterator[Finding]:
         if found := _by_case(value, [(ratio, case) for ratio, case in by_case if ratio]):
             apart.append(found)
     if apart:
-        yield Finding("answer-by-place", values=tuple(apart))
+        yield Finding(sentences.answer_by_place, values=tuple(apart))
 
 
 def _by_place(part: Group) -> dict[Place, Rates]:
@@ -351,13 +352,14 @@ def _over(base: Rates, other: Rates, error: float) -> Ratio | None:
 
 def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Finding:
     """Return how a value compares with the first one; of too few passes what the figures are."""
-    found = verdict(ratio, EQUAL)
+    if ratio is None:
+        return Finding(sentences.value_gave, value=value, base=base, times=estimate, ratio=None)
+    found = verdict(ratio, NEAR)
     if found == ABOUT_EQUAL:
-        return Finding("value-equal", value=value, base=base, ratio=ratio)
+        return Finding(sentences.value_equal, value=value, base=base, ratio=ratio)
     if found == UNCLEAR:
-        return Finding("value-unclear", value=value, base=base, ratio=ratio)
-    gave = ratio.estimate if ratio else estimate
-    return Finding("value-gave", value=value, base=base, times=gave, ratio=ratio)
+        return Finding(sentences.value_unclear, value=value, base=base, ratio=ratio)
+    return Finding(sentences.value_gave, value=value, base=base, times=ratio.estimate, ratio=ratio)
 
 
 def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> Finding | None:
@@ -368,7 +370,7 @@ def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> Finding | None:
     if most.low <= least.high:
         return None
     return Finding(
-        "value-by-place",
+        sentences.value_by_place,
         value=value,
         most=most.estimate,
         where=place(where),

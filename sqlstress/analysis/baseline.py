@@ -8,7 +8,7 @@ from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import compare
-from sqlstress.analysis.finding import called
+from sqlstress.analysis.study_parts import called
 from sqlstress.analysis.wording import listing, percent, place
 from sqlstress.errors import UsageError
 from sqlstress.experiment import case_label

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.differences import Difference, Table, differences, match
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL as NEAR
 from sqlstress.analysis.group import rate_of
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.compare import (
     DIFFERENT,
     EQUAL,
+    NEAR,
     TOO_FEW,
     UNCLEAR,
     Ratio,
@@ -197,33 +198,33 @@ def conclude(compared: Compared) -> Iterator[Finding]:
 def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
-        return Finding("compared", claims=tuple(_claims(compared, place, rows)))
+        return Finding(sentences.compared, claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
-        return Finding("reports-not-comparable", **letters, ratios=ratios, reasons=reasons)
+        return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
     # The two figures of the last row, with the first one's unit where that is another.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
     )
     return Finding(
-        "reports-not-comparable",
+        sentences.reports_not_comparable,
         **letters,
         where=compared.table.row_name(rows[-1]),
         a_rate=base,
         a_unit=base_unit if base_unit != unit else None,
-        b_rates=Finding("rates", letter=letters["b"], rate=rate, unit=unit),
+        b_rates=Finding(sentences.rates, letter=letters["b"], rate=rate, unit=unit),
         reasons=reasons,
     )
 
 
-def _letters(compared: Compared, place: int) -> dict[str, str]:
+def _letters(compared: Compared, place: int) -> dict[str, Any]:
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
 def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Finding]:
     """Yield each thing that can be said of these rows, the firmest first."""
     table, found = compared.table, {row: compared.estimate(row, place) for row in rows}
-    for said, code in _CLAIMS.items():
+    for said, sentence in _CLAIMS.items():
         own = [row for row, ratio in found.items() if ratio and rate_verdict(ratio) == said]
         if not own:
             continue
@@ -231,37 +232,38 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Fin
         if said in (DIFFERENT, TOO_FEW):
             facts["ratios"] = _ratios(compared, place, own)
         elif len(own) > 1 and not table.sweeps:
-            facts["where"] = (Finding("in-cases", cases=len(own)),)
+            facts["where"] = (Finding(sentences.in_cases, cases=len(own)),)
         else:
-            facts["where"] = tuple(Finding("at", place=table.row_name(row)) for row in own)
+            facts["where"] = tuple(Finding(sentences.at, place=table.row_name(row)) for row in own)
         if said == TOO_FEW:
             facts["repeat"] = needed(compared.alpha / 2)
         # The interval of one row, or the widest of several: they hold together.
         elif ends := [(ratio.low, ratio.high) for row in own if (ratio := found[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
-        yield Finding(code, **facts)
+        yield Finding(sentence, **facts)
 
 
-_CLAIMS = {
-    DIFFERENT: "compared-different",
-    EQUAL: "compared-equal",
-    UNCLEAR: "compared-unclear",
-    TOO_FEW: "compared-chance",
+_CLAIMS: dict[str, Callable[..., str]] = {
+    DIFFERENT: sentences.compared_different,
+    EQUAL: sentences.compared_equal,
+    UNCLEAR: sentences.compared_unclear,
+    TOO_FEW: sentences.compared_chance,
 }
 
 
 def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Finding, ...]:
     """Return how a part compares in these rows: of many cases that are no sweep the two ends."""
-    whose = {"of": compared.table.parts[0].letter, "unit": _unit(compared, 0)}
+    whose: dict[str, Any] = {"of": compared.table.parts[0].letter, "unit": _unit(compared, 0)}
     ratios = [compared.ratio(row, place) or 0.0 for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
-        return (Finding("times-over", low=min(ratios), high=max(ratios), **whose, cases=len(rows)),)
+        return (Finding(sentences.times_over, low=min(ratios), high=max(ratios), **whose, cases=len(rows)),)
     names = map(compared.table.row_name, rows)
     first, *others = (
-        Finding("times-of", times=ratio, where=where) for ratio, where in zip(ratios, names, strict=True)
+        Finding(sentences.times_of, times=ratio, where=where)
+        for ratio, where in zip(ratios, names, strict=True)
     )
-    return Finding("times-of", **first.facts, **whose), *others
+    return Finding(sentences.times_of, **first.facts, **whose), *others
 
 
 def _unit(compared: Compared, place: int) -> str:
@@ -276,15 +278,19 @@ def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Findin
     for place in others:
         own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
         verdicts.setdefault(rate_verdict(own), []).append(letters[place])
-    codes = {
-        DIFFERENT: "grew-otherwise",
-        EQUAL: "grew-alike",
-        UNCLEAR: "growth-unclear",
-        TOO_FEW: "growth-too-few",
+    growths = {
+        DIFFERENT: sentences.grew_otherwise,
+        EQUAL: sentences.grew_alike,
+        UNCLEAR: sentences.growth_unclear,
+        TOO_FEW: sentences.growth_too_few,
     }
     return Finding(
-        "shape",
+        sentences.shape,
         where=compared.table.row_name(row),
-        totals=tuple(Finding("total-in", times=shape, of=letters[place]) for place, shape in shapes.items()),
-        growths=tuple(Finding(codes[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()),
+        totals=tuple(
+            Finding(sentences.total_in, times=shape, of=letters[place]) for place, shape in shapes.items()
+        ),
+        growths=tuple(
+            Finding(growths[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()
+        ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.experiment import experiment_of
@@ -57,22 +58,22 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         # The kernel counts the time of a stop later than its period: a short window may show none.
         _, share, quota = max(stopped, key=lambda each: (each[1], each[2].stopped_s))
         yield Finding(
-            "quota-throttled",
+            sentences.quota_throttled,
             cores=f"{quota.cores:.3g}",
             share=share,
             stopped_ns=quota.stopped_s * NS_PER_S or None,
             where=_where(group, dict.fromkeys(run.case for run, *_ in stopped)),
         )
     if others := _others(group):
-        yield Finding("others", **others)
+        yield Finding(sentences.others, **others)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
-        yield Finding("throttled", where=_where(group, hot))
+        yield Finding(sentences.throttled, where=_where(group, hot))
     # A quota that was used up also lengthens the samples of a sync.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
         low, high = sorted(changed)
         yield Finding(
-            "sync-changed", before_ns=was_ns, after_ns=is_ns, slower=is_ns > was_ns, times=high / low
+            sentences.sync_changed, before_ns=was_ns, after_ns=is_ns, slower=is_ns > was_ns, times=high / low
         )
 
 
@@ -134,7 +135,7 @@ def _mostly(run: Run, share: Taken) -> bool:
 def _where(group: Group, cases: Collection[Case]) -> Finding:
     """Return in which cases of a group something was met."""
     if len(cases) == len(group.runs) > 1:
-        return Finding("throughout")
+        return Finding(sentences.throughout)
     if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:
-        return Finding("in-some-cases", cases=len(cases), measured=len(group.runs))
-    return Finding("at", place=group.short_places(cases))
+        return Finding(sentences.in_some_cases, cases=len(cases), measured=len(group.runs))
+    return Finding(sentences.at, place=group.short_places(cases))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.report import Failures, Latency, Run
@@ -51,17 +52,17 @@ class Wait:
         """Return how long the operations took to fail, as a part of a sentence."""
         facts: dict[str, Any] = {"median_ns": self.latency.p50_ns or 0.0, "longest_ns": self.latency.max_ns}
         if self.timeout_ms is None:
-            return Finding("failed-after", **facts)
+            return Finding(sentences.failed_after, **facts)
         if not self.timeout_ms:
-            return Finding("failed-without-timeout", **facts)
+            return Finding(sentences.failed_without_timeout, **facts)
         facts["timeout"] = format_duration(self.timeout_ms / 1000)
         if self.waited_count >= WHOLE * self.latency.count:
-            return Finding("failed-after-timeout", **facts)
+            return Finding(sentences.failed_after_timeout, **facts)
         if self.is_at_once:
-            return Finding("failed-at-once", **facts)
+            return Finding(sentences.failed_at_once, **facts)
         if not self.waited_count:
-            return Finding("failed-before-timeout", **facts)
-        return Finding("failed-mixed", whole=self.waited_count, count=self.latency.count, **facts)
+            return Finding(sentences.failed_before_timeout, **facts)
+        return Finding(sentences.failed_mixed, whole=self.waited_count, count=self.latency.count, **facts)
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
@@ -100,7 +101,7 @@ def too_many(group: Group) -> Iterator[Finding]:
     runs = [run for run in group.runs if run.failed_too_many]
     if runs:
         yield Finding(
-            "too-many-failed",
+            sentences.too_many_failed,
             where=group.places(run.case for run in runs),
             several=len(runs) > 1,
             share=max(run.failed_share() for run in runs),

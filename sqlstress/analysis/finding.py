@@ -1,43 +1,67 @@
-"""Finding: one thing that a report says, as data; Part: what a study has found that is no sweep of cases."""
+"""Finding: a sentence of a report, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec
 
-from sqlstress.analysis.wording import listing
-from sqlstress.experiment import get_experiment
-from sqlstress.registry import result_formats
-from sqlstress.report import Report, Verdict
+from sqlstress.analysis.wording import between, listing
+from sqlstress.statistics.compare import Ratio
+from sqlstress.statistics.units import rounded, whole
 
-WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""What came of a crash test; of other studies, wrong data and an answer."""
-UNTOLD = "cannot-tell"
-"""What came of a study that gives no answer, which is no failure unless somebody is strict."""
+P = ParamSpec("P")
+GRAVE, USUAL, ASIDE = range(3)
+"""Ranks, in the order of display: wrong data and missing measurements; conclusions; limits of the figures."""
+_RANKS: dict[Callable[..., str], int] = {}
 
 
-EXAMPLES = 3
-"""Counter-examples of each check that a study shows."""
+def grave(sentence: Callable[P, str]) -> Callable[P, str]:
+    """Give a sentence the rank GRAVE."""
+    _RANKS[sentence] = GRAVE
+    return sentence
+
+
+def aside(sentence: Callable[P, str]) -> Callable[P, str]:
+    """Give a sentence the rank ASIDE."""
+    _RANKS[sentence] = ASIDE
+    return sentence
 
 
 class Finding:
-    """One thing that a report says: a code, and the facts of it. `show.phrases` has the sentence."""
+    """A sentence of a report, as data: the function that writes it, and its facts."""
 
-    __slots__ = ("code", "facts", "part")
+    __slots__ = ("facts", "part", "sentence")
 
-    def __init__(self, code: str, *, part: str = "", **facts: Any) -> None:
-        self.code = code
-        """Stable name, such as "best" or "starvation"."""
+    def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
+        self.sentence: Callable[..., str] = sentence
+        """A function of a module named `sentences`. Its parameters are the facts."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels and other findings, by name; times end in _ns, shares are 0 to 1. What is true of
-        `unclear` can't be told from noise."""
-        self.part = part
-        """Of which part of a group it is said: "synchronous normal"; "": of all of it."""
+        """Numbers, labels and other findings, by name. Times end in _ns, shares are from 0 to 1. If `unclear`
+        is true, the data cannot tell."""
+        self.part = ""
+        """The part of a group that the finding is about, such as "synchronous normal"; empty: all of it."""
+
+    @property
+    def code(self) -> str:
+        """Stable name, such as "best" or "starvation"."""
+        return code_of(self.sentence)
+
+    @property
+    def rank(self) -> int:
+        """GRAVE, USUAL or ASIDE."""
+        return _RANKS.get(self.sentence, USUAL)
+
+    @property
+    def text(self) -> str:
+        """The finding as an English sentence."""
+        text = self.sentence(**self.facts)
+        return f"[{self.part}] {text}" if self.part else text
 
     def of_part(self, part: str) -> Finding:
-        """Return the same of a part of a group."""
-        return Finding(self.code, part=part, **self.facts)
+        """Return this finding about a part of a group."""
+        finding = Finding(self.sentence, **self.facts)
+        finding.part = part
+        return finding
 
     def _key(self) -> tuple[object, ...]:
         return self.code, self.part, repr(sorted(self.facts.items()))
@@ -52,83 +76,31 @@ class Finding:
         return f"Finding({self.code!r}, part={self.part!r}, **{dict(self.facts)!r})"
 
 
+def code_of(sentence: Callable[..., str]) -> str:
+    """Return the code of a sentence: its name with dashes."""
+    return sentence.__name__.rstrip("_").replace("_", "-")
+
+
+def texts(findings: Iterable[Finding]) -> list[str]:
+    """Return findings as English sentences."""
+    return [finding.text for finding in findings]
+
+
+def written(fact: Any) -> str:
+    """Write a fact of any type as a part of a sentence."""
+    if isinstance(fact, Finding):
+        return fact.text
+    if isinstance(fact, str):
+        return fact
+    if isinstance(fact, Ratio):
+        return between(fact)
+    if isinstance(fact, (tuple, list)):
+        return listing(list(map(written, fact)))
+    return whole(fact) if isinstance(fact, int) else rounded(fact)
+
+
 def leaves_open(fact: Any) -> bool:
-    """Return whether something can't be told: `unclear` is true of a finding, or of one within it."""
+    """Return whether the data cannot tell: `unclear` is true of the finding, or of a finding within it."""
     if isinstance(fact, Finding):
         return bool(fact.facts.get("unclear")) or any(map(leaves_open, fact.facts.values()))
     return isinstance(fact, tuple) and any(map(leaves_open, fact))
-
-
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """What came of a study."""
-
-    status: str
-    """WRONG, UNPROVED, PROVED or UNTOLD."""
-    finding: Finding
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a report that has a verdict of its own."""
-
-    name: str
-    """What was tried: "process death"."""
-    verdict: Conclusion
-    seconds: float
-    """How long it took."""
-    error: str | None
-    """Why it ended early; None when it did not, or was interrupted."""
-    suite: str
-    """Under what test runners list it."""
-    kind: str = "Crash test"
-    """What it is one of, for annotations."""
-
-
-def counterexamples(verdict: Verdict) -> Iterator[Finding]:
-    """Yield the checks that failed, each with its first examples."""
-    for check in verdict.checks:
-        if check.status == "failed":
-            yield Finding("counterexamples", name=check.name, examples=check.counterexamples[:EXAMPLES])
-
-
-def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
-    """Yield why a study ended early, and how far it had come; nothing of one that did not."""
-    if error:
-        yield Finding("ended-early", rounds=rounds, reason=error.removesuffix("."))
-
-
-class ResultReader(Protocol):
-    """Methods of a study's presenter that conclusions need."""
-
-    def part(self, result: Any) -> Part:
-        """Return what was tried, and its verdict."""
-
-    def progress(self, result: Any) -> str:
-        """Return the progress of the study: "3 of 100 rounds"."""
-
-
-def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of studies, each with its reader."""
-    return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
-
-
-def parts(report: Report) -> tuple[Part, ...]:
-    """Return the parts of a report; nothing of one that has cases only."""
-    return tuple(reader.part(result) for reader, result in _results(report))
-
-
-def progress(report: Report) -> str:
-    """Return how far studies have come: "3 of 100 rounds"; nothing when nothing was tried."""
-    return listing([reader.progress(result) for reader, result in _results(report)])
-
-
-def interruption(report: Report) -> Finding:
-    """Return how far studies had come that were interrupted."""
-    return Finding("interrupted", progress=progress(report))
-
-
-def called(reports: tuple[Report, ...]) -> str | None:
-    """Return what those reports are called that have no cases to be compared; None when all have."""
-    names = (name for report in reports for name in report.results)
-    return next((result_formats()[name].label for name in names), None)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Protocol, TypeVar
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.wording import cut, laid_out, listing, place, places, process_counts
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
-from sqlstress.statistics.compare import FEWEST, Passes, Ratio
+from sqlstress.statistics.compare import FEWEST, NEAR, Passes, Ratio
 from sqlstress.statistics.units import finite
 from sqlstress.target import stores_nothing
 
@@ -24,8 +25,6 @@ ERROR = 0.05
 """With this probability at most, anything that is concluded from the noise of a report is wrong."""
 BEST, TREND = 0.4, 0.4
 """Shares of this probability: of which are the best, and of where a layout stops rising."""
-EQUAL = 0.10
-"""Figures that differ by less are called about equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +195,8 @@ class Tested:
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Say in the same way whether another run reaches less than EQUAL more than a run, if it does."""
-        return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - EQUAL)
+        """Say in the same way whether another run reaches less than NEAR more than a run, if it does."""
+        return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
     # Where a layout stops rising, of so many layouts; and what is then said of a run beside another one.
 
@@ -224,19 +223,19 @@ class Tested:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Say whether another run reaches less than EQUAL more than a run, if it does, beyond doubt."""
+        """Say whether another run reaches less than NEAR more than a run, if it does, beyond doubt."""
         ratio = self.ratio(run, other)
-        return ratio is not None and ratio.high < 1 / (1 - EQUAL)
+        return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
     def are_equal(self, run: Run, other: Run) -> bool:
-        """Say whether two runs differ by less than EQUAL, beyond doubt."""
+        """Say whether two runs differ by less than NEAR, beyond doubt."""
         ratio = self.ratio(other, run)
-        return run is other or (ratio is not None and ratio.is_within(EQUAL))
+        return run is other or (ratio is not None and ratio.is_within(NEAR))
 
     @cached_property
     def needed(self) -> int:
-        """About how many passes would tell a difference of EQUAL."""
-        return self._passes.needed(EQUAL, self._error * TREND)
+        """About how many passes would tell a difference of NEAR."""
+        return self._passes.needed(NEAR, self._error * TREND)
 
 
 MOST_PASSES = 100
@@ -250,8 +249,8 @@ def noise(tested: Tested) -> Finding:
 def too_noisy(count: int, needed: int) -> Finding:
     """Return that so many passes can't tell, and how many would."""
     if needed > MOST_PASSES:
-        return Finding("noise", passes=count, too=MOST_PASSES, enough=None, share=EQUAL)
-    return Finding("noise", passes=count, too=None, enough=max(needed, count + 1), share=EQUAL)
+        return Finding(sentences.noise, passes=count, too=MOST_PASSES, enough=None, share=NEAR)
+    return Finding(sentences.noise, passes=count, too=None, enough=max(needed, count + 1), share=NEAR)
 
 
 def longest_wait_ns(run: Run) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
 from typing import Any, NamedTuple
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.scaling import SATURATED, saturation
 from sqlstress.analysis.wording import listing
@@ -153,22 +154,23 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
     rates, found = tried(report, search), answered(report, search)
     findings = [_answer(found, rates, search)]
     if search.ended and not is_whole(found):
-        findings.append(Finding("limit-ended", reason=search.ended.removesuffix(".")))
+        findings.append(Finding(sentences.limit_ended, reason=search.ended.removesuffix(".")))
     findings += _judged(rates, search.promise)
     return tuple(findings)
 
 
 def _answer(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> Finding:
     windows, what = _windows(rates), promised(search.promise)
-    if found == Answer(None, None):
-        longer = _longer(search) if windows else None
-        return Finding("limit-unknown", promise=what, none=not windows, **_around(windows), next=longer)
-    if found.breaks is None:
-        return Finding("limit-holds", promise=what, holds=found.holds, highest=max(windows))
-    if found.holds is None:
-        code = "limit-breaks-all" if found.breaks == 1 else "limit-breaks"
-        return Finding(code, promise=what, breaks=found.breaks, lowest=min(windows))
-    return Finding("limit", promise=what, holds=found.holds, breaks=found.breaks, about=found.about)
+    holds, breaks = found.holds, found.breaks
+    if holds is not None and breaks is not None:
+        return Finding(sentences.limit, promise=what, holds=holds, breaks=breaks, about=found.about or holds)
+    if holds is not None:
+        return Finding(sentences.limit_holds, promise=what, holds=holds, highest=max(windows))
+    if breaks is not None:
+        sentence = sentences.limit_breaks_all if breaks == 1 else sentences.limit_breaks
+        return Finding(sentence, promise=what, breaks=breaks, lowest=min(windows))
+    longer = _longer(search) if windows else None
+    return Finding(sentences.limit_unknown, promise=what, none=not windows, **_around(windows), next=longer)
 
 
 def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
@@ -181,7 +183,9 @@ def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
 
 def _counted(rate: int, margins: Sequence[float]) -> Finding:
     """Return the number of windows at a rate that kept the promise."""
-    return Finding("limit-rate", rate=rate, held=sum(each <= 0 for each in margins), windows=len(margins))
+    return Finding(
+        sentences.limit_rate, rate=rate, held=sum(each <= 0 for each in margins), windows=len(margins)
+    )
 
 
 _USUAL_S = 300.0
@@ -198,11 +202,11 @@ def _judged(rates: Sequence[Tried], promise: Promise) -> Iterator[Finding]:
     """Yield from how many windows the answer follows, and how many were not judged, and why."""
     if judged := [each for each in rates if each.judged]:
         count = sum(len(each.judged) for each in judged)
-        yield Finding("limit-judged", windows=count, fewest=min(each.fewest for each in judged))
+        yield Finding(sentences.limit_judged, windows=count, fewest=min(each.fewest for each in judged))
     whys = Counter(unjudged(trial, promise) for rate in rates for trial in rate.run.valid)
     if whys[HARNESS]:
-        yield Finding("limit-harness-late", windows=whys[HARNESS], share=LATE)
+        yield Finding(sentences.limit_harness_late, windows=whys[HARNESS], share=LATE)
     if whys[FEW]:
         names = [name for name in promise.bounds if name in SHARES]
         name = max(names, key=lambda name: SHARES[name])
-        yield Finding("limit-too-few", windows=whys[FEW], name=name, enough=enough(names))
+        yield Finding(sentences.limit_too_few, windows=whys[FEW], name=name, enough=enough(names))

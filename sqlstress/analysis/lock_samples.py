@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
@@ -31,5 +32,5 @@ def share_error(samples: int) -> float:
 def length(held: Holds, rate: int) -> Finding:
     """Return how long a lock was held at most; of what hardly two samples saw, only what it was not."""
     if held.longest_s * rate >= _FEW:
-        return Finding("held-for", ns=held.longest_s * NS_PER_S)
-    return Finding("held-below", ns=held.most_s * NS_PER_S)
+        return Finding(sentences.held_for, ns=held.longest_s * NS_PER_S)
+    return Finding(sentences.held_below, ns=held.most_s * NS_PER_S)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.answers import is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import (
-    EQUAL,
     ERROR,
     Group,
     Tested,
@@ -22,7 +22,7 @@ from sqlstress.analysis.group import (
 from sqlstress.analysis.wording import laid_out, layouts, places
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, FEWEST, quantile, verdict
+from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, quantile, verdict
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 WORTH_SAYING = 1.0
@@ -40,7 +40,7 @@ def throughput(group: Group) -> Iterator[Finding]:
         best = max(runs, key=lambda run: run.median_tps() or 0.0)
         enough = best.case.repeat >= FEWEST
         yield Finding(
-            "highest",
+            sentences.highest,
             rate=best.median_tps() or 0.0,
             unit=group.unit,
             where=places([best.case]),
@@ -52,7 +52,7 @@ def throughput(group: Group) -> Iterator[Finding]:
     curves = _curves(tested, runs)
     (base_files, base), *others = curves.items()
     if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
-        yield Finding("layouts", base=base.laid_out(base_files), others=tuple(compared))
+        yield Finding(sentences.layouts, base=base.laid_out(base_files), others=tuple(compared))
     yield from _scalings(curves)
 
 
@@ -75,7 +75,7 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
     several = len(lead.runs) > 1
     alike = lead.equal or rounded(medians[0]) == rounded(medians[-1])
     return Finding(
-        "best",
+        sentences.best,
         rate=medians[-1] if alike else medians[0],
         most=None if alike else medians[-1],
         about=several and alike,
@@ -113,14 +113,14 @@ class Curve:
 
     @property
     def enough(self) -> Run:
-        """The fewest processes to whose best more of them add less than EQUAL, beyond doubt.
+        """The fewest processes to whose best more of them add less than NEAR, beyond doubt.
 
         They are asked from the most to the fewest, in the same way: what is so of some is so of more.
         """
         found = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
             upto, later = self.runs[:place], self.runs[place:]
-            if min(self._gain(run, later, len(upto)) for run in upto) >= 1 / (1 - EQUAL):
+            if min(self._gain(run, later, len(upto)) for run in upto) >= 1 / (1 - NEAR):
                 break
             found = upto[-1]
         return found
@@ -133,31 +133,31 @@ class Curve:
         """Return at how many processes the total of a layout stops rising."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
-            return Finding("still-rising", most=_count(runs[-1]))
+            return Finding(sentences.still_rising, most=_count(runs[-1]))
         enough, first = self.enough, runs[len(less)]
         if enough is runs[-1]:
             return self._unclear(less, first)
         best = tested.best(runs)
         after = ((run, tested.beside(run, best)) for run in runs if _count(run) > _count(best))
         fallen = [
-            run for run, ratio in after if verdict(ratio, EQUAL) == DIFFERENT and ratio and ratio.is_above
+            run for run, ratio in after if verdict(ratio, NEAR) == DIFFERENT and ratio and ratio.is_above
         ]
         return Finding(
-            "plateau",
+            sentences.plateau,
             enough=_count(enough),
-            share=EQUAL,
+            share=NEAR,
             most=_count(fallen[-1]) if fallen else None,
             fall=tested.beside(best, fallen[-1]) if fallen else None,
             unclear=None if enough is first else _count(first),
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return how much more processes gain at most, where that may be EQUAL or more."""
+        """Return how much more processes gain at most, where that may be NEAR or more."""
         later = self.runs[self.runs.index(first) + 1 :]
-        most = max(self._gain(first, later) - 1, EQUAL)
+        most = max(self._gain(first, later) - 1, NEAR)
         anything = most > WORTH_SAYING
         return Finding(
-            "scaling-unclear",
+            sentences.scaling_unclear,
             less=_count(less[-1]) if less else None,
             first=_count(first),
             most=None if anything else most,
@@ -178,7 +178,7 @@ def _scalings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
             said.setdefault(curve.scaling(), []).append(layout)
     for finding, own in said.items():
         where = {"where": layouts(own)} if len(curves) > 1 else {}
-        yield Finding(finding.code, **where, **finding.facts)
+        yield Finding(finding.sentence, **where, **finding.facts)
 
 
 def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
@@ -190,7 +190,7 @@ def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
     if ratio is None:
         return None
     return Finding(
-        "layout-gave" if is_conclusive(ratio) else "layout-unclear",
+        sentences.layout_gave if is_conclusive(ratio) else sentences.layout_unclear,
         layout=curve.laid_out(layout),
         ratio=ratio,
         processes=_count(common[-1]),
@@ -218,14 +218,14 @@ def waits(group: Group) -> Iterator[Finding]:
     if not others:
         first, last = base.runs[0], base.runs[-1]
         if changed := _changed(first, last, ERROR / group.groups):
-            yield Finding("waits", least=_count(first), processes=_count(last), **changed)
+            yield Finding(sentences.waits, least=_count(first), processes=_count(last), **changed)
         return
     layout, curve = others[-1]
     of_base, of_other = ({_count(run): run for run in one.runs} for one in (base, curve))
     most = max(of_base.keys() & of_other.keys(), default=1)
     if most > 1 and (changed := _changed(of_base[most], of_other[most], ERROR / group.groups)):
-        said = {"layout": curve.laid_out(layout), "base": base.laid_out(base_files)}
-        yield Finding("layout-waits", **said, processes=most, **changed)
+        said: dict[str, Any] = {"layout": curve.laid_out(layout), "base": base.laid_out(base_files)}
+        yield Finding(sentences.layout_waits, **said, processes=most, **changed)
 
 
 def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def starvation(
         return
     cases = [case for case, _ in uneven + waited]
     yield Finding(
-        "starvation",
+        sentences.starvation,
         where=places(cases),
         fairness=min((jain for _, jain in uneven), default=None),
         longest_ns=max((wait for _, wait in waited), default=None),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.report import Host
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import Ratio
+from sqlstress.statistics.compare import NEAR, Ratio
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration, plural, rounded, whole
 
 _LONGEST_LIST = 8
@@ -211,3 +211,44 @@ def what_is_possible(worst: float | None, best: float | None, metric: str) -> st
         f"no {noun(metric)} shown" if least <= 0 else f"a {noun(metric)} of at least {percent(least)} shown"
     )
     return f"{shown}, up to {percent(most)} possible" if most > max(least, 0) else shown
+
+
+# Figures of a comparison, in sentences.
+
+
+def capital(text: str) -> str:
+    """Return the text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def with_interval(ratio: Ratio, what: str) -> str:
+    """Write a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", "about as fast"."""
+    interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
+    return f"{without_interval(ratio, what)}{interval}"
+
+
+def without_interval(ratio: Ratio, what: str) -> str:
+    """Write a ratio without its interval: "1.9 times as fast", "about as fast"."""
+    return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
+
+
+def change(share: float, than: str) -> str:
+    """Write a relative change: "20% slower than", "2.5 times as fast as"."""
+    if share >= 1:
+        return f"{times(1 + share)} as fast as"
+    return f"{percent(abs(share))} {'faster' if share > 0 else 'slower'} {than}"
+
+
+def estimate(ratio: Ratio) -> str:
+    """Write the estimate of a ratio: "1.9 times"."""
+    return times(ratio.estimate)
+
+
+def counts(numbers: Mapping[str, int]) -> str:
+    """Write numbers by name: "busy (12) and locked (3)"."""
+    return listing([f"{name} ({whole(number)})" for name, number in numbers.items()])
+
+
+def quoted(numbers: Mapping[str, int]) -> str:
+    """Write numbers of messages: '"disk full" (2); "no such table" (1)'."""
+    return "; ".join(f'"{text}" ({whole(number)})' for text, number in numbers.items())

@@ -77,14 +77,13 @@ def doctor(directory: Path, dsn: str | None, hunt: bool, **given: Any) -> int:
 
 def _hunted(driver: str, directory: Path) -> int:
     """Try whether a driver's SQLite loses commits, and print what came of it; return the exit code."""
-    from sqlstress.analysis.finding import parts
+    from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
-    from sqlstress.show.phrases import phrase
 
     report = hunt(driver=driver, directory=directory, max_time="10s", shrink_time="0s")
     (part,) = parts(report.document)
-    say(hunt_text(phrase(part.verdict.finding)))
+    say(hunt_text(part.verdict.finding.text))
     return report.exit_code
 
 

@@ -101,7 +101,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     """
     from sqlstress.analysis.comparison import compare as compared
     from sqlstress.analysis.differences import options_apart
-    from sqlstress.analysis.finding import called
+    from sqlstress.analysis.study_parts import called
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
 

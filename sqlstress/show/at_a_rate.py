@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, ERROR, Group, noise
+from sqlstress.analysis.group import ERROR, Group, noise
 from sqlstress.analysis.scaling import KEPT_UP, RATE_UNKNOWN, SATURATED, achieved, saturation
 from sqlstress.analysis.wording import on_buckets, processes
 from sqlstress.report import Arrived, Latency, Run, Trial
@@ -41,6 +42,7 @@ from sqlstress.show.case_table import (
     spread_legend,
 )
 from sqlstress.show.plots import PERCENTILES, Plain, Plot, View, axis, distributions, latency_lines
+from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite, whole
 
 # The table of cases at a rate: latencies count from the moment an operation was due.
@@ -178,14 +180,14 @@ def _kept_up(group: Group) -> Iterator[Finding]:
     if saturated := by_answer[SATURATED]:
         shares = [share for run in saturated if (share := achieved(run.valid)) is not None]
         yield Finding(
-            "saturated",
+            sentences.saturated,
             where=group.places(run.case for run in saturated),
             share=min(shares),
             several=len(shares) > 1,
             skipped=all(run.case.arrivals and run.case.arrivals.latency_limit_s for run in saturated),
         )
     if unclear := by_answer[RATE_UNKNOWN]:
-        yield Finding("kept-up-unclear", where=group.places(run.case for run in unclear))
+        yield Finding(sentences.kept_up_unclear, where=group.places(run.case for run in unclear))
 
 
 def _p99s(run: Run) -> Mapping[int, float]:
@@ -209,15 +211,15 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
         "base_ns": tested.middle(first),
         "base_rate": rate,
     }
-    higher = [run for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
+    higher = [(run, ratio) for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
     if higher:
-        yield Finding("p99-rises", **base, rate=higher[0].case.rate, ratio=tested.ratio(first, higher[0]))
+        yield Finding(sentences.p99_rises, **base, rate=higher[0][0].case.rate, ratio=higher[0][1])
         return
     last = others[-1].case.rate
     if all(tested.are_equal(run, first) for run in others):
-        yield Finding("p99-level", **base, rate=last, share=EQUAL)
+        yield Finding(sentences.p99_level, **base, rate=last, share=NEAR)
     else:
-        yield Finding("p99-level", **base, unclear_rate=last, noise=noise(tested))
+        yield Finding(sentences.p99_level, **base, unclear_rate=last, noise=noise(tested))
 
 
 def harness(group: Group) -> Iterator[Finding]:
@@ -232,7 +234,7 @@ def harness(group: Group) -> Iterator[Finding]:
     if late:
         late_ns, p99_ns, case = max(late, key=lambda each: each[0] / each[1])
         yield Finding(
-            "harness-late",
+            sentences.harness_late,
             where=group.places(case for _, _, case in late),
             late_ns=late_ns,
             p99_ns=p99_ns,
@@ -246,7 +248,7 @@ def harness(group: Group) -> Iterator[Finding]:
     share, case = max(shares, key=lambda each: each[0] * each[1].concurrency, default=(0.0, group.case))
     if share > NOTED_POLLING:
         processors = share * case.concurrency
-        yield Finding("polling-cost", share=share, processors=processors, where=group.place(case))
+        yield Finding(sentences.polling_cost, share=share, processors=processors, where=group.place(case))
 
 
 # Plots of cases at a rate: latency over rate, and where the time went.

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import ASIDE, GRAVE, Finding, texts
 from sqlstress.analysis.group import Group
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.show.phrases import ASIDE, GRAVE, phrase, rank
 from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_ms, rounded
 
 
@@ -58,10 +57,10 @@ AT_FIRST = 3
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
     """Return findings, the most useful first, of which a few are shown where there is little room."""
-    found = sorted(findings, key=rank)
-    ranks = list(map(rank, found))
+    found = sorted(findings, key=lambda finding: finding.rank)
+    ranks = [finding.rank for finding in found]
     first = max(ranks.count(GRAVE), min(AT_FIRST, len(ranks) - ranks.count(ASIDE)))
-    return Bullets(tuple(map(phrase, found)), first)
+    return Bullets(tuple(texts(found)), first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis.ab import conclusion, too_many_failed
-from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.highest_rate import answered, is_whole
+from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts, progress
 from sqlstress.analysis.wording import percent, place
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label
 from sqlstress.report import AbTest, LimitSearch, Report, Run
-from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.statistics.units import plural
@@ -112,7 +111,7 @@ def _of_ab(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> 
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)
     elif test.verdict == FAIL or too_many_failed(report):
-        yield Ending(BAD, f"Error: {phrase(conclusion(report, test))}")
+        yield Ending(BAD, f"Error: {conclusion(report, test).text}")
     elif failed:
         yield Ending(FAILURE, _not_measured(failed, f"{failed.arm}, {case_label(failed.case)},"))
     elif strict and test.verdict == INCONCLUSIVE:
@@ -125,7 +124,7 @@ def _of_results(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[
     tried = parts(report)
     for part in tried:
         if part.verdict.status == WRONG:
-            yield Ending(BAD, reason=f"Error: {phrase(part.verdict.finding)}")
+            yield Ending(BAD, reason=f"Error: {part.verdict.finding.text}")
     for part in tried:
         if part.error:
             yield Ending(FAILURE, f"Error: {part.name} was not completed: {part.error}")

@@ -30,7 +30,7 @@ def _of_cases(form: str, module: str, name: str) -> Callable[..., str]:
     """Return a renderer of a format that holds the figures of cases, and can hold nothing else."""
 
     def render(*reports: Report) -> str:
-        from sqlstress.analysis.finding import called
+        from sqlstress.analysis.study_parts import called
 
         if (what := called(tuple(report for report in reports if not report.runs))) is not None:
             known = ", ".join(DOCUMENTS)

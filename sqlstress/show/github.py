@@ -11,14 +11,14 @@ from itertools import chain
 from sqlstress.analysis.ab import conclusion
 from sqlstress.analysis.advice import missing
 from sqlstress.analysis.baseline import Checked
-from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.finding import texts
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.highest_rate import conclusion as conclusion_of_limit
+from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.report import Report
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
 from sqlstress.show.markdown import check_markdown, report_markdown
-from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.study_view import check_conclusion, left_out
 from sqlstress.show.trackers import case_names
 from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
@@ -72,11 +72,11 @@ def _accepted(text: str) -> str:
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
         if part.verdict.status == WRONG:
-            yield f"{part.kind}: {part.name}", phrase(part.verdict.finding)
+            yield f"{part.kind}: {part.name}", part.verdict.finding.text
         elif part.error:
             yield f"{part.kind}: {part.name}", part.error
     if report.ab and report.ab.verdict == FAIL:
-        yield "B is worse than A", phrase(conclusion(report, report.ab))
+        yield "B is worse than A", conclusion(report, report.ab).text
     for run, name in zip(report.runs, case_names(report), strict=True):
         if run.verdict.status == "failed":
             examples = "; ".join(run.verdict.counterexamples[:3]) or "see the report"
@@ -90,13 +90,13 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
     for part in parts(report):
         if part.verdict.status in (UNPROVED, UNTOLD):
-            yield f"{part.kind}: {part.name}", phrase(part.verdict.finding)
+            yield f"{part.kind}: {part.name}", part.verdict.finding.text
     for finding in missing(report):
-        yield "Not everything was measured", phrase(finding)
+        yield "Not everything was measured", finding.text
     if report.ab and report.ab.verdict not in (PASS, FAIL):
-        yield "Cannot tell whether B is as good as A", phrase(conclusion(report, report.ab))
+        yield "Cannot tell whether B is as good as A", conclusion(report, report.ab).text
     if report.limit and not is_whole(answered(report, report.limit)):
-        yield "Cannot tell which rate holds", sentences(conclusion_of_limit(report, report.limit))
+        yield "Cannot tell which rate holds", " ".join(texts(conclusion_of_limit(report, report.limit)))
     for warning in report.environment.warnings:
         if warning.serious:
             yield warning.code, warning.text

@@ -9,14 +9,13 @@ from datetime import datetime
 from sqlstress.analysis.answers import sides_of
 from sqlstress.analysis.disturbances import disturbances
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, texts
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import amount, busy_policy, cores, listing
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
 from sqlstress.show.blocks import clean
-from sqlstress.show.phrases import phrase
 from sqlstress.statistics.units import format_count, format_duration
 from sqlstress.target import product, serves, stores_nothing, takes
 
@@ -111,7 +110,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
             if warning.code not in repeated and warning.text not in general:
                 cases.setdefault(warning.text, []).append(run.case)
     of_cases = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
-    of_others = map(phrase, disturbances(group, environment))
+    of_others = texts(disturbances(group, environment))
     return tuple(f"Warning: {text}" for text in (*general, *of_cases, *of_others))
 
 

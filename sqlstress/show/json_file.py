@@ -10,7 +10,6 @@ from typing import Any
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, to_json
-from sqlstress.show.phrases import phrase
 
 
 def report_json(report: Report) -> str:
@@ -19,7 +18,7 @@ def report_json(report: Report) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    return {"code": finding.code, "facts": _plain(finding.facts), "text": phrase(finding)}
+    return {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
 
 
 def _plain(fact: Any) -> Any:

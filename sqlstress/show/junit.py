@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 
 from sqlstress.analysis.ab import conclusion as ab_conclusion
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.finding import UNPROVED, UNTOLD, WRONG, parts
+from sqlstress.analysis.finding import texts
 from sqlstress.analysis.highest_rate import answered, is_whole
 from sqlstress.analysis.highest_rate import conclusion as limit_conclusion
+from sqlstress.analysis.study_parts import UNPROVED, UNTOLD, WRONG, parts
 from sqlstress.report import Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import brief, clean
 from sqlstress.show.endings import failed_too_many
-from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.trackers import case_names, rates, surroundings, unit
 from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
@@ -70,11 +70,11 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
         gate = _test("B against A", "ab")
         if report.ab.verdict != PASS:
             kind = "failure" if report.ab.verdict == FAIL else "skipped"
-            _outcome(gate, kind, report.ab.verdict, phrase(ab_conclusion(report, report.ab)))
+            _outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab).text)
         yield gate
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)
-        said = sentences(limit_conclusion(report, report.limit))
+        said = " ".join(texts(limit_conclusion(report, report.limit)))
         if not is_whole(answered(report, report.limit)):
             _outcome(limit, "skipped", "inconclusive", said)
         ElementTree.SubElement(limit, "system-out").text = brief(said)
@@ -82,15 +82,15 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
     for part in parts(report):
         test = _test(clean(part.name), part.suite, part.seconds)
         if part.verdict.status == WRONG:
-            _outcome(test, "failure", WRONG, phrase(part.verdict.finding))
+            _outcome(test, "failure", WRONG, part.verdict.finding.text)
         elif part.error:
             _outcome(test, "error", "not-measured", part.error)
         elif part.verdict.status in (UNPROVED, UNTOLD):
-            _outcome(test, "skipped", part.verdict.status, phrase(part.verdict.finding))
+            _outcome(test, "skipped", part.verdict.status, part.verdict.finding.text)
         yield test
     for finding in missing(report):
         left_out = _test("cases not measured", "")
-        _outcome(left_out, "skipped", "interrupted", phrase(finding))
+        _outcome(left_out, "skipped", "interrupted", finding.text)
         yield left_out
 
 

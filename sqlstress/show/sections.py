@@ -10,13 +10,12 @@ from itertools import chain
 from sqlstress.analysis.advice import advise_group, missing
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.comparison import Comparison
-from sqlstress.analysis.finding import interruption
 from sqlstress.analysis.group import Group, group_runs, joined
+from sqlstress.analysis.study_parts import interruption
 from sqlstress.report import Report
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, Block, Bullets, Lines, Note, Paragraph, Verdict, clean, conclusions
 from sqlstress.show.comparison_view import comparison_blocks, comparison_heading, comparison_tables
-from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import presenter_of, shown_results
 from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
@@ -73,13 +72,13 @@ def report_sections(report: Report) -> Iterator[Section]:
             block for shown, result in shown_results(report) for block in shown.result_blocks(report, result)
         ]
         if report.interrupted:
-            found.append(Bullets((phrase(interruption(report)),)))
+            found.append(Bullets((interruption(report).text,)))
         yield Section(tuple(found))
         return
     warned: set[str] = set()
     for group in joined(group_runs(report.runs)):
         yield Section(tuple(_group(group, report, warned)), group)
-    closing = [phrase(finding) for finding in missing(report)]
+    closing = [finding.text for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
     if closing:
         yield Section(tuple(map(Paragraph, closing)))

@@ -11,8 +11,9 @@ from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.comparison import Compared
 from sqlstress.analysis.differences import differing
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.report import Report, Run, Trial
@@ -28,7 +29,6 @@ from sqlstress.show.case_table import (
     common_blocks,
     compared_trial,
 )
-from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
@@ -78,7 +78,7 @@ class Shown:
         latency = latency_of(failures_of([run]))
         wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
         # Older reports do not have the time.
-        locked = f"{LOCKED}, {phrase(wait.finding())}" if wait and not run.case.server else LONGER
+        locked = f"{LOCKED}, {wait.finding().text}" if wait and not run.case.server else LONGER
         if not any(trial.busy_snapshot for trial in trials):
             return locked
         return f"{locked}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE

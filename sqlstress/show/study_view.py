@@ -8,12 +8,12 @@ from dataclasses import replace
 from math import ceil, exp, floor, log10
 from statistics import median
 
-from sqlstress.analysis import ab, highest_rate
+from sqlstress.analysis import ab, highest_rate, sentences
 from sqlstress.analysis.ab import NAMES, Pairs, cells, differences, possible_ratios
 from sqlstress.analysis.advice import failures, partial_proofs, wrong_data
 from sqlstress.analysis.baseline import Checked
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, texts
 from sqlstress.analysis.group import Group, group_runs
 from sqlstress.analysis.highest_rate import (
     SHARES,
@@ -52,7 +52,6 @@ from sqlstress.show.blocks import (
     table_of,
     whole_cell,
 )
-from sqlstress.show.phrases import phrase, sentences
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, level, marks, name
 from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.search import BREAKS, HOLDS, OPEN
@@ -71,7 +70,7 @@ def _study(
         yield Lines(tuple(said))
     yield from figures
     yield Verdict(verdict)
-    notes = [phrase(finding) for finding in findings]
+    notes = [finding.text for finding in findings]
     notes += ["Interrupted. The results so far are shown."] * report.interrupted
     if notes:
         yield Bullets(tuple(notes))
@@ -99,7 +98,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         # The verdict names an arm with too many failures.
         if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).why_failed(run)
-            findings.append(Finding("arm-failed", arm=run.arm, share=share, why=why))
+            findings.append(Finding(sentences.arm_failed, arm=run.arm or "", share=share, why=why))
     figures: tuple[Block, ...] = ()
     if (pairs := Pairs(report, test)).means:
         legend = (
@@ -110,7 +109,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
         )
         figures = (_ab_table(pairs), Note(legend))
     said = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(said, figures, phrase(ab.conclusion(report, test)), report, findings)
+    yield from _study(said, figures, ab.conclusion(report, test).text, report, findings)
 
 
 def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
@@ -364,7 +363,9 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
         )
         figures = (_rates_table(report, search), Note(legend))
     said = _search(report, search, groups[-1], findings) if groups else ()
-    yield from _study(said, figures, sentences(highest_rate.conclusion(report, search)), report, findings)
+    yield from _study(
+        said, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
+    )
 
 
 def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:

@@ -33,6 +33,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 FEWEST = 3
 """Fewer pairs than this say nothing about their own noise."""
+NEAR = 0.10
+"""Figures that differ by less are called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
 """What can be said of two cases."""
 

@@ -8,9 +8,10 @@ from functools import partial
 from statistics import median
 from typing import Any, ClassVar, TypeVar
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, code_of
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.scaling import starvation, tally, throughput, waits
@@ -248,7 +249,7 @@ _OF_KINDS: tuple[Figure[KindRow], ...] = (
 def too_weak(group: Group) -> Iterator[Finding]:
     """Say of checks that failed at a server's weakest level what that level lets happen."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
-        yield Finding("read-committed")
+        yield Finding(sentences.read_committed)
 
 
 def _is_weakest(run: Run) -> bool:
@@ -271,11 +272,11 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.server:
         locked, also = tally(group, lambda trial: trial.busy)
         if refused or locked:
-            yield Finding("refused", where=places([*where, *also]), refused=refused, locked=locked)
+            yield Finding(sentences.refused, where=places([*where, *also]), refused=refused, locked=locked)
         yield from starvation(group)
     else:
         if refused:
-            yield Finding("transactions-snapshot", count=refused, where=places(where))
+            yield Finding(sentences.transactions_snapshot, count=refused, where=places(where))
         yield from starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
@@ -285,13 +286,13 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> Finding | None:
     Where a CPU quota stopped the processes, with or without the lock, the remedy is a higher quota.
     """
     if group.met_quota:
-        return Finding("try", ways=(Finding("way-quota"), Finding("way-processes")))
+        return Finding(sentences.try_, ways=(Finding(sentences.way_quota), Finding(sentences.way_processes)))
     runs = [run for run in group.runs if run.case in cases]
     longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
     if longest_s < max(LONG_S, waited_s / 2):
         return None
-    return Finding("shorter-transactions", longest_ns=longest_s * NS_PER_S)
+    return Finding(sentences.shorter_transactions, longest_ns=longest_s * NS_PER_S)
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -307,19 +308,21 @@ def given_up(group: Group) -> Iterator[Finding]:
         "most": place(most.case) if len(cases) > 1 else None,
     }
     if group.case.server:
-        yield Finding("transactions-refused", **facts)
+        yield Finding(sentences.transactions_refused, **facts)
     else:
         wait = wait_of(group, group.case.settings.busy_timeout_ms)
         shares = shares_by_kind(group.runs)
+        reads_first = any(each.what == DEFERRED for each in sighted(group).values())
         yield Finding(
-            "transactions-given-up",
+            sentences.transactions_given_up,
             **facts,
             how=wait.finding() if wait else None,
-            shares=tuple(Finding("kind-share", kind=kind, share=each) for kind, each in shares.items())
+            shares=tuple(
+                Finding(sentences.kind_share, kind=kind, share=each) for kind, each in shares.items()
+            )
             if len(group.case.spec.scripts) > 1
             else (),
-            cure=wait
-            and cure(wait, reads_first=any(each.what == DEFERRED for each in sighted(group).values())),
+            cure=cure(wait, reads_first=reads_first) if wait else None,
         )
 
 
@@ -331,10 +334,14 @@ def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
     if wait.timeout_ms is None:
         return None
     if not wait.timeout_ms:
-        return Finding("cure-set-timeout")
+        return Finding(sentences.cure_set_timeout)
     if wait.waited_count:
-        return Finding("cure-timeout")
-    return Finding("cure-immediate" if reads_first else "cure-no-timeout") if wait.is_at_once else None
+        return Finding(sentences.cure_timeout)
+    return (
+        Finding(sentences.cure_immediate if reads_first else sentences.cure_no_timeout)
+        if wait.is_at_once
+        else None
+    )
 
 
 # What the workers of programs tell of.
@@ -511,15 +518,15 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
     for run in group.runs:
         locks, where = locks_of(run), group.place(run.case)
         if reason := next((lock.error for lock in locks if lock.error), ""):
-            yield Finding("lock-watch-ended", where=where, reason=reason.removesuffix("."))
+            yield Finding(sentences.lock_watch_ended, where=where, reason=reason.removesuffix("."))
         if locks and not any(lock.held.samples for lock in locks):
-            yield Finding("lock-not-seen", where=where, samples=_samples(run))
+            yield Finding(sentences.lock_not_seen, where=where, samples=_samples(run))
     holders = [(one, run) for run in group.runs for one in holders_of(run) if one.program != UNKNOWN]
     for one, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
         if one.held.longest_s >= LONG_S:
-            process = Finding("lock-holder", where=group.place(run.case), program=_called(one, ours))
+            process = Finding(sentences.lock_holder, where=group.place(run.case), program=_called(one, ours))
             longest_ns = one.held.longest_s * NS_PER_S
-            yield Finding("long-write", process=process, longest_ns=longest_ns, lasts=False)
+            yield Finding(sentences.long_write, process=process, longest_ns=longest_ns, lasts=False)
 
 
 # What is said of suspicions: as the cause beside wrong data, as what was found where no check was given.
@@ -528,6 +535,19 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
 CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *WEAK)
 _TOLD = ("transaction", "table", "first", "first_at", "then", "then_at")
 _LONGEST_WORD = 120
+_SUSPICIONS: dict[str, Callable[..., str]] = {
+    code_of(sentence): sentence
+    for sentence in (
+        sentences.read_outside,
+        sentences.copy_of_read_outside,
+        sentences.guarded_by_stale_read,
+        sentences.maybe_guarded_by_stale_read,
+        sentences.connection_mixed,
+        sentences.connection_forked,
+        sentences.deferred_upgrade,
+    )
+}
+"""Sentence by the code of a suspicion."""
 MOST_SUSPICIONS = 3
 """Suspicions that are told; the JSON report has them all."""
 
@@ -538,7 +558,7 @@ def suspected(group: Group) -> Iterator[Finding]:
     for one in sightings(group, UNREHEARSED):
         unexamined.setdefault(one.what, {})[one.traits.get("transaction", "")] = None
     for why, transactions in unexamined.items():
-        yield Finding("not-rehearsed", why=why, transactions=[*filter(None, transactions)])
+        yield Finding(sentences.not_rehearsed, why=why, transactions=[*filter(None, transactions)])
     found = [one for one in sighted(group).values() if one.what in CODES]
     found.sort(key=lambda one: one.what in WEAK)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
@@ -546,13 +566,13 @@ def suspected(group: Group) -> Iterator[Finding]:
     for one in found[:MOST_SUSPICIONS]:
         traits = one.traits
         yield Finding(
-            one.what,
+            _SUSPICIONS[one.what],
             failed=failed,
             held=bool(checks) and not failed,
             **{name: shortened(traits.get(name, ""), _LONGEST_WORD) for name in _TOLD},
         )
     if len(found) > MOST_SUSPICIONS:
-        yield Finding("suspicions-more", count=len(found) - MOST_SUSPICIONS)
+        yield Finding(sentences.suspicions_more, count=len(found) - MOST_SUSPICIONS)
 
 
 def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:

@@ -13,7 +13,6 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs, joined
 from sqlstress.report import Check, Run, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.show.phrases import phrase
 from tests.example_report import example_report
 
 EXAMPLE = example_report()
@@ -77,7 +76,7 @@ def findings(*runs: Run) -> dict[str, str]:
     """Return what is said of these runs, by code; every code once."""
     told: tuple[Finding, ...] = advise_group(group(*runs))
     assert len({finding.code for finding in told}) == len(told)
-    return {finding.code: phrase(finding) for finding in told}
+    return {finding.code: finding.text for finding in told}
 
 
 def said(runs: Sequence[Run], *codes: str) -> list[str]:

@@ -14,7 +14,6 @@ from sqlstress.experiments.sql.spec import Scripted, Scripts
 from sqlstress.report import AbTest, Arm, Latency, Report, Run, SqliteBuild
 from sqlstress.report.case import Case, Settings
 from sqlstress.show.blocks import MISSING, Table
-from sqlstress.show.phrases import phrase
 from sqlstress.show.study_view import ab_blocks
 from sqlstress.user_work.options import Data
 from tests.ab_report import CASE, TEST, TRIAL, ab_report, around, trial
@@ -116,7 +115,7 @@ CONCLUDED = {
 
 def said(report: Report) -> str:
     assert report.ab
-    return phrase(conclusion(report, report.ab))
+    return conclusion(report, report.ab).text
 
 
 def test_the_conclusion_says_what_is_shown_what_is_possible_and_what_would_help() -> None:

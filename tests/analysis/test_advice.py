@@ -16,7 +16,6 @@ from sqlstress.show.endings import endings
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.junit import report_junit
 from sqlstress.show.page.html_file import report_html
-from sqlstress.show.phrases import phrase
 from tests.analysis.hand_made import CALM, EXAMPLE, findings, group, run, said, trial
 from tests.example_report import assert_golden_texts
 from tests.show.variants import with_case
@@ -33,7 +32,7 @@ def judged(processes: int, *checks: Check) -> Run:
 def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
     found = advise_group(group(judged(1, READS), judged(4, LOST, READS)))
     assert found[0].code == "data-wrong"
-    assert phrase(found[0]) == (
+    assert found[0].text == (
         "FAILED at 4 processes on 1 bucket: last write, 2 of 1,000 wrong "
         "(key 4 is gone; key 7 is stale; key 9 is gone)."
     )
@@ -46,7 +45,7 @@ def test_wrong_data_comes_first_with_its_first_counter_examples() -> None:
 
 @pytest.mark.parametrize(("cases", "elsewhere"), [(3, False), (6, True)])
 def test_beyond_three_failed_cases_the_rest_is_named_by_place_only(cases: int, elsewhere: bool) -> None:
-    found = [phrase(finding) for finding in advise_group(group(*(judged(n + 1, LOST) for n in range(cases))))]
+    found = [finding.text for finding in advise_group(group(*(judged(n + 1, LOST) for n in range(cases))))]
     assert sum("key 4 is gone" in text for text in found) == 3
     rest = "Also FAILED at 4 to 6 processes on 1 bucket; the JSON report has the counter-examples."
     assert (rest in found) is elsewhere
@@ -74,11 +73,11 @@ def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason() -> N
 
 def test_an_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
-    assert [phrase(finding) for finding in advise(cut) if finding.code == "interrupted-cases"] == [
+    assert [finding.text for finding in advise(cut) if finding.code == "interrupted-cases"] == [
         "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
     begun = with_case(replace(cut, planned=3), repeat=2)
-    assert [phrase(finding) for finding in advise(begun) if finding.code.startswith("interrupted")] == [
+    assert [finding.text for finding in advise(begun) if finding.code.startswith("interrupted")] == [
         "Interrupted after 3 of 6 trials."
     ]
     whole = advise(replace(cut, interrupted=False))

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from sqlstress.analysis import group as groups
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.answers import answer, doubts, laggards, leaders, leads, sides_of
-from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.finding import Finding, texts
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
-from sqlstress.show.phrases import phrase
 from sqlstress.target import DRIVERS, LAST_LOST, SYNCED, Known
 from tests.analysis.hand_made import NOISE, at_each_pass, group, one_table, passes
 from tests.example_report import assert_golden_texts
@@ -63,13 +62,17 @@ def test_those_that_noise_hides_cannot_be_told_apart() -> None:
 
 def test_why_something_cannot_be_told_is_said_once_and_only_where_something_cannot() -> None:
     found, _ = passed(1000, 1100, noise=0.1)
-    sure, unsure = Finding("a"), Finding("b", lead=Finding("c", unclear=True))
+
+    def sentence(**facts: object) -> str:
+        return str(facts)
+
+    sure, unsure = Finding(sentence), Finding(sentence, lead=Finding(sentence, unclear=True))
     assert list(doubts(found, [sure], Case())) == list(doubts(None, [], Case())) == []
     (why,) = doubts(found, [sure, unsure, unsure], Case())
-    assert phrase(why).startswith('Reason for "cannot tell": 5 passes cannot show a ')
+    assert why.text.startswith('Reason for "cannot tell": 5 passes cannot show a ')
     for repeat, help_ in ((2, "use --repeat 3 or more."), (3, "let all 3 passes finish.")):
         (few,) = doubts(None, [sure], Case(repeat=repeat))
-        assert phrase(few) == f"Too few trials to tell a difference from noise: {help_}"
+        assert few.text == f"Too few trials to tell a difference from noise: {help_}"
 
 
 # Values: which of an option does better.
@@ -98,7 +101,7 @@ ANSWERED: dict[str, list[Run]] = {
 
 
 def test_a_value_is_set_against_the_first_one_pass_by_pass() -> None:
-    found = {name: map(phrase, answer(one_table(*runs))) for name, runs in ANSWERED.items()}
+    found = {name: texts(answer(one_table(*runs))) for name, runs in ANSWERED.items()}
     assert_golden_texts("answers.txt", found)
 
 
@@ -130,7 +133,7 @@ def driven(
 def said(*runs: Run) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for finding in advise_group(one_table(*runs)):
-        found.setdefault(finding.code, []).append(phrase(finding))
+        found.setdefault(finding.code, []).append(finding.text)
     return found
 
 

@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.analysis.disturbances import disturbances, disturbed, taken
+from sqlstress.analysis.finding import texts
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Throttling, Warning
 from sqlstress.show.case_table import spread_legend
 from sqlstress.show.heading import warnings
-from sqlstress.show.phrases import phrase, phrases
+from sqlstress.show.phrases import facts_of
+from sqlstress.show.phrases import sentences as all_sentences
 from tests import example_methods as methods
 from tests.analysis.hand_made import EXAMPLE, group, run, trial
 from tests.example_methods import methods_report
@@ -25,7 +27,7 @@ CALM = replace(EXAMPLE.environment, sync_after=EXAMPLE.environment.sync)
 
 
 def said(*runs: Run) -> list[str]:
-    return list(map(phrase, disturbances(group(*runs), CALM)))
+    return list(texts(disturbances(group(*runs), CALM)))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_throttled_trial_names_the_quota_and_blames_nothing_else() -> None:
     throttled = run(1, 2, trial(quota=QUOTA, foreign_share=0.6, stolen_share=0.2))
     (finding,) = disturbances(group(throttled), limited)
     assert finding.code == "quota-throttled"
-    assert phrase(finding).startswith("The CPU quota of 0.5 cores stopped the processes in up to 90% of")
+    assert finding.text.startswith("The CPU quota of 0.5 cores stopped the processes in up to 90% of")
     assert disturbed(throttled)
     (legend,) = (line for line in spread_legend(group(throttled)) if line.startswith("~"))
     assert legend == "~: a CPU quota stopped the processes"
@@ -141,9 +143,9 @@ def test_a_throttled_run_of_a_report_silences_the_blame_of_others() -> None:
 def test_the_longest_stop_is_named_and_no_stop_of_unknown_length() -> None:
     stops = [trial(quota=replace(QUOTA, stopped_s=seconds)) for seconds in (0.0, 0.4, 0.1)]
     (longest,) = disturbances(group(run(1, 2, *stops)), CALM)
-    assert "(for 400 ms in all)" in phrase(longest)
+    assert "(for 400 ms in all)" in longest.text
     (unknown,) = disturbances(group(run(1, 2, stops[0])), CALM)
-    assert "in all" not in phrase(unknown)
+    assert "in all" not in unknown.text
 
 
 def test_a_stop_is_not_named_twice() -> None:
@@ -155,7 +157,9 @@ def test_a_stop_is_not_named_twice() -> None:
 
 
 def test_only_a_measured_load_of_others_asks_for_a_quieter_machine() -> None:
-    assert [code for code, known in phrases().items() if "quieter" in known.template] == ["others"]
+    assert [
+        code for code, sentence in all_sentences().items() if "quieter" in sentence(**facts_of(sentence))
+    ] == ["others"]
 
 
 def test_a_quota_that_was_not_used_up_leaves_other_causes() -> None:

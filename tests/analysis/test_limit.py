@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from sqlstress.analysis.finding import texts
 from sqlstress.analysis.highest_rate import (
     FEW,
     HARNESS,
@@ -25,7 +26,6 @@ from sqlstress.analysis.highest_rate import (
 from sqlstress.report import Check, Promise, Trial, Verdict
 from sqlstress.show.blocks import Table
 from sqlstress.show.endings import endings, exit_code
-from sqlstress.show.phrases import sentences
 from sqlstress.show.study_view import limit_blocks
 from sqlstress.statistics.search import FARTHEST, Answer
 from tests.drawing import examples
@@ -98,7 +98,7 @@ def test_a_margin_is_the_factor_of_what_is_promised_and_no_less_than_one_where_a
 
 def said(tried: Mapping[int, Sequence[bool]], ended: str | None = None) -> str:
     search = replace(SEARCH, ended=ended)
-    return sentences(conclusion(limit_report(tried, search), search))
+    return " ".join(texts(conclusion(limit_report(tried, search), search)))
 
 
 YES, NO = [True] * 8, [False] * 8
@@ -120,12 +120,12 @@ def late_windows() -> str:
     search = replace(SEARCH, promise=Promise(p99_s=0.0005))
     report = limit_report({1_500: YES}, search)
     disturbed = replace(report.runs[1], trials=tuple(late(trial, 0.1) for trial in report.runs[1].trials))
-    return sentences(conclusion(replace(report, runs=(report.runs[0], disturbed)), search))
+    return " ".join(texts(conclusion(replace(report, runs=(report.runs[0], disturbed)), search)))
 
 
 def test_the_conclusion_says_what_the_windows_agree_on_and_how_many_there_are() -> None:
     found = {name: said(tried) for name, tried in CONCLUDED.items()}
-    found["not even one a second"] = sentences(conclusion(limit_report({1: NO}, LOW), LOW))
+    found["not even one a second"] = " ".join(texts(conclusion(limit_report({1: NO}, LOW), LOW)))
     found["a harness that was late"] = late_windows()
     assert_golden_texts("limit-conclusions.txt", found)
 
@@ -202,4 +202,4 @@ def test_a_report_may_have_a_rate_twice() -> None:
     report = limit_report({1_500: [True], 1_800: [False]})
     others = (replace(run, case=replace(run.case, seed=run.case.seed + 1)) for run in report.runs)
     doubled = replace(report, runs=(*report.runs, *others))
-    assert "Cannot tell" in sentences(conclusion(doubled, SEARCH))
+    assert "Cannot tell" in " ".join(texts(conclusion(doubled, SEARCH)))

@@ -15,7 +15,6 @@ from sqlstress.report import Report
 from sqlstress.show.at_a_rate import plots
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.page.html_file import report_html
-from sqlstress.show.phrases import phrase
 from sqlstress.show.text import comparison_text
 from tests.example_report import example_report
 from tests.rate_report import rate_report, rate_run, rate_trial
@@ -24,7 +23,7 @@ REPORT = rate_report()
 
 
 def told(report: Report) -> dict[str, str]:
-    return {finding.code: phrase(finding) for finding in advise(report)}
+    return {finding.code: finding.text for finding in advise(report)}
 
 
 def test_the_saturated_rate_is_said_to_be_and_no_other() -> None:

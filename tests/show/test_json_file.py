@@ -8,13 +8,13 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.advice import advise
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import from_json
 from sqlstress.report.json_schema import report_schema
 from sqlstress.show import json_file
 from sqlstress.show.json_file import report_json
-from sqlstress.show.phrases import phrase
 from tests.example_report import example_report
 
 
@@ -23,13 +23,13 @@ def test_findings_stand_in_it_with_their_facts_and_fit_the_schema() -> None:
     document = json.loads(report_json(report))
     jsonschema.Draft202012Validator(report_schema()).validate(document)
     said = [(one["code"], one["text"]) for one in document["findings"]]
-    assert said == [(one.code, phrase(one)) for one in advise(report)]
+    assert said == [(one.code, one.text) for one in advise(report)]
     assert from_json(report_json(report)) == report
 
 
 def test_facts_are_numbers_lists_and_findings_not_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    within = Finding("way-files", files=20)
-    found = Finding("try", ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
+    within = Finding(sentences.way_files, files=20)
+    found = Finding(sentences.try_, ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
     inner = {"code": "way-files", "facts": {"files": 20}, "text": "more buckets (--buckets 20)"}

@@ -9,7 +9,7 @@ import junitparser
 import pytest
 
 from sqlstress.analysis.advice import missing
-from sqlstress.analysis.finding import parts
+from sqlstress.analysis.study_parts import parts
 from sqlstress.report import Report
 from sqlstress.show.junit import report_junit
 from tests.ab_report import ab_report, around

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.report import Report, Run, Warning, read
 from sqlstress.show.blocks import AT_FIRST, Column, Legend, Table, conclusions
 from sqlstress.show.markdown import drawn as markdown
+from sqlstress.show.phrases import facts_of
+from sqlstress.show.phrases import sentences as all_sentences
 from sqlstress.show.text import BRIEF, WIDTH, coloured, drawn, report_text
 from tests.analysis.hand_made import passes, trial
 from tests.example_report import assert_golden, example_report
@@ -111,7 +114,8 @@ MOST_LINES = 28
 
 
 def shown_at_first(*codes: str) -> int:
-    block = conclusions(list(map(Finding, codes)))
+    known = all_sentences()
+    block = conclusions([Finding(known[code], **facts_of(known[code])) for code in codes])
     assert block.first is not None
     assert len(block.later) == len(codes) - block.first
     return block.first
@@ -126,7 +130,12 @@ def test_three_conclusions_come_first_and_none_that_is_aside() -> None:
 def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
     grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "case-incomplete", "proof-unknown")
     assert shown_at_first("best", *grave) == len(grave)
-    wrong = conclusions([Finding("best"), Finding("data-wrong")]).texts
+    wrong = conclusions(
+        [
+            Finding(sentences.best, rate=1.0, unit="pairs", where="A"),
+            Finding(sentences.data_wrong, where="A", checks=()),
+        ]
+    ).texts
     assert wrong[0].startswith("FAILED")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
+from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
@@ -31,6 +32,7 @@ from sqlstress.experiments.app import (
     UNSEEN,
     WHOLE,
     belongs,
+    sentences,
 )
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
@@ -173,26 +175,26 @@ def unwise(group: Group) -> Iterator[Finding]:
     traced = any(one.what == DEFERRED for one in sighted(group).values())
     # One that fails for it may commit nothing.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
-        yield Finding("deferred-upgrade")
+        yield Finding(shared.deferred_upgrade)
     modes = {one.get("journal_mode") for one in here}
     if modes & {"off", "memory"}:
-        yield Finding("journal-mode", on_disk=False)
+        yield Finding(sentences.journal_mode, on_disk=False)
     elif modes & {"delete", "truncate", "persist"}:
-        yield Finding("journal-mode", on_disk=True)
+        yield Finding(sentences.journal_mode, on_disk=True)
     if any(one.get("synchronous") == "off" for one in here):
-        yield Finding("synchronous-off")
+        yield Finding(sentences.synchronous_off)
     if any(one.get("foreign_keys") == DECLARED for one in here):
-        yield Finding("foreign-keys")
+        yield Finding(sentences.foreign_keys)
     settings = {
         tuple(map(one.get, ("journal_mode", "synchronous", "busy_timeout")))
         for one in here
         if one["database"] == HERE
     }
     if len(settings) > 1:
-        yield Finding("settings-differ", kinds=len(settings))
+        yield Finding(sentences.settings_differ, kinds=len(settings))
     others = dict.fromkeys(name for one in kinds if not belongs(name := one.get("database", HERE)))
     if others:
-        yield Finding("other-database", names=[shortened(name, 80) for name in others][:3])
+        yield Finding(sentences.other_database, names=[shortened(name, 80) for name in others][:3])
 
 
 def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
@@ -206,7 +208,7 @@ def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
         opened = timeouts[least].get("opened_with", "")
         changed = None if opened in (str(least), "None", "") else _time(opened)
         timeout = _time(str(least)) if least else "0"
-        yield Finding("busy-timeout", timeout=timeout, waits=least > 0, opened_with=changed)
+        yield Finding(sentences.busy_timeout, timeout=timeout, waits=least > 0, opened_with=changed)
 
 
 # The same of connections to a server.
@@ -240,27 +242,27 @@ def unwise_sessions(group: Group) -> Iterator[Finding]:
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
     here = [one for one in kinds if one.get("database") == HERE]
     if any(one.get("synchronous_commit") == "off" for one in here):
-        yield Finding("synchronous-commit-off")
+        yield Finding(sentences.synchronous_commit_off)
     others = dict.fromkeys(one.get("database", "") for one in kinds if one not in here)
     if others:
-        yield Finding("other-places", names=[shortened(name, 80) for name in others][:3])
+        yield Finding(sentences.other_places, names=[shortened(name, 80) for name in others][:3])
     settings = {tuple(map(one.get, ("synchronous_commit", "isolation"))) for one in here}
     if len(settings) > 1:
-        yield Finding("sessions-differ", kinds=len(settings))
+        yield Finding(sentences.sessions_differ, kinds=len(settings))
 
 
 # What the transactions of the application raised, and what did not end.
 
 
 _MEANINGS = {
-    "SQLITE_BUSY": "raised-busy",
-    "SQLITE_BUSY_SNAPSHOT": "raised-busy-snapshot",
-    "SQLITE_BUSY_RECOVERY": "raised-busy-recovery",
-    "SQLITE_LOCKED": "raised-locked",
-    "SQLITE_LOCKED_SHAREDCACHE": "raised-shared-cache",
-    "SQLSTATE 40001": "raised-serialization",
-    "SQLSTATE 40P01": "raised-deadlock",
-    "SQLSTATE 55P03": "raised-lock-timeout",
+    "SQLITE_BUSY": sentences.raised_busy,
+    "SQLITE_BUSY_SNAPSHOT": sentences.raised_busy_snapshot,
+    "SQLITE_BUSY_RECOVERY": sentences.raised_busy_recovery,
+    "SQLITE_LOCKED": sentences.raised_locked,
+    "SQLITE_LOCKED_SHAREDCACHE": sentences.raised_shared_cache,
+    "SQLSTATE 40001": sentences.raised_serialization,
+    "SQLSTATE 40P01": sentences.raised_deadlock,
+    "SQLSTATE 55P03": sentences.raised_lock_timeout,
 }
 """What was raised → what it means, if it can be said in a few words."""
 
@@ -284,7 +286,7 @@ def raised(group: Group) -> Iterator[Finding]:
         wait = Wait(latency, timeout_ms) if latency and what.startswith(_BUSY) else None
         advice = _cure(what, wait, reads_first)
         yield Finding(
-            "raised",
+            sentences.raised,
             how=_failure_time(wait, latency),
             share=_share(group, transaction, latency),
             cure=None if advice in advised else advice,
@@ -297,7 +299,7 @@ def raised(group: Group) -> Iterator[Finding]:
         )
         advised.add(advice)
     if len(kinds) > MOST_LINES:
-        yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+        yield Finding(sentences.raised_more, kinds=len(kinds) - MOST_LINES)
 
 
 _BUSY = "SQLITE_BUSY"
@@ -328,14 +330,14 @@ def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> Finding | N
     """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
         return (
-            Finding("cure-immediate")
+            Finding(shared.cure_immediate)
             if reads_first
-            else Finding("cure-open-select", seen=reads_first is False)
+            else Finding(sentences.cure_open_select, seen=reads_first is False)
         )
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
         return None
     if wait.is_at_once and not reads_first:
-        return Finding("cure-open-select", seen=reads_first is False)
+        return Finding(sentences.cure_open_select, seen=reads_first is False)
     return cure(wait, reads_first=bool(reads_first))
 
 
@@ -358,14 +360,20 @@ def _reads_first(group: Group) -> bool | None:
 
 def unraised(group: Group) -> Iterator[Finding]:
     """Yield what ended threads, and what was logged as an error: no transaction has failed for it."""
-    for topic, code in ((THREAD_RAISED, "thread-raised"), (LOGGED, "logged-error")):
+    kinds_of: dict[str, Callable[..., str]] = {
+        THREAD_RAISED: sentences.thread_raised,
+        LOGGED: sentences.logged_error,
+    }
+    for topic, sentence in kinds_of.items():
         kinds = counted(group, topic, _unraised_kind)
         examples = {_unraised_kind(one): one.example for one in reversed(list(sightings(group, topic)))}
         for kind, count in list(kinds.items())[:MOST_LINES]:
             what, of = kind
-            yield Finding(code, what=what, of=None if of == what else of, count=count, example=examples[kind])
+            yield Finding(
+                sentence, what=what, of=None if of == what else of, count=count, example=examples[kind]
+            )
         if len(kinds) > MOST_LINES:
-            yield Finding("raised-more", kinds=len(kinds) - MOST_LINES)
+            yield Finding(sentences.raised_more, kinds=len(kinds) - MOST_LINES)
 
 
 def _unraised_kind(one: Sighting) -> tuple[str, str]:
@@ -382,7 +390,7 @@ def unending(group: Group) -> Iterator[Finding]:
     threads = list(sightings(group, THREAD))
     if threads:
         names = sorted({one.what for one in threads})
-        yield Finding("thread-did-not-end", count=sum(one.count for one in threads), names=names)
+        yield Finding(sentences.thread_did_not_end, count=sum(one.count for one in threads), names=names)
 
 
 held_long = partial(lock_findings, ours=OURS)

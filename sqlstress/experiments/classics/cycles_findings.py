@@ -13,7 +13,7 @@ from sqlstress.analysis.answers import doubts, is_conclusive, laggards, leaders
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Tested
 from sqlstress.analysis.wording import processes
-from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
 from sqlstress.experiments.classics.cycles import Cycling, setting_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -190,7 +190,7 @@ def cycles(group: Group) -> Iterator[Finding]:
         if trial.outcome != "done":
             after = run.case.spec.timeout_s
             limit = after * NS_PER_S if after else None
-            yield Finding("timeout", where=setting_label(run.case), limit_ns=limit, reason=trial.note)
+            yield Finding(sentences.timeout, where=setting_label(run.case), limit_ns=limit, reason=trial.note)
     cells = [
         Measured(run, trial, times) for run, trial in group.measured() if (times := times_of(run.case, trial))
     ]
@@ -217,7 +217,9 @@ def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Findi
         least, most = ranked[0], ranked[-1]
         slowest = _took([most], times=most.times.total / least.times.total)
         closing = least.times.closing or None
-        yield Finding("fastest", single=True, fastest=_took([least], closing_ns=closing), slowest=slowest)
+        yield Finding(
+            sentences.fastest, single=True, fastest=_took([least], closing_ns=closing), slowest=slowest
+        )
         return
     runs = [cell.run for cell in ranked]
     first, last = leaders(tested, runs, families=2), laggards(tested, runs, families=2)
@@ -229,13 +231,15 @@ def _fastest(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Findi
     if len(fast) < len(ranked) and ratio and ratio.is_above:
         more = {"ratio": ratio} if len(slow) == 1 else {"equal": last.equal, "unclear": last.unclear}
         slower = _took(slow, **more)
-    yield Finding("fastest", fastest=fastest, slowest=slower)
+    yield Finding(sentences.fastest, fastest=fastest, slowest=slower)
 
 
 def _took(cells: Sequence[Measured], **more: Any) -> Finding:
     """Return the names of settings and the time of the first."""
     names, several = tuple(cell.name for cell in cells), len(cells) > 1
-    return Finding("settings-took", settings=names, about=several, total_ns=cells[0].times.total, **more)
+    return Finding(
+        sentences.settings_took, settings=names, about=several, total_ns=cells[0].times.total, **more
+    )
 
 
 def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
@@ -248,7 +252,7 @@ def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
         each = commits.count / max(1, len(times.processes))
         bounds.append(
             Finding(
-                "bounds-took",
+                sentences.bounds_took,
                 where=cell.name,
                 bounds_ns=times.bounds,
                 total_ns=times.total,
@@ -258,7 +262,7 @@ def _beyond_the_sum(cells: Sequence[Measured]) -> Iterator[Finding]:
             )
         )
     if bounds:
-        yield Finding("beyond-the-sum", bounds=tuple(bounds))
+        yield Finding(sentences.beyond_the_sum, bounds=tuple(bounds))
 
 
 def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> Iterator[Finding]:
@@ -272,7 +276,7 @@ def _without_checkpoints(cells: Sequence[Measured], tested: Tested | None) -> It
                 continue
             ratio = tested.ratio(off.run, on.run) if tested else None
             yield Finding(
-                "checkpoints-off",
+                sentences.checkpoints_off,
                 where=off.name,
                 off_ns=off.times.total,
                 other=on.name,
@@ -300,7 +304,7 @@ def _checkpoints(cell: Measured) -> Iterator[Finding]:
         first = min(process.checkpoints)
         slower = sum(each < process.cycles[first - 1] for each in process.cycles) / len(process.cycles)
     yield Finding(
-        "checkpoint",
+        sentences.checkpoint,
         where=cell.name,
         commits=commits,
         together=case.concurrency if several else None,
@@ -323,7 +327,7 @@ def _seen(process: Process, due: int, several: bool) -> Finding:
     first, *later = process.checkpoints
     there, many = first == due and not several, len(later) > FEW
     return Finding(
-        "checkpoint-seen",
+        sentences.checkpoint_seen,
         there=there,
         cycle=None if there else first,
         process=process.worker if several else None,

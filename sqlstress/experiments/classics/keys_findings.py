@@ -13,10 +13,11 @@ from typing import Any
 
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, ERROR, Group, Tested
+from sqlstress.analysis.group import ERROR, Group, Tested
+from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.keys import ID_TYPES, SCHEMAS, Picks
 from sqlstress.report import Run, Space
-from sqlstress.statistics.compare import Passes
+from sqlstress.statistics.compare import NEAR, Passes
 from sqlstress.statistics.units import finite
 
 TABLE = "picks"
@@ -138,7 +139,7 @@ def _least(schema: str, by_type: Mapping[str, Cell]) -> Finding:
     quickest = min(by_type.values(), key=lambda cell: cell.seconds)
     smallest = min(by_type.values(), key=lambda cell: cell.file or float("inf"))
     return Finding(
-        "type-least",
+        sentences.type_least,
         schema=schema,
         quickest=quickest.picks.id_type,
         seconds=float(quickest.seconds),
@@ -154,11 +155,11 @@ def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding
     # No other type is clearly better than the chosen one: in time beyond doubt, or in space.
     quick = [cell for cell in made if not any(_is_quicker(other, cell, tested) for other in made)]
     least = min((cell.file for cell in quick if cell.file), default=0.0)
-    chosen = next((cell for cell in quick if cell.file * (1 - EQUAL) <= least), quick[0])
+    chosen = next((cell for cell in quick if cell.file * (1 - NEAR) <= least), quick[0])
     takes_int = numbers is not None and not tested.is_less(numbers.run, chosen.run)
     stays = chosen is base
     return Finding(
-        "id-type",
+        sentences.id_type,
         schema=schema,
         int_cost=_cost(numbers, base, tested) if numbers and takes_int else None,
         has_int=takes_int,
@@ -175,18 +176,18 @@ def _advice(schema: str, by_type: Mapping[str, Cell], tested: Tested) -> Finding
 
 
 def _is_quicker(cell: Cell, other: Cell, tested: Tested) -> bool:
-    """Say whether a cell is quicker than another one by more than EQUAL, beyond doubt."""
+    """Say whether a cell is quicker than another one by more than NEAR, beyond doubt."""
     found = None if cell is other else tested.ratio(other.run, cell.run)
-    return found is not None and found.low > 1 / (1 - EQUAL)
+    return found is not None and found.low > 1 / (1 - NEAR)
 
 
 def _cost(cell: Cell, base: Cell, tested: Tested) -> Finding:
     """Return the time and the space of a cell compared with uuid4."""
     found = tested.ratio(cell.run, base.run)
     known = found is not None and is_conclusive(found)
-    equal = found is not None and known and found.is_within(EQUAL)
+    equal = found is not None and known and found.is_within(NEAR)
     return Finding(
-        "type-cost",
+        sentences.type_cost,
         ratio=found if known and not equal else None,
         equal=equal,
         unclear=not known,
@@ -210,9 +211,9 @@ def _schemas(usual: Sequence[Cell], tested: Tested | None) -> Iterator[Finding]:
         seconds = next(cell.seconds for cell in near if cell.run is lead.best)
     # The smallest schema, and those that take about as much space.
     sized = sorted((cell for cell in by_schema if cell.file), key=lambda cell: cell.file)
-    small = [cell for cell in sized if cell.file * (1 - EQUAL) <= sized[0].file]
+    small = [cell for cell in sized if cell.file * (1 - NEAR) <= sized[0].file]
     yield Finding(
-        "schema",
+        sentences.schema,
         type=by_schema[0].picks.id_type,
         single=tested is None,
         quickest=tuple(cell.picks.schema for cell in near),
@@ -231,12 +232,12 @@ def _unique(by_schema: Sequence[Cell], small: Sequence[Cell]) -> Finding:
     """Return the schemas without duplicate picks, and their cost in space."""
     unique = [cell for cell in by_schema if cell.picks.schema in UNIQUE]
     return Finding(
-        "unique",
+        sentences.unique,
         schemas=tuple(cell.picks.schema for cell in unique) or UNIQUE,
         one=len(unique) == 1,
         unmeasured=not unique,
         costs=tuple(
-            Finding("schema-costs", schema=cell.picks.schema, times=value)
+            Finding(sentences.schema_costs, schema=cell.picks.schema, times=value)
             for cell in unique
             if cell not in small and (value := ratio(cell, next(iter(small), None), "file_bytes")) is not None
         ),
@@ -254,7 +255,7 @@ def _made_inside(group: Group, pairs: Sequence[tuple[Cell, Cell]]) -> Finding:
     found = Passes(dict(enumerate(means)), ERROR / group.groups).ratio(1, 0)
     conclusive = is_conclusive(found)
     return Finding(
-        "made-inside",
+        sentences.made_inside,
         times=geometric_mean(inside.seconds / python.seconds for python, inside in pairs)
         if found is None
         else None,

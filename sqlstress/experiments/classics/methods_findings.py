@@ -5,16 +5,17 @@ A difference is reported if the passes tell it from noise; of too few passes, on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from sqlstress.analysis.answers import doubts, is_conclusive, leaders
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import EQUAL, Group, Tested
+from sqlstress.analysis.group import Group, Tested
+from sqlstress.experiments.classics import sentences
 from sqlstress.experiments.classics.methods import METHOD_NAMES, PHASES, tricks_of
 from sqlstress.report import Run
-from sqlstress.statistics.compare import FEWEST, Ratio
+from sqlstress.statistics.compare import FEWEST, NEAR, Ratio
 from sqlstress.statistics.units import finite
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
@@ -226,7 +227,7 @@ class Judged:
         ratios = ((base, self.ratio(base, other)) for base, other in pairs)
         told = [(base, ratio) for base, ratio in ratios if ratio and is_conclusive(ratio)]
         return sorted(
-            ((base, ratio) for base, ratio in told if not ratio.is_within(EQUAL)),
+            ((base, ratio) for base, ratio in told if not ratio.is_within(NEAR)),
             key=lambda gain: gain[1].estimate,
         )
 
@@ -260,10 +261,10 @@ def _highest(cells: Cells) -> Iterator[Finding]:
     for phase, every in cells.by_phase():
         if best := [cell for series in every if (cell := series.best)]:
             most = max(best, key=lambda cell: cell.rows_per_s)
-            lead = Finding("methods-lead", methods=(most.series.tricks,), rate=most.rows_per_s)
-            phases.append(Finding("phase-fastest", doing=DOING[phase], fastest=lead))
+            lead = Finding(sentences.methods_lead, methods=(most.series.tricks,), rate=most.rows_per_s)
+            phases.append(Finding(sentences.phase_fastest, doing=DOING[phase], fastest=lead))
     if phases:
-        yield Finding("methods-fastest", single=True, driver=cells.drivers[0], phases=tuple(phases))
+        yield Finding(sentences.methods_fastest, single=True, driver=cells.drivers[0], phases=tuple(phases))
 
 
 def _fastest(judged: Judged) -> Iterator[Finding]:
@@ -277,9 +278,9 @@ def _fastest(judged: Judged) -> Iterator[Finding]:
         general = [cell for cell in known if cell.series.method != INSIDE]
         others = _leading(judged, general) if general and best not in general else None
         fastest = _leading(judged, known)
-        phases.append(Finding("phase-fastest", doing=DOING[phase], fastest=fastest, others=others))
+        phases.append(Finding(sentences.phase_fastest, doing=DOING[phase], fastest=fastest, others=others))
     if phases:
-        yield Finding("methods-fastest", driver=judged.cells.drivers[0], phases=tuple(phases))
+        yield Finding(sentences.methods_fastest, driver=judged.cells.drivers[0], phases=tuple(phases))
 
 
 def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
@@ -292,7 +293,7 @@ def _leading(judged: Judged, known: Sequence[Cell]) -> Finding:
     compared = base is not None and base.series is not best.series
     ratio = judged.ratio(base, best) if base and compared else None
     return Finding(
-        "methods-lead",
+        sentences.methods_lead,
         methods=tuple(dict.fromkeys(cell.series.tricks for cell in near)),
         about=several,
         rate=best.rows_per_s,
@@ -315,19 +316,19 @@ def _transactions(judged: Judged) -> Iterator[Finding]:
         return {doing: judged.ratio(*pair) for doing, pair in both.items() if pair}
 
     together = gains(BASE, f"{BASE} + TSC")
-    if any(ratio and ratio.is_above and not ratio.is_within(EQUAL) for ratio in together.values()):
-        yield _gain("transaction", together)
+    if any(ratio and ratio.is_above and not ratio.is_within(NEAR) for ratio in together.values()):
+        yield _gain(sentences.transaction, together)
     for how, tricks in (("with a commit per row", ""), ("in one transaction", " + TSC")):
         if changed := gains(BASE + tricks, f"{BASE} + WAL{tricks}"):
-            yield _gain("wal", changed, how=how)
+            yield _gain(sentences.wal, changed, how=how)
 
 
-def _gain(code: str, ratios: Mapping[str, Ratio | None], **more: str) -> Finding:
+def _gain(sentence: Callable[..., str], ratios: Mapping[str, Ratio | None], **more: str) -> Finding:
     """Return the ratios that are conclusive, and the work for which there is none."""
-    made = {doing: ratio for doing, ratio in ratios.items() if is_conclusive(ratio)}
-    faster = tuple(Finding("made-faster", doing=doing, ratio=ratio) for doing, ratio in made.items())
+    made = {doing: ratio for doing, ratio in ratios.items() if ratio and is_conclusive(ratio)}
+    faster = tuple(Finding(sentences.made_faster, doing=doing, ratio=ratio) for doing, ratio in made.items())
     unclear = tuple(doing for doing in ratios if doing not in made)
-    return Finding(code, faster=faster, both=bool(faster and unclear), unclear=unclear, **more)
+    return Finding(sentence, faster=faster, both=bool(faster and unclear), unclear=unclear, **more)
 
 
 def _row_values(judged: Judged) -> Iterator[Finding]:
@@ -337,15 +338,15 @@ def _row_values(judged: Judged) -> Iterator[Finding]:
         pair = largest_common(*(judged.cells.series("query", form, driver) for form in ("ROW", "VALUES")))
         ratio = judged.ratio(*pair) if pair else None
         if ratio and ratio.low > FAR:
-            found.append(Finding("took-as-long", ratio=ratio, driver=driver))
+            found.append(Finding(sentences.took_as_long, ratio=ratio, driver=driver))
     if found:
-        yield Finding("row-values", took=tuple(found))
+        yield Finding(sentences.row_values, took=tuple(found))
 
 
 def _ways(gains: Iterable[tuple[Cell, Ratio]]) -> tuple[Finding, ...]:
     """Return the first few gains."""
     return tuple(
-        Finding("way-changed", way=f"{DOING[cell.series.phase]} by {cell.series.tricks}", ratio=ratio)
+        Finding(sentences.way_changed, way=f"{DOING[cell.series.phase]} by {cell.series.tricks}", ratio=ratio)
         for cell, ratio in islice(gains, MOST)
     )
 
@@ -354,7 +355,7 @@ def _binding(judged: Judged) -> Iterator[Finding]:
     """Yield the methods that Peewee makes slowest, compared with sqlite3."""
     longer = [gain for gain in reversed(judged.gains(costs(judged.cells))) if gain[1].is_above]
     if longer:
-        yield Finding("binding", ways=_ways(longer))
+        yield Finding(sentences.binding, ways=_ways(longer))
 
 
 def _contention(judged: Judged) -> Iterator[Finding]:
@@ -366,7 +367,9 @@ def _contention(judged: Judged) -> Iterator[Finding]:
     for how, ways in (("fewer", fewer), ("more", [*reversed(gains[len(fewer) :])])):
         if ways:
             found = _ways(ways)
-            yield Finding("contention", driver=driver, most=more[-1], fewest=fewest, how=how, ways=found)
+            yield Finding(
+                sentences.contention, driver=driver, most=more[-1], fewest=fewest, how=how, ways=found
+            )
 
 
 def _limits(cells: Cells) -> Iterator[Finding]:
@@ -378,7 +381,7 @@ def _limits(cells: Cells) -> Iterator[Finding]:
     for (phase, method, note), refused in reasons.items():
         instead = _instead(cells, refused[0])
         yield Finding(
-            "method-limit",
+            sentences.method_limit,
             doing=DOING[phase],
             rows=refused[0].rows,
             method=method,

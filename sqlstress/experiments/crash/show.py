@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from sqlstress.analysis.durability import describe_durability
-from sqlstress.analysis.finding import (
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.analysis.study_parts import (
     PROVED,
     UNPROVED,
     WRONG,
     Conclusion,
-    Finding,
     Part,
     counterexamples,
     ended_early,
 )
-from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import buckets
+from sqlstress.experiments.crash import sentences
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
 from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict
-from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.statistics.units import plural, rounded, whole
 
@@ -42,8 +42,8 @@ class KillsShown(ResultShown[Kills]):
         table = Table(COLUMNS, (_row(result),), leaving=LEAVING)
         yield table
         yield Legend(table, partial(_legend, result))
-        yield Verdict(phrase(kill_verdict(result).finding))
-        if told := tuple(phrase(finding) for finding in findings(result)):
+        yield Verdict(kill_verdict(result).finding.text)
+        if told := tuple(finding.text for finding in findings(result)):
             yield Bullets(told)
 
     def tiles(self, result: Kills) -> Iterator[Tile]:
@@ -116,13 +116,13 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
     yield ". ".join("; ".join(part) for part in ([*table.explained(_MEANINGS)], told) if part)
 
 
-_CODES = {
-    ACKNOWLEDGED: "kills-not-acknowledged",
-    WHOLE: "kills-not-whole",
-    INTEGRITY: "kills-not-sound",
-    SURVIVORS: "kills-not-gone-on",
+_SENTENCES: dict[str, Callable[..., str]] = {
+    ACKNOWLEDGED: sentences.kills_not_acknowledged,
+    WHOLE: sentences.kills_not_whole,
+    INTEGRITY: sentences.kills_not_sound,
+    SURVIVORS: sentences.kills_not_gone_on,
 }
-"""Check → what it has found where it failed."""
+"""Sentence on a failed check, by its name."""
 
 
 def kill_verdict(kills: Kills) -> Conclusion:
@@ -132,20 +132,22 @@ def kill_verdict(kills: Kills) -> Conclusion:
         mode = kills.case.settings.journal_mode
         nothing = mode.upper() if mode in ("off", "memory") else None
         return Conclusion(
-            WRONG, Finding("kills-wrong", kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
+            WRONG, Finding(sentences.kills_wrong, kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
         )
     if not kills.acknowledged:
-        return Conclusion(UNPROVED, Finding("kills-unproved"))
-    return Conclusion(PROVED, Finding("kills-proved", kills=kills.kills, acknowledged=kills.acknowledged))
+        return Conclusion(UNPROVED, Finding(sentences.kills_unproved))
+    return Conclusion(
+        PROVED, Finding(sentences.kills_proved, kills=kills.kills, acknowledged=kills.acknowledged)
+    )
 
 
 def _wrong(check: Check) -> Finding:
     """Return what a failed check has found."""
     once = check.problems == 1
-    if check.name not in _CODES:
-        return Finding("kills-check-failed", name=check.name)
+    if check.name not in _SENTENCES:
+        return Finding(sentences.kills_check_failed, name=check.name)
     times = None if once else check.problems
-    return Finding(_CODES[check.name], count=check.problems, once=once, times=times)
+    return Finding(_SENTENCES[check.name], count=check.problems, once=once, times=times)
 
 
 def findings(kills: Kills) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ from sqlstress.experiments.exec import (
     STDERR,
     TOO_LATE,
     UNUSED,
+    sentences,
 )
 from sqlstress.experiments.exec.spec import NOTHING
 from sqlstress.report import Run
@@ -115,7 +116,7 @@ def starting(group: Group) -> Iterator[Finding]:
     wrong = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
     if several and not wrong and share is not None and share > MOST_STARTING:
-        yield Finding("starting-hides-races", share=share, inner=group.case.spec.inner > 1)
+        yield Finding(sentences.starting_hides_races, share=share, inner=group.case.spec.inner > 1)
 
 
 def _share_of_starting(group: Group) -> float | None:
@@ -140,21 +141,21 @@ def ended(group: Group) -> Iterator[Finding]:
     total = sum(codes.values())
     if group.case.spec.lines:
         if total:
-            yield Finding("program-ended", count=total, codes=codes)
+            yield Finding(sentences.program_ended, count=total, codes=codes)
         return
     codes.pop("0", None)
     if codes:
-        yield Finding("exit-codes", failed=sum(codes.values()), commands=total, codes=codes)
+        yield Finding(sentences.exit_codes, failed=sum(codes.values()), commands=total, codes=codes)
 
 
 def messages(group: Group) -> Iterator[Finding]:
     """Yield what they wrote on standard error, or answered instead of ok, the commonest first."""
-    for topic, code in ((STDERR, "stderr"), (ANSWER, "answers")):
+    for topic, sentence in ((STDERR, sentences.stderr), (ANSWER, sentences.answers)):
         counts = list(counted(group, topic, attrgetter("what")).items())
         if counts:
             examples = {one.what: one.example for one in sightings(group, topic)}
             told = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
-            yield Finding(code, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
+            yield Finding(sentence, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
 
 
 def _is_unused(group: Group) -> bool:
@@ -167,13 +168,13 @@ def databases(group: Group) -> Iterator[Finding]:
     """Yield that commands did not use the copy, or that the original changed."""
     database = group.case.spec.data.database
     if _is_unused(group):
-        yield Finding("copy-unused", database=database, variable="{db}")
+        yield Finding(sentences.copy_unused, database=database, variable="{db}")
     for sighting in islice(sightings(group, ORIGINAL), 1):
         facts = {"database": database, "changes": sighting.what}
         if pid := sighting.traits.get("pid"):
-            yield Finding("original-in-use", **facts, process=pid)
+            yield Finding(sentences.original_in_use, **facts, process=pid)
         else:
-            yield Finding("original-changed", **facts, variable="{db}")
+            yield Finding(sentences.original_changed, **facts, variable="{db}")
 
 
 def locked(group: Group) -> Iterator[Finding]:
@@ -186,19 +187,26 @@ def locked(group: Group) -> Iterator[Finding]:
             if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
                 causes[cause] += met.count
     wait = wait_of(group, None)
+    how = wait.finding() if wait else None
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + others.pop(cause, 0):
             # SQLITE_BUSY as soon as that has the same cause: another process still writes.
             busy = others.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
-            yield Finding(cause, count=count, how=wait and wait.finding(), busy=busy or None)
+            yield Finding(_SENTENCES[cause], count=count, how=how, busy=busy or None)
     if count := alone.total():
-        yield Finding("locked-alone", count=count, how=wait and wait.finding())
+        yield Finding(sentences.locked_alone, count=count, how=how)
     if count := others.total():
-        yield Finding("locked-long" if waited else "locked-soon", count=count, how=wait and wait.finding())
+        yield Finding(sentences.locked_long if waited else sentences.locked_soon, count=count, how=how)
 
 
-SNAPSHOT, TABLE, RECOVERY, BUSY = "locked-snapshot", "locked-table", "locked-recovery", "locked"
+SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
+"""Causes of lock errors."""
+_SENTENCES: dict[str, Callable[..., str]] = {
+    SNAPSHOT: sentences.locked_snapshot,
+    TABLE: sentences.locked_table,
+    RECOVERY: sentences.locked_recovery,
+}
 WAITED_NS = 1e9
 """Median time of failed commands from which on they have probably waited for a busy timeout, in ns."""
 _CAUSES = {
@@ -214,7 +222,7 @@ Source: https://www.sqlite.org/rescode.html
 
 
 def lock_cause(message: str) -> str:
-    """Return the code of the finding on a message of a lock error; empty if it is none."""
+    """Return the cause that a message of a lock error names; empty for other messages."""
     if not _LOCKED.search(message):
         return ""
     return next((cause for cause, pattern in _CAUSES.items() if pattern.search(message)), "")
@@ -227,11 +235,11 @@ def cut_short(group: Group) -> Iterator[Finding]:
         if kind == TOO_LATE:
             limit_s = f"{group.case.spec.timeout_s:g}"
             flush = group.case.spec.lines
-            yield Finding("timed-out", count=count, limit_s=limit_s, where=places(met), flush=flush)
+            yield Finding(sentences.timed_out, count=count, limit_s=limit_s, where=places(met), flush=flush)
         elif kind == STAYED:
-            yield Finding("program-stayed", count=count)
+            yield Finding(sentences.program_stayed, count=count)
         elif kind in (LEFT_BEHIND, ESCAPED):
-            yield Finding("left-behind", count=count, escaped=kind == ESCAPED, where=places(met))
+            yield Finding(sentences.left_behind, count=count, escaped=kind == ESCAPED, where=places(met))
 
 
 def _met(run: Run) -> Iterator[Sighting]:
@@ -244,7 +252,7 @@ def looked(group: Group) -> Iterator[Finding]:
     rounds = [check.checked for trial in trials for check in trial.verdict.checks if check.name == UNDER]
     if sum(rounds):
         low, high = min(rounds), max(rounds)
-        yield Finding("checks-opened", low=low, high=high if high > low else None)
+        yield Finding(sentences.checks_opened, low=low, high=high if high > low else None)
 
 
 held_long = partial(lock_findings, ours=OURS)

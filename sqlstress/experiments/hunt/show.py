@@ -5,16 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from sqlstress.analysis.finding import (
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.study_parts import (
     PROVED,
     UNPROVED,
     WRONG,
     Conclusion,
-    Finding,
     Part,
     counterexamples,
     ended_early,
 )
+from sqlstress.experiments.hunt import sentences
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
 from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Witness
 from sqlstress.experiments.hunt.spec import (
@@ -30,20 +31,19 @@ from sqlstress.experiments.hunt.spec import (
 )
 from sqlstress.report import Report
 from sqlstress.show.blocks import Block, Bullets, Lines, Verdict
-from sqlstress.show.phrases import phrase
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.statistics.units import NS_PER_S, plural, whole
 
-CODES = {
-    WRITES: "hunt-lost",
-    SUMS: "hunt-torn",
-    STALE: "hunt-stale",
-    TORN: "hunt-torn",
-    DAMAGED: "hunt-damaged",
-    "integrity_check": "hunt-damaged",
-    "quick_check": "hunt-damaged",
+SENTENCES = {
+    WRITES: sentences.hunt_lost,
+    SUMS: sentences.hunt_torn,
+    STALE: sentences.hunt_stale,
+    TORN: sentences.hunt_torn,
+    DAMAGED: sentences.hunt_damaged,
+    "integrity_check": sentences.hunt_damaged,
+    "quick_check": sentences.hunt_damaged,
 }
-"""Check → what it has found where it failed; others are the user's."""
+"""Sentence on a failed check, by its name; the user's checks have none."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
@@ -55,12 +55,12 @@ class HuntShown(ResultShown[Hunt]):
         return Part("hunt", conclusion(result), result.seconds, result.error, "hunt", "Hunt")
 
     def result_blocks(self, report: Report, result: Hunt) -> Iterator[Block]:
-        about = [phrase(_what(report, result))]
+        about = [_what(report, result).text]
         if result.rounds:
-            about.append(phrase(_tried(result)))
+            about.append(_tried(result).text)
         yield Lines(tuple(about))
-        yield Verdict(phrase(conclusion(result, library(report, result)).finding))
-        if told := tuple(phrase(finding) for finding in findings(result)):
+        yield Verdict(conclusion(result, library(report, result)).finding.text)
+        if told := tuple(finding.text for finding in findings(result)):
             yield Bullets(told)
 
     def tiles(self, result: Hunt) -> Iterator[Tile]:
@@ -83,7 +83,7 @@ def library(report: Report, hunt: Hunt) -> str:
 
 def _what(report: Report, hunt: Hunt) -> Finding:
     return Finding(
-        "hunt-what",
+        sentences.hunt_what,
         library=library(report, hunt),
         driver=hunt.driver,
         work=None if hunt.work == OWN_LOAD else hunt.work,
@@ -95,13 +95,15 @@ def _what(report: Report, hunt: Hunt) -> Finding:
 
 def _tried(hunt: Hunt) -> Finding:
     own = [role for role in ROLES if role in hunt.operations]
-    done = [Finding("hunt-done", count=hunt.operations[role], what=DONE[role]) for role in own]
+    done = [Finding(sentences.hunt_done, count=hunt.operations[role], what=DONE[role]) for role in own]
     done += [
-        Finding("hunt-calls", count=count, kind=kind)
+        Finding(sentences.hunt_calls, count=count, kind=kind)
         for kind, count in hunt.operations.items()
         if kind not in ROLES
     ]
-    return Finding("hunt-tried", rounds=hunt.rounds, took_ns=hunt.seconds * NS_PER_S, done=tuple(done))
+    return Finding(
+        sentences.hunt_tried, rounds=hunt.rounds, took_ns=hunt.seconds * NS_PER_S, done=tuple(done)
+    )
 
 
 def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
@@ -110,17 +112,21 @@ def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
     if hunt.found:
         failed = [check.name for check in hunt.found.verdict.checks if check.status == "failed"]
         if hunt.work != OWN_LOAD:
-            return Conclusion(WRONG, Finding("hunt-work-failed", took_ns=took_ns, checks=tuple(failed)))
+            return Conclusion(
+                WRONG, Finding(sentences.hunt_work_failed, took_ns=took_ns, checks=tuple(failed))
+            )
         what = tuple(dict.fromkeys(_wrong(name) for name in failed))
-        return Conclusion(WRONG, Finding("hunt-found", took_ns=took_ns, library=library, what=what))
+        return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, library=library, what=what))
     if not hunt.rounds:
-        return Conclusion(UNPROVED, Finding("hunt-no-round"))
-    return Conclusion(PROVED, Finding("hunt-nothing"))
+        return Conclusion(UNPROVED, Finding(sentences.hunt_no_round))
+    return Conclusion(PROVED, Finding(sentences.hunt_nothing))
 
 
 def _wrong(check: str) -> Finding:
     """Return what SQLite did where a check failed."""
-    return Finding(CODES[check]) if check in CODES else Finding("hunt-check-failed", name=check)
+    return (
+        Finding(SENTENCES[check]) if check in SENTENCES else Finding(sentences.hunt_check_failed, name=check)
+    )
 
 
 def findings(hunt: Hunt) -> Iterator[Finding]:
@@ -128,41 +134,45 @@ def findings(hunt: Hunt) -> Iterator[Finding]:
     if hunt.found:
         yield from counterexamples(hunt.found.verdict)
         if hunt.known:
-            yield Finding("hunt-wal-reset" if hunt.work == OWN_LOAD else "hunt-wal-reset-too")
+            yield Finding(sentences.hunt_wal_reset if hunt.work == OWN_LOAD else sentences.hunt_wal_reset_too)
         yield from _repeated(hunt, hunt.found)
     elif not hunt.checked:
-        yield Finding("hunt-unchecked")
+        yield Finding(sentences.hunt_unchecked)
     yield from ended_early(hunt.error, plural(hunt.rounds, "round"))
 
 
 def _repeated(hunt: Hunt, found: Witness) -> Iterator[Finding]:
     smallest = hunt.smallest
     if found.tries and not found.failed:
-        yield Finding("hunt-once", tries=found.tries)
+        yield Finding(sentences.hunt_once, tries=found.tries)
     elif found.tries:
         least = (
-            Finding("hunt-again-smallest", failed=smallest.failed, tries=smallest.tries) if smallest else None
+            Finding(sentences.hunt_again_smallest, failed=smallest.failed, tries=smallest.tries)
+            if smallest
+            else None
         )
-        yield Finding("hunt-again", failed=found.failed, tries=found.tries, smallest=least)
+        yield Finding(sentences.hunt_again, failed=found.failed, tries=found.tries, smallest=least)
     shown = smallest or found
-    yield Finding("hunt-smallest" if smallest else "hunt-round", load=_load(shown))
-    yield Finding("hunt-command", command=shlex.join(shown.command))
+    yield Finding(sentences.hunt_smallest if smallest else sentences.hunt_round, load=_load(shown))
+    yield Finding(sentences.hunt_command, command=shlex.join(shown.command))
 
 
 def _load(witness: Witness) -> Finding:
     case, schedule = witness.case, witness.schedule
     if schedule:
-        each = Finding("hunt-pause", role="process", one_in=schedule.pause)
+        each = Finding(sentences.hunt_pause, role="process", one_in=schedule.pause)
         pauses: tuple[Finding, ...] = (each,) if schedule.pause else ()
         points = schedule.pause_at if pauses and schedule.pause_at != EVERYWHERE else ()
-        return Finding("hunt-work", processes=case.concurrency, pauses=pauses, points=points)
+        return Finding(sentences.hunt_work, processes=case.concurrency, pauses=pauses, points=points)
     spec = case.spec
     if not isinstance(spec, Round):
-        return Finding("hunt-work", processes=case.concurrency)
+        return Finding(sentences.hunt_work, processes=case.concurrency)
     rates = {role: pause_rate(spec, role) for role, count in counts(spec).items() if count}
-    pauses = tuple(Finding("hunt-pause", role=role, one_in=rate) for role, rate in rates.items() if rate)
+    pauses = tuple(
+        Finding(sentences.hunt_pause, role=role, one_in=rate) for role, rate in rates.items() if rate
+    )
     return Finding(
-        "hunt-load",
+        sentences.hunt_load,
         writers=spec.writers,
         readers=spec.readers or None,
         holders=spec.holders or None,

@@ -5,9 +5,10 @@ the time of the slowest operations went.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.failed import wait_of
 from sqlstress.analysis.finding import Finding
@@ -21,6 +22,7 @@ from sqlstress.analysis.scaling import (
 )
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import has_window
+from sqlstress.experiments.kv import sentences
 from sqlstress.experiments.kv.spec import USUAL_S, companions_of
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
@@ -54,9 +56,9 @@ def given_up(group: Group) -> Iterator[Finding]:
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
     # A failure at once has nothing to do with the length of the timeout, or with who comes next.
-    ways = (Finding("way-timeout"), *_ways(group, cases)) if wait and wait.waited_count else ()
+    ways = (Finding(shared.way_timeout), *_ways(group, cases)) if wait and wait.waited_count else ()
     yield Finding(
-        "given-up",
+        sentences.given_up,
         count=number,
         where=places(cases),
         share=most.failed_share(),
@@ -79,13 +81,13 @@ def waiting(group: Group) -> Iterator[Finding]:
     stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]
     if stalls and not group.met_quota:
         where = places(run.case for run in stalls)
-        yield Finding("stall", where=where, longest_ns=max(map(longest_wait_ns, stalls)))
+        yield Finding(sentences.stall, where=where, longest_ns=max(map(longest_wait_ns, stalls)))
     if group.case.spec.begin == "deferred":
         number, cases = tally(group, lambda trial: trial.busy_snapshot)
         refused, others = tally(group, lambda trial: trial.busy)
         if number or refused:
             where = places([*cases, *others])
-            yield Finding("busy-snapshot", count=number, refused=refused or None, where=where)
+            yield Finding(sentences.busy_snapshot, count=number, refused=refused or None, where=where)
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
@@ -98,7 +100,7 @@ def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
     locked = any(
         sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= MUCH for run in runs
     )
-    return Finding("try", ways=_ways(group, cases)) if group.writes and (uneven or locked) else None
+    return Finding(shared.try_, ways=_ways(group, cases)) if group.writes and (uneven or locked) else None
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
@@ -130,7 +132,7 @@ def _flattered(group: Group) -> Iterator[Finding]:
     ]
     if found:
         worst_ns, all_ns, kind, case = max(found, key=lambda each: each[0])
-        yield Finding("p99-uneven", where=place(case), kind=kind, all_ns=all_ns, worst_ns=worst_ns)
+        yield Finding(sentences.p99_uneven, where=place(case), kind=kind, all_ns=all_ns, worst_ns=worst_ns)
 
 
 def _timeout(group: Group) -> str:
@@ -143,16 +145,18 @@ def _at_server(group: Group) -> Iterator[Finding]:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
         if lost and server and server.isolation == ISOLATIONS[0] and run.case.spec.begin == "deferred":
-            yield Finding("lost-updates")
+            yield Finding(sentences.lost_updates)
             break
     number, cases = tally(group, lambda trial: trial.failed)
     if number:
-        yield Finding("given-up-at-server", timeout=_timeout(group), count=number, where=places(cases))
+        yield Finding(
+            sentences.given_up_at_server, timeout=_timeout(group), count=number, where=places(cases)
+        )
     yield from starvation(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     locked, also = tally(group, lambda trial: trial.busy)
     if refused or locked:
-        yield Finding("begun-again", where=places([*where, *also]), refused=refused, locked=locked)
+        yield Finding(sentences.begun_again, where=places([*where, *also]), refused=refused, locked=locked)
 
 
 @of_closed_loops
@@ -169,7 +173,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
     hidden = [run for run in short if longest_wait_ns(run) >= run.case.duration_s * NS_PER_S]
     if longer:
         yield Finding(
-            "usual-timeout",
+            sentences.usual_timeout,
             count=sum(number for _, number in longer),
             usual_s=USUAL_S,
             where=places(case for case, _ in longer),
@@ -178,7 +182,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
         )
     elif hidden:
         yield Finding(
-            "usual-timeout-hidden",
+            sentences.usual_timeout_hidden,
             where=places(run.case for run in hidden),
             longest_ns=max(map(longest_wait_ns, hidden)),
             usual_s=USUAL_S,
@@ -200,11 +204,11 @@ def longer_window(group: Group) -> Iterator[Finding]:
         starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
         none = max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S
         yield Finding(
-            "usual-timeout-likely"
+            sentences.usual_timeout_likely
             if starved
-            else "usual-timeout-no-sign"
+            else sentences.usual_timeout_no_sign
             if none
-            else "usual-timeout-unclear",
+            else sentences.usual_timeout_unclear,
             usual_s=USUAL_S,
             where=place(run.case),
             window_s=trial.seconds,
@@ -236,13 +240,13 @@ def _longer(run: Run) -> int:
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
     """Return ways to shorten the waits of these cases, unless the report speaks against them."""
     if group.met_quota:
-        return Finding("way-quota"), Finding("way-processes")
+        return Finding(shared.way_quota), Finding(shared.way_processes)
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
-    fewer_processes = Finding("way-processes")
+    fewer_processes = Finding(shared.way_processes)
     if most >= MANY_FILES or _in_vain(group, cases, files):
         return (fewer_processes,)
-    return Finding("way-files", files=files), fewer_processes
+    return Finding(shared.way_files, files=files), fewer_processes
 
 
 def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
@@ -316,7 +320,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
     stuck = [(case, count) for case, count in in_a_row if count >= STARVED]
     if stuck:
         yield Finding(
-            "checkpoint-starvation",
+            sentences.checkpoint_starvation,
             where=places(case for case, _ in stuck),
             stuck=max(count for _, count in stuck),
             pinned=beside.pinned_reader,
@@ -324,7 +328,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
     busy = [(case, trial) for case, trial in seen if total(trial, series.BUSY_CHECKPOINTS)]
     if busy and beside.mode != "passive":
         yield Finding(
-            "busy-checkpoints",
+            sentences.busy_checkpoints,
             made=sum(total(trial, series.CHECKPOINTS) or 0 for _, trial in busy),
             mode=beside.mode.upper(),
             busy=sum(total(trial, series.BUSY_CHECKPOINTS) or 0 for _, trial in busy),
@@ -336,7 +340,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
     if large:
         snapshot = bool(stuck) or beside.pinned_reader
         yield Finding(
-            "large-wal",
+            sentences.large_wal,
             largest=max(largest for _, largest in large),
             where=places(case for case, _ in large),
             times=LARGE,
@@ -372,10 +376,10 @@ MUCH = 0.2
 """From this share on a part is worth a remedy."""
 MOSTLY = 0.6
 _OF_THEIR_OWN = {
-    results.FREE: "slowest-asleep",
-    results.CHECKPOINT: "slowest-checkpoint",
-    results.SYNC: "slowest-sync",
-    results.OWN: "slowest-own",
+    results.FREE: sentences.slowest_asleep,
+    results.CHECKPOINT: sentences.slowest_checkpoint,
+    results.SYNC: sentences.slowest_sync,
+    results.OWN: sentences.slowest_own,
 }
 _OTHERS = {
     results.COMMIT: "commits",
@@ -416,7 +420,7 @@ def crowded(group: Group) -> Iterator[Finding]:
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
-        yield Finding("where-processor", share=share, where=place(case))
+        yield Finding(sentences.where_processor, share=share, where=place(case))
 
 
 def _is_crowded(run: Run) -> bool:
@@ -458,20 +462,20 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
     for each in slow:
         parts.update(each.parts)
         behind.update(each.behind)
-    waits = [
-        (ns, "slowest-behind", {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
+    waits: list[tuple[int, Callable[..., str], dict[str, str]]] = [
+        (ns, sentences.slowest_behind, {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
         for what, ns in behind.items()
         if what in _OTHERS
     ]
-    waits += [(parts[part], code, {}) for part, code in _OF_THEIR_OWN.items()]
+    waits += [(parts[part], sentence, {}) for part, sentence in _OF_THEIR_OWN.items()]
     return Finding(
-        "where-slowest",
+        sentences.where_slowest,
         where=place(run.case),
         count=sum(each.operations for each in slow),
         fastest_ns=min(each.fastest_ns for each in slow),
         parts=tuple(
-            Finding(code, share=ns / total, **facts)
-            for ns, code, facts in sorted(waits, key=lambda wait: wait[0], reverse=True)
+            Finding(sentence, share=ns / total, **facts)
+            for ns, sentence, facts in sorted(waits, key=lambda wait: wait[0], reverse=True)
             if ns >= LEAST_SHARE * total
         ),
         remedies=tuple(_remedies(group, run.case, slow)),
@@ -504,11 +508,13 @@ def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iter
 
     wal = case.settings.journal_mode == "wal"
     if case.concurrency > 1 and much(results.FREE):
-        yield Finding("remedy-sleep", ways=_ways(group, [case]))
+        yield Finding(sentences.remedy_sleep, ways=_ways(group, [case]))
     if wal and case.spec.checkpointing is None and much(results.CHECKPOINT):
-        yield Finding("remedy-checkpointer")
+        yield Finding(sentences.remedy_checkpointer)
     if much(results.SYNC, behind=True):
-        ways = [Finding("way-batch")] * (case.spec.batch == 1)
-        ways += [Finding("way-normal")] * (wal and case.settings.synchronous in (None, "full", "extra"))
+        ways = [Finding(sentences.way_batch)] * (case.spec.batch == 1)
+        ways += [Finding(sentences.way_normal)] * (
+            wal and case.settings.synchronous in (None, "full", "extra")
+        )
         if ways:
-            yield Finding("remedy-syncs", ways=tuple(ways))
+            yield Finding(sentences.remedy_syncs, ways=tuple(ways))

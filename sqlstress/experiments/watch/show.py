@@ -7,9 +7,12 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 
-from sqlstress.analysis.finding import PROVED, UNPROVED, WRONG, Conclusion, Finding, Part, ended_early
+from sqlstress.analysis import sentences as shared
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
+from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part, ended_early
 from sqlstress.analysis.wording import cut, percent
+from sqlstress.experiments.watch import sentences
 from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
@@ -39,7 +42,6 @@ from sqlstress.show.blocks import (
     shortened,
     table_of,
 )
-from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot, View, axis, line, name
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.show.text import drawn
@@ -81,15 +83,15 @@ def called(process: Process) -> str:
 def named(process: Process) -> Finding:
     """Return which process it is."""
     if process.pid <= 0:
-        return Finding("watch-elsewhere")
-    return Finding("watch-process", pid=process.pid, command=called(process), gone=process.gone)
+        return Finding(sentences.watch_elsewhere)
+    return Finding(sentences.watch_process, pid=process.pid, command=called(process), gone=process.gone)
 
 
 def pinned(watch: Watch, pin: Pin) -> Finding:
     """Return who is behind: the one that was seen first, and how many more."""
     others = len(pin.processes) - 1
     first = named(process_at(watch, pin.processes[0] if pin.processes else None))
-    return Finding("watch-readers", first=first, others=others if others > 0 else None)
+    return Finding(sentences.watch_readers, first=first, others=others if others > 0 else None)
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
@@ -100,26 +102,26 @@ def bytes_of(watch: Watch, frames: int) -> int:
 def conclusion(watch: Watch) -> Conclusion:
     """Return who held the write lock most, or too long."""
     asked_s = watch.asked.until_held_s
-    if watch.held_too_long is not None:
+    if watch.held_too_long is not None and asked_s is not None:
         process = process_at(watch, watch.held_too_long)
         now_ns = holds(process, WRITE).now_s * NS_PER_S
-        finding = Finding("watch-too-long", process=named(process), now_ns=now_ns, limit=asked_s)
+        finding = Finding(sentences.watch_too_long, process=named(process), now_ns=now_ns, limit=asked_s)
         return Conclusion(WRONG, finding)
     if not watch.samples:
-        return Conclusion(UNPROVED, Finding("watch-no-sample"))
+        return Conclusion(UNPROVED, Finding(sentences.watch_no_sample))
     if losing := next((one for one in watch.processes if one.wal and one.writes), None):
         return Conclusion(WRONG, strange_wal(losing, watch))
     writer = watch.processes[0] if watch.processes else _NOBODY
     own = holds(writer, WRITE)
     if own.samples:
         finding = Finding(
-            "watch-held",
+            sentences.watch_held,
             process=named(writer),
             share=share(own.samples, watch.samples),
             longest=length(own, watch.asked.rate),
         )
     elif watch.open_samples:
-        finding = Finding("watch-free", commits=watch.commits or None)
+        finding = Finding(sentences.watch_free, commits=watch.commits or None)
     else:
         finding = unlocked(watch)
     return Conclusion(PROVED, finding)
@@ -128,19 +130,19 @@ def conclusion(watch: Watch) -> Conclusion:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is not the WAL of the watched path."""
     if process.wal != OTHER_WAL:
-        code = "watch-lost-deleted" if process.writes else "watch-deleted-wal"
-        return Finding(code, process=named(process))
-    code = "watch-lost-other" if process.writes else "watch-other-wal"
-    return Finding(code, process=named(process), name=process.name, database=watch.database)
+        deleted = sentences.watch_lost_deleted if process.writes else sentences.watch_deleted_wal
+        return Finding(deleted, process=named(process))
+    other = sentences.watch_lost_other if process.writes else sentences.watch_other_wal
+    return Finding(other, process=named(process), name=process.name, database=watch.database)
 
 
 def unlocked(watch: Watch) -> Finding:
     """Return the finding on a database without locks: which processes had it open."""
     if watch.openers:
-        return Finding("watch-idle", openers=watch.openers)
+        return Finding(sentences.watch_idle, openers=watch.openers)
     if watch.openers is None or watch.hidden:
-        return Finding("watch-unseen", database=watch.database, hidden=watch.hidden or None)
-    return Finding("watch-closed", database=watch.database)
+        return Finding(sentences.watch_unseen, database=watch.database, hidden=watch.hidden or None)
+    return Finding(sentences.watch_closed, database=watch.database)
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
@@ -151,9 +153,9 @@ def findings(watch: Watch) -> Iterator[Finding]:
         if process.wal and (found := strange_wal(process, watch)) != first:
             yield found
     if watch.links > 1 or watch.is_mount:
-        yield Finding("watch-names", links=watch.links if watch.links > 1 else None)
+        yield Finding(sentences.watch_names, links=watch.links if watch.links > 1 else None)
     if watch.hot_journal:
-        yield Finding("watch-hot-journal")
+        yield Finding(sentences.watch_hot_journal)
     yield from islice(_writers(watch), MOST_NAMED)
     yield from _crowds(watch)
     yield from _pins(watch)
@@ -162,9 +164,9 @@ def findings(watch: Watch) -> Iterator[Finding]:
     yield from _checkpoints(watch)
     yield from _events(watch)
     if any(process.pid <= 0 for process in watch.processes):
-        yield Finding("watch-not-visible")
+        yield Finding(sentences.watch_not_visible)
     if 0 < watch.open_samples < watch.samples and not watch.openers:
-        yield Finding("watch-partly", share=1 - share(watch.open_samples, watch.samples))
+        yield Finding(sentences.watch_partly, share=1 - share(watch.open_samples, watch.samples))
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
@@ -174,16 +176,21 @@ def _writers(watch: Watch) -> Iterator[Finding]:
         held = share(own.samples, watch.samples)
         alone = holds(process, EXCLUSIVE)
         if alone.samples and alone.longest_s >= LONG_S and not watch.open_samples:
-            yield Finding("watch-exclusive", process=named(process))
+            yield Finding(sentences.watch_exclusive, process=named(process))
         elif _checkpoints_with_the_lock(process):
             longest_ns = holds(process, CHECKPOINT).longest_s * NS_PER_S
-            yield Finding("watch-blocking-checkpoint", process=named(process), longest_ns=longest_ns)
+            yield Finding(sentences.watch_blocking_checkpoint, process=named(process), longest_ns=longest_ns)
         elif own.longest_s >= LONG_S:
             longest_ns = own.longest_s * NS_PER_S
-            yield Finding("long-write", process=named(process), longest_ns=longest_ns, lasts=own.now_s > 0)
+            yield Finding(
+                shared.long_write, process=named(process), longest_ns=longest_ns, lasts=own.now_s > 0
+            )
         elif held >= OFTEN:
             yield Finding(
-                "watch-often", process=named(process), share=held, longest=length(own, watch.asked.rate)
+                sentences.watch_often,
+                process=named(process),
+                share=held,
+                longest=length(own, watch.asked.rate),
             )
 
 
@@ -196,7 +203,7 @@ def _crowds(watch: Watch) -> Iterator[Finding]:
     for own in programs.values():
         held = [share(holds(process, WRITE).samples, watch.samples) for process in own]
         if max(held) < OFTEN <= sum(held):
-            yield Finding("watch-crowd", count=len(own), command=called(own[0]), share=sum(held))
+            yield Finding(sentences.watch_crowd, count=len(own), command=called(own[0]), share=sum(held))
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
@@ -215,7 +222,7 @@ def _pins(watch: Watch) -> Iterator[Finding]:
         return
     pin = worst[0]
     yield Finding(
-        "watch-pin",
+        sentences.watch_pin,
         process=pinned(watch, pin),
         took_ns=pin.seconds * NS_PER_S,
         frame=pin.frame,
@@ -237,7 +244,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
         for one in watch.processes
         if share(holds(one, READ).samples, watch.samples) >= WORTH_TELLING
     )
-    yield Finding("watch-pending", share=share(waiting, watch.samples), readers=readers[:MOST_NAMED])
+    yield Finding(sentences.watch_pending, share=share(waiting, watch.samples), readers=readers[:MOST_NAMED])
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
@@ -245,13 +252,15 @@ def _gaps(watch: Watch) -> Iterator[Finding]:
     held = share(watch.write.samples, watch.samples)
     if held < 0.1 or not watch.open_samples:
         return
-    yield Finding("watch-gaps", share=max(0.0, 1 - held), longest=length(watch.write, watch.asked.rate))
+    yield Finding(
+        sentences.watch_gaps, share=max(0.0, 1 - held), longest=length(watch.write, watch.asked.rate)
+    )
 
 
 def _checkpoints(watch: Watch) -> Iterator[Finding]:
     own = [
         Finding(
-            "watch-checkpointer",
+            sentences.watch_checkpointer,
             process=named(process),
             share=part,
             longest=length(holds(process, CHECKPOINT), watch.asked.rate),
@@ -260,14 +269,14 @@ def _checkpoints(watch: Watch) -> Iterator[Finding]:
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING
     ]
     if own:
-        yield Finding("watch-checkpoints", by=tuple(own[:MOST_NAMED]))
+        yield Finding(sentences.watch_checkpoints, by=tuple(own[:MOST_NAMED]))
 
 
 def _events(watch: Watch) -> Iterator[Finding]:
-    codes = {DELETED: "watch-deleted", REPLACED: "watch-replaced"}
+    events = {DELETED: sentences.watch_deleted, REPLACED: sentences.watch_replaced}
     for event in watch.events:
         at_ns = event.at_s * NS_PER_S
-        yield Finding(codes.get(event.what, "watch-journal"), at_ns=at_ns, journal=event.journal)
+        yield Finding(events.get(event.what, sentences.watch_journal), at_ns=at_ns, journal=event.journal)
 
 
 MOST_ROWS = 12
@@ -289,10 +298,10 @@ class WatchShown(ResultShown[Watch]):
             table = process_table(result)
             yield table
             yield Legend(table, partial(_legend, result))
-        yield Verdict(phrase(conclusion(result).finding))
+        yield Verdict(conclusion(result).finding.text)
         told = [*findings(result)]
         if (rest := len(result.processes) - MOST_ROWS + result.others) > 0:
-            told.append(Finding("watch-rest", count=rest))
+            told.append(Finding(sentences.watch_rest, count=rest))
         if told:
             yield conclusions(told)
 
@@ -307,7 +316,7 @@ class WatchShown(ResultShown[Watch]):
     def tiles(self, result: Watch) -> Iterator[Tile]:
         yield came_of(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
-        yield phrase(length(result.write, result.asked.rate)), "the longest time without a free moment", ""
+        yield length(result.write, result.asked.rate).text, "the longest time without a free moment", ""
         if result.pins:
             yield plural(result.pins[0].grew_frames, "frame"), "at most behind a reader", ""
 
@@ -317,20 +326,20 @@ class WatchShown(ResultShown[Watch]):
 
 def about(watch: Watch) -> Iterator[str]:
     """Yield what was watched, and how long its WAL was."""
-    yield phrase(
+    yield (
         Finding(
-            "watch-what",
+            sentences.watch_what,
             database=watch.database,
             took_ns=watch.seconds * NS_PER_S,
             samples=watch.samples,
             journal=_JOURNALS.get(watch.journal, watch.journal),
             commits=watch.commits,
         )
-    )
+    ).text
     if watch.frames:
-        yield phrase(
+        yield (
             Finding(
-                "watch-wal",
+                sentences.watch_wal,
                 frames=watch.frames_now,
                 size=bytes_of(watch, watch.frames_now),
                 share=share(watch.checkpointed, watch.frames_now) if watch.frames_now else None,
@@ -338,7 +347,7 @@ def about(watch: Watch) -> Iterator[str]:
                 most_size=bytes_of(watch, watch.frames),
                 file=watch.wal_bytes_now or None,
             )
-        )
+        ).text
 
 
 def process_table(watch: Watch) -> Table:
@@ -393,7 +402,7 @@ def _longest(watch: Watch, of: Holds) -> str | None:
     if not of.samples:
         return None
     finding = length(of, watch.asked.rate)
-    return ("<" if finding.code == "held-below" else "") + phrase(finding)
+    return ("<" if finding.sentence is shared.held_below else "") + finding.text
 
 
 _MEANINGS = {
@@ -451,32 +460,34 @@ def now(watch: Watch) -> Finding:
     """Return what is true at this moment."""
     holder = next((one for one in watch.processes if holds(one, WRITE).now_s), None)
     pin = next((one for one in watch.pins if one.lasts), None)
-    state = Finding("watch-line-free")
+    state = Finding(sentences.watch_line_free)
     if holder:
         state = Finding(
-            "watch-line-held", process=named(holder), now_ns=holds(holder, WRITE).now_s * NS_PER_S
+            sentences.watch_line_held, process=named(holder), now_ns=holds(holder, WRITE).now_s * NS_PER_S
         )
     elif losing := next((one for one in watch.processes if one.wal and one.writes and not one.gone), None):
-        state = Finding("watch-line-lost", process=named(losing))
+        state = Finding(sentences.watch_line_lost, process=named(losing))
     elif not watch.open_samples and not watch.openers:
-        state = Finding("watch-line-closed", database=watch.database)
+        state = Finding(sentences.watch_line_closed, database=watch.database)
     wal = (
-        Finding("watch-line-wal", frames=watch.frames_now, checkpointed=watch.checkpointed)
+        Finding(sentences.watch_line_wal, frames=watch.frames_now, checkpointed=watch.checkpointed)
         if watch.frames_now
         else None
     )
     behind = (
-        Finding("watch-line-pin", process=pinned(watch, pin), took_ns=pin.seconds * NS_PER_S) if pin else None
+        Finding(sentences.watch_line_pin, process=pinned(watch, pin), took_ns=pin.seconds * NS_PER_S)
+        if pin
+        else None
     )
-    return Finding("watch-line", at=watch.seconds, state=state, wal=wal, pin=behind)
+    return Finding(sentences.watch_line, at=watch.seconds, state=state, wal=wal, pin=behind)
 
 
 def now_line(watch: Watch) -> str:
     """Return the moment as a line."""
-    return phrase(now(watch))
+    return now(watch).text
 
 
 def now_page(watch: Watch) -> str:
     """Return the moment as a page, in lines of 80 columns."""
-    said = drawn(Lines((*about(watch), phrase(now(watch)))))
+    said = drawn(Lines((*about(watch), now(watch).text)))
     return f"{said}\n\n{drawn(process_table(watch))}" if watch.processes else said

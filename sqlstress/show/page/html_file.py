@@ -19,6 +19,7 @@ from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
+from sqlstress.analysis.finding import texts
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
 from sqlstress.analysis.wording import percent, place, quota
@@ -29,7 +30,6 @@ from sqlstress.show.blocks import Block, Bullets, Legend, Lines, Note, Paragraph
 from sqlstress.show.case_table import SYSTEMS
 from sqlstress.show.comparison_view import comparison_heading, comparison_tables
 from sqlstress.show.page.markup import WARNING, data, element, in_columns, sentence, tables_of, text
-from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plain, Plot
 from sqlstress.show.plots import name as plot_name
 from sqlstress.show.sections import Section, headline, headline_beside, report_sections
@@ -263,7 +263,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         return
     if report.ab:
         verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
-        changes = "; ".join(map(phrase, changes_of(report, report.ab)))
+        changes = "; ".join(texts(changes_of(report, report.ab)))
         yield verdict, changes or "B against A", kind
     elif report.limit:
         answer, what = answered(report, report.limit), promised(report.limit.promise)

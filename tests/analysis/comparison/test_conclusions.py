@@ -13,7 +13,6 @@ from sqlstress.experiments.classics.cycles import Cycling
 from sqlstress.experiments.classics.methods import Method
 from sqlstress.report import Check, Report, Run, Verdict
 from sqlstress.report.case import Case
-from sqlstress.show.phrases import phrase
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS
 from tests.ab_report import around
@@ -40,7 +39,7 @@ def shapes(compared: Compared, place: int) -> list[float | None]:
 
 
 def told(*reports: Report, anyway: bool = False) -> list[str]:
-    return [phrase(finding) for finding in conclude(side_by_side(*reports, anyway=anyway))]
+    return [finding.text for finding in conclude(side_by_side(*reports, anyway=anyway))]
 
 
 def test_a_ratio_is_that_to_the_first_report() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sqlstress.analysis.baseline import check
 from sqlstress.analysis.comparison import conclude, logarithms, rate_verdict
 from sqlstress.report import Report
-from sqlstress.show.phrases import phrase
 from sqlstress.statistics.compare import DIFFERENT, EQUAL, TOO_FEW, UNCLEAR, Ratio, verdict, without_interval
 from tests.ab_report import around
 from tests.analysis.comparison.sides import report, settings_read_back, several, side_by_side
@@ -27,7 +26,7 @@ def of(*cases: list[float]) -> Report:
 
 
 def told(one: Report, other: Report) -> str:
-    return phrase(next(iter(conclude(side_by_side(one, other)))))
+    return next(iter(conclude(side_by_side(one, other)))).text
 
 
 BASE = of(around(100, 6, 0.03))

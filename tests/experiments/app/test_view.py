@@ -11,7 +11,6 @@ from sqlstress.experiments.app import BEGINNING, CONNECTION, THREADED, UNREAD
 from sqlstress.report import Check, Report, Verdict
 from sqlstress.report.results import Sighting
 from sqlstress.show.markdown import report_markdown
-from sqlstress.show.phrases import phrase
 from sqlstress.show.text import report_text
 from sqlstress.user_work import SUSPICION
 from tests.app_report import SIGHTINGS, TRAITS, app_report
@@ -33,7 +32,7 @@ def said(**traits: str) -> dict[str, str]:
     """Return what is said of a connection that is like the golden one but for these traits, by code."""
     calm = {"busy_timeout": "5000", "foreign_keys": "on", "upgrades": "no"}
     report = with_sightings(Sighting("connection", "sqlite3", 1, "", {**TRAITS, **calm, **traits}))
-    return {one.code: phrase(one) for one in advise(report)}
+    return {one.code: one.text for one in advise(report)}
 
 
 UNWISE: dict[str, dict[str, str]] = {
@@ -59,11 +58,11 @@ def test_what_is_unwise_is_said_and_nothing_else() -> None:
 
 def test_a_suspicion_is_the_cause_beside_wrong_data_and_else_a_suspicion() -> None:
     (suspicion,) = (one for one in SIGHTINGS if one.topic == SUSPICION)
-    found = {one.code: phrase(one) for one in advise(app_report())}
+    found = {one.code: one.text for one in advise(app_report())}
     assert found["read-outside"].startswith("Probable cause of a lost update: transfer reads account outside")
     assert "(bank.py:27), then UPDATE account" in found["read-outside"]
     again = replace(suspicion, traits={**suspicion.traits, "then_at": "bank.py:30"})
-    (text,) = (phrase(one) for one in advise(with_sightings(suspicion, again)) if one.code == "read-outside")
+    (text,) = (one.text for one in advise(with_sightings(suspicion, again)) if one.code == "read-outside")
     assert text.startswith("Suspicion, although every check passed, of a lost update")
 
 
@@ -72,7 +71,7 @@ def test_a_deferred_transaction_is_told_once_and_with_its_statements_where_they_
     upgrade = Sighting("connection", "sqlite3", 1, "", {**TRAITS, "upgrades": "yes"})
     traced = Sighting(SUSPICION, "deferred-upgrade", 30, "", traits)
     (text,) = (
-        phrase(one)
+        one.text
         for one in advise(with_sightings(upgrade, traced, Sighting(SUSPICION, "unknown", 1)))
         if one.code == "deferred-upgrade"
     )

@@ -92,5 +92,5 @@ def test_cure_follows_the_number_of_processes_and_the_time() -> None:
     assert locked_findings(8, 5.0) == ["locked-soon"]
     assert locked_findings(8, 5001.0) == ["locked-long"]
     assert locked_findings(1, 5001.0) == ["locked-alone"]
-    assert locked_findings(1, 5.0, "database is locked (517)") == [SNAPSHOT]
+    assert locked_findings(1, 5.0, "database is locked (517)") == ["locked-snapshot"]
     assert locked_findings(8, 5.0, "syntax error") == []

@@ -13,7 +13,6 @@ from sqlstress.experiments.kv.spec import Checkpointing
 from sqlstress.report import Report
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Picture, Table
-from sqlstress.show.phrases import phrase
 from sqlstress.show.plots import Plot
 from sqlstress.show.shown import presenter_of
 from sqlstress.show.text import WIDTH, report_text
@@ -93,7 +92,7 @@ def test_what_is_said_of_one_value_says_of_which_and_what_is_the_same_of_all_is_
     parts = [finding.part for finding in told if finding.code == "highest"]
     assert parts == ["synchronous full", "synchronous normal"]
     told = advise_group(whole(beside(**NORMAL)))
-    assert [phrase(finding).startswith("[") for finding in told] == [False] * len(told)
+    assert [finding.text.startswith("[") for finding in told] == [False] * len(told)
 
 
 def test_over_processes_each_value_is_a_line_of_the_same_chart() -> None:

@@ -12,7 +12,6 @@ from sqlstress.analysis.advice import advise
 from sqlstress.analysis.group import group_runs
 from sqlstress.report import Check, Run, Verdict
 from sqlstress.report.case import Case
-from sqlstress.show.phrases import phrase
 from sqlstress.statistics.compare import Passes
 from tests.analysis.hand_made import EXAMPLE, curve, findings, passes, run, trial
 from tests.example_report import assert_golden_texts
@@ -60,7 +59,7 @@ CODES = ("highest", "best", "plateau", "still-rising", "scaling-unclear", "layou
 
 def test_what_is_said_of_the_totals_is_what_their_passes_show() -> None:
     found = {
-        name: [phrase(one) for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code in CODES]
+        name: [one.text for one in advise(replace(EXAMPLE, runs=tuple(runs))) if one.code in CODES]
         for name, runs in SCALED.items()
     }
     assert_golden_texts("scaling.txt", found)
