@@ -341,6 +341,7 @@ def assert_refused(said: Said, name: str, package: Path) -> None:
     assert [run.trials for run in report.runs] == [(), ()]
 
 
+@pytest.mark.thorough
 def test_ab_refuses_to_compare_a_package_with_itself(
     cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +382,7 @@ def test_ab_refuses_an_install_in_place_in_both_environments(
     assert "PYTHONPATH" not in said.err
 
 
+@pytest.mark.thorough
 def test_ab_refuses_two_environments_that_load_the_same_files(
     cli: Cli, checkout: Path, pythons: tuple[str, ...]
 ) -> None:
