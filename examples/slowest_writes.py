@@ -1,6 +1,6 @@
 """Print the slow end of a saved report: for each case the percentiles of its writes, the worst first.
 
-    python examples/slowest_writes.py reports/linux-20-files.json
+    python examples/slowest_writes.py reports/linux-1-and-20-files.json
 
 It needs no SQLite: a report is read wherever Python runs.
 """

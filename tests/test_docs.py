@@ -244,7 +244,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(EXAMPLES, folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "reports", folder / "reports")
-    shutil.copy(folder / "reports" / "linux-20-files.json", folder / "report.json")
+    shutil.copy(folder / "reports" / "linux-1-and-20-files.json", folder / "report.json")
     for plan in (folder / "examples").glob("*.toml"):
         plan.write_text(shortened(plan, repeat=1), encoding="utf-8")
     return folder

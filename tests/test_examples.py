@@ -361,12 +361,12 @@ def test_slowest_writes_shows_the_worst_case_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = str(EXAMPLES / "slowest_writes.py")
-    monkeypatch.setattr(sys, "argv", [script, str(ROOT / "reports" / "linux-20-files.json")])
+    monkeypatch.setattr(sys, "argv", [script, str(ROOT / "reports" / "linux-1-and-20-files.json")])
     with pytest.raises(SystemExit) as left:
         runpy.run_path(script, run_name="__main__")
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert left.value.code == 0
-    assert first.startswith("20 buckets, 8 processes: p99 ")
+    assert re.match(r"\d+ buckets?, \d processes: p99 ", first)
     assert float(first.split()[5]) >= float(second.split()[5])
 
 

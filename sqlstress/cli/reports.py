@@ -20,7 +20,7 @@ from sqlstress.report.document import no_search
 from sqlstress.show.formats import COMPARISON_FORMATS, SINGLE
 
 
-@click.command(epilog="Example: sqlstress report reports/linux-20-files.json -o report.html")
+@click.command(epilog="Example: sqlstress report reports/linux-1-and-20-files.json -o report.html")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @output_option("Save the reports instead of printing them")
 @github_option

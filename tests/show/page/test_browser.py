@@ -245,7 +245,7 @@ def test_of_many_lines_each_has_a_frame_and_the_others_stand_behind_it(page: Pag
 
 
 def test_table_on_a_phone_keeps_its_names_in_sight(page: Page, tmp_path: Path) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-20-files.json")), 390)
+    page.open(saved(tmp_path, read(KEPT / "linux-1-and-20-files.json")), 390)
     page.ask("document.querySelector('.table').scrollLeft = 1000")
     places = page.ask(
         "[...document.querySelectorAll('tbody tr:last-child td')].map(one => one.getBoundingClientRect().x)"
