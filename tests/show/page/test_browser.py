@@ -39,7 +39,7 @@ PLOTS = "document.querySelectorAll('[data-plot]').length"
 PLOT = '[data-plot="{}"]'
 DRAWN = (
     "[...document.querySelectorAll('.canvas')].filter(one => one.querySelector("
-    "'svg.chart .line, svg.chart .mark, svg.chart .bar, svg.chart .field')).length"
+    "'svg.chart .line, svg.chart .mark, svg.chart .bar')).length"
 )
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 INK = "getComputedStyle(document.querySelector('.canvas [data-x]')).fill"
