@@ -1,9 +1,9 @@
 """A plot as plain data, which the page's chart.js draws; colours are names of the page's style ("--c1").
 
 The names are those that plotly.js has for the same things, as far as they are drawn here: scatter (lines,
-markers, steps, error bars, an area below), bar (grouped, stacked, lying) and heatmap; axes that are linear,
-log, category or multicategory. Of our own are `multiples`, a small frame for each line, and `whole`, an axis
-whose ticks are whole numbers.
+markers, steps, error bars, an area below) and bar (grouped, stacked, lying); axes that are linear, log,
+category or multicategory. Of our own are `multiples`, a small frame for each line, and `whole`, an axis whose
+ticks are whole numbers.
 """
 
 from __future__ import annotations

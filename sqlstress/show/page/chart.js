@@ -117,7 +117,7 @@ const ticksOf = (axis, pixels, size, apart = 45) => {
   return spread(values, room, size);
 };
 
-// Traces as marks of an SVG: lines, points, bars, fields. Colours stay names of the page's style, so that
+// Traces as marks of an SVG: lines, points, bars. Colours stay names of the page's style, so that
 // they follow it. A mark that is drawn is kept in `hits`, for the pointer.
 
 const node = (parent, name, attributes = {}, style = {}) => {
@@ -261,26 +261,6 @@ const bars = (parent, traces, frame, stacked, hits) => {
   });
 };
 
-// A field of cells, the more of the hot colour the higher its figure. What has no room is told by the pointer.
-const fields = (parent, trace, frame, hits) => {
-  const known = trace.z.flat().filter(isNumber);
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const [width, height] = [frame.bandX - 2, frame.band - 2];
-  trace.y.forEach((row, line) => trace.x.forEach((column, place) => {
-    const [figure, text] = [trace.z[line][place], trace.text[line][place]];
-    const [x, y] = [frame.x(column), frame.y(row)];
-    if (isNumber(figure)) {
-      const box = { x: x - width / 2, y: y - height / 2, width, height, class: "field" };
-      const heat = high > low ? (figure - low) / (high - low) : 0.5;
-      node(parent, "rect", box, { fill: "var(--cold-color)" });
-      node(parent, "rect", box, { fill: "var(--hot-color)", fillOpacity: heat.toFixed(3) });
-    }
-    if (!text) return;
-    if (widthOf(text) <= width) label(parent, text, x, y + 4);
-    hits.push({ x, y, half: [width / 2, height / 2], trace, point: { x: column, y: row, text } });
-  }));
-};
-
 // The names below a chart, each beside a sample of what it names.
 
 const legendOf = (traces, layout) => {
@@ -335,7 +315,7 @@ const traceOf = (trace) => {
   const names = Array.isArray(y[0]) ? y[0].map((group, place) => `${group}\u0000${y[1][place]}`) : y;
   const points = x.map((at, place) => ({ x: at, y: names[place], text: trace.text?.[place] }));
   const group = trace.legendgroup || trace.name || "";
-  return { ...trace, group, points: trace.type === "heatmap" ? [] : points };
+  return { ...trace, group, points };
 };
 
 const stackedSums = (traces) => {
@@ -351,7 +331,6 @@ const stackedSums = (traces) => {
 
 const valuesOn = (name, traces, layout) => {
   const found = traces.flatMap((trace) => {
-    if (trace.type === "heatmap") return trace[name];
     const { array = [], arrayminus = [] } = (name === "y" && trace.error_y) || {};
     const own = trace.points.map((point) => point[name]);
     const above = array.map((more, place) => trace.points[place].y + more);
@@ -450,7 +429,6 @@ const windowOn = (svg, { x, y, width, height }) => {
 };
 
 const drawMarks = (parent, traces, frame, layout, hits) => {
-  for (const trace of traces.filter((one) => one.type === "heatmap")) fields(parent, trace, frame, hits);
   const barred = traces.filter((trace) => trace.type === "bar");
   if (barred.length) bars(parent, barred, frame, layout.barmode === "stack", hits);
   for (const { y0, line } of layout.shapes || []) {
