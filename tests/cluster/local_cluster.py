@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -77,17 +77,19 @@ class LocalCluster:
             log=self.folder / f"{name}.log",
         )
 
-    def command(self, plan: str, folder: Path, *more: str) -> subprocess.Popen[str]:
-        """Start `sqlstress fleet` in a process of its own."""
+    def command(
+        self, plan: str, folder: Path, variables: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `sqlstress fleet` with these environment variables."""
         file = self.folder / "plan.toml"
         file.write_text(plan, encoding="utf-8")
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", "sqlstress", "fleet", str(file), "--scheduler", self.address),
-                *("--folder", str(folder), *more),
+                *("--folder", str(folder)),
             ],
-            cwd=self.folder, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True,
+            cwd=self.folder, env={**environment(), **(variables or {})}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
 
     def wait_for(self, is_so: Callable[[], object]) -> None:
@@ -138,3 +140,13 @@ def certificates(folder: Path) -> tuple[str, str]:
     more = ("-days", "2", "-subj", "/CN=sqlstress-test", "-keyout", key, "-out", cert)
     subprocess.run(["openssl", *words, *more], check=True, capture_output=True, timeout=PATIENCE_S)
     return cert, key
+
+
+def tls_variables(cert: str, key: str) -> dict[str, str]:
+    """Return environment variables by which Dask uses the certificate as client and as authority."""
+    prefix = "DASK_DISTRIBUTED__COMM__TLS__"
+    return {
+        f"{prefix}CA_FILE": cert,
+        f"{prefix}CLIENT__CERT": cert,
+        f"{prefix}CLIENT__KEY": key,
+    }

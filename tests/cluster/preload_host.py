@@ -1,4 +1,4 @@
-"""A preload for workers in tests: each is a machine, called as its worker is up to the last dash."""
+"""A preload for workers in tests: each is a machine with the worker's name up to the last dash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlstress.cluster import job
 
 
 def dask_setup(worker: Any) -> None:
-    """Let the worker's host be called "anna" if the worker is called "anna-1"."""
+    """Let the worker's host have the name "anna" if the worker has the name "anna-1"."""
     name = str(worker.name).rpartition("-")[0]
-    job.host_name = lambda: name
-    job.machine = lambda: name
+    job.identity = lambda: (name, name)
+    job.TURN_PORT = 21_000 + int.from_bytes(name[:2].encode()) % 5_000

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import pytest
@@ -20,16 +21,8 @@ from hypothesis import strategies as st
 pytest.importorskip("distributed")
 
 from sqlstress.cluster import fleet, job
-from sqlstress.cluster.fleet import (
-    FleetRequest,
-    Member,
-    Rounds,
-    connected,
-    file_name,
-    problem,
-    security_of,
-)
-from sqlstress.cluster.job import Turn, Watch, clean_environment, identity, machine
+from sqlstress.cluster.fleet import Fleet, connected, file_name, order_of, security_of
+from sqlstress.cluster.job import Watch, identity, take_turn
 from sqlstress.errors import EnvironmentFailure, UsageError
 from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
@@ -37,40 +30,32 @@ from tests.engine.fakes import FakeClock
 from tests.engine.processes import environment
 
 
-@pytest.mark.parametrize(
-    "address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535", "tcp://127.9.9.9:2"]
-)
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535"])
 def test_this_machine_needs_no_certificates(address: str) -> None:
-    assert not security_of(address, None, None, None).require_encryption
+    assert not security_of(address).require_encryption
+
+
+def test_another_machine_needs_encryption() -> None:
+    assert security_of("tls://scheduler:8786").require_encryption
 
 
 @pytest.mark.parametrize(
-    ("address", "named"),
+    "address",
     [
-        ("tcp://10.0.0.1:8786", "without TLS, anyone on the network can run code"),
-        ("tcp://scheduler:8786", "without TLS"),
-        ("tcp://127.0.0.1.example.org:8786", "without TLS"),
-        ("tcp://127.0.0.1@evil:8786", "Write tls://"),
-        ("tls://scheduler:8786", "--tls-ca is missing"),
-        ("tcp://127.0.0.1:0", "Write tls://"),
-        ("tcp://127.0.0.1:99999", "Write tls://"),
-        ("tcp://" + "x" * 9999, "Write tls://"),
+        "tcp://10.0.0.1:8786",
+        "tcp://scheduler:8786",
+        "tcp://127.0.0.1.example.org:8786",
+        "tcp://127.0.0.1@evil:8786",
+        "tcp://evil:1@127.0.0.1:2",
+        "tls://scheduler",
+        "127.0.0.1:8786",
+        "tcp://" + "x" * 9999,
     ],
 )
-def test_an_address_that_anybody_could_listen_to_is_refused(address: str, named: str) -> None:
-    with pytest.raises(UsageError, match=named):
-        security_of(address, None, None, None)
-
-
-def test_a_file_without_a_certificate_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "ca.pem"
-    with pytest.raises(UsageError, match="No such file"):
-        security_of("tls://a:1", file, file, file)
-    file.write_text("secret", encoding="utf-8")
-    with pytest.raises(UsageError, match="is not a PEM file"):
-        security_of("tls://a:1", file, file, file)
-    with pytest.raises(UsageError, match="needs tls://"):
-        security_of("tcp://127.0.0.1:1", None, file, None)
+def test_an_unencrypted_address_of_another_machine_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="Without TLS, anyone on the network can run code") as error:
+        security_of(address)
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -98,27 +83,18 @@ def greet(server: socket.socket, greeting: bytes) -> None:
 def test_a_silent_server_is_refused_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleet, "CONNECT_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert "no answer within" in assert_no_scheduler(server.getsockname()[1])
+        assert_no_scheduler(server.getsockname()[1])
 
 
-def test_a_closed_port_is_refused_at_once() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    began = time.monotonic()
-    assert_no_scheduler(port)
-    assert time.monotonic() - began < fleet.CONNECT_S
-
-
-def assert_no_scheduler(port: int) -> str:
-    """Assert that a connection fails in one line; return the line."""
+def assert_no_scheduler(port: int) -> None:
+    """Assert that a connection fails in one line."""
     address = f"tcp://127.0.0.1:{port}"
     with (
         pytest.raises(EnvironmentFailure, match="no Dask scheduler responds") as error,
-        connected(address, security_of(address, None, None, None)),
+        connected(address),
     ):
         pass
     assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 @settings(max_examples=examples(0.5))
@@ -131,41 +107,25 @@ def test_any_name_of_a_host_is_one_file_of_the_folder(host: str, others: set[str
     for name in taken:
         assert Path("folder", f"{name}.json").parent == Path("folder")
         assert name.isascii() and name.isprintable() and not set(name) & set('/\\:*?"<>| ') and len(name) < 80
-        assert not name.startswith(".") and name.lower() not in ("con", "nul", "com1")
+        assert not name.startswith(".")
 
 
-def test_a_machine_gives_one_turn_at_a_time_and_keeps_no_file(tmp_path: Path) -> None:
-    first, second, elsewhere = (Turn(name, tmp_path) for name in "aab")
-    assert first.take() and first.take() and elsewhere.take()
-    assert not second.take()
-    first.close()
-    assert second.take()
-    for turn in (first, second, elsewhere):
-        turn.close()
-    assert not list(tmp_path.iterdir())
+def test_a_machine_gives_one_turn_at_a_time() -> None:
+    with socket.socket() as first, socket.socket() as second:
+        first.bind(("127.0.0.1", 0))
+        port = first.getsockname()[1]
+        assert not take_turn(second, port)
+        first.close()
+        assert take_turn(second, port)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-def test_a_turn_writes_nothing_into_what_lies_under_its_name(tmp_path: Path) -> None:
-    turn = Turn("a", tmp_path)
-    mine = tmp_path / "mine"
-    mine.write_text("mine", encoding="utf-8")
-    turn.path.symlink_to(mine)
-    assert not turn.take()
-    turn.close()
-    assert mine.read_text(encoding="utf-8") == "mine" and turn.path.is_symlink()
-
-
-def test_a_host_measures_while_the_heart_beats_and_no_longer_than_its_limit() -> None:
+def test_a_host_measures_while_the_heart_beats() -> None:
     clock, beats = FakeClock(), iter(range(10**6))
-    watch = Watch(lambda: next(beats), 1000.0, clock)
+    watch = Watch(lambda: next(beats), clock)
     for clock.now in range(0, 1001, 10):
         watch.check()
-    clock.now = 1001.0
-    with pytest.raises(EnvironmentFailure, match="more than 1000 s and was stopped"):
-        watch.check()
     with pytest.raises(EnvironmentFailure, match="the fleet was stopped"):
-        Watch(lambda: job.STOP, 10.0, clock).check()
+        Watch(lambda: job.STOP, clock).check()
 
 
 @pytest.mark.parametrize("silence", ["the same", "an error"])
@@ -177,7 +137,7 @@ def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
             raise OSError("the connection is gone")
         return 7
 
-    watch = Watch(read, 10_000.0, clock)
+    watch = Watch(read, clock)
     watch.check()
     broken = silence == "an error"
     clock.now = job.SILENT_S - 1
@@ -187,47 +147,25 @@ def test_a_host_stops_without_a_new_heartbeat(silence: str) -> None:
         watch.check()
 
 
-def test_variables_of_dask_are_removed_from_the_environment() -> None:
-    given = {
-        "OMP_NUM_THREADS": "1",
-        "DASK_TEMPORARY_DIRECTORY": "/x",
-        "MALLOC_TRIM_THRESHOLD_": "65536",
-        "PATH": "p",
-    }
-    assert clean_environment(given) == {"PATH": "p"}
-
-
 def test_a_host_reports_its_name_and_machine() -> None:
-    assert identity() == (socket.gethostname(), machine()) and machine()
-
-
-def test_a_host_without_sqlstress_gets_the_command_that_installs_it() -> None:
-    missing = ModuleNotFoundError("No module named 'sqlstress'", name="sqlstress")
-    assert "pip install sqlstress" in problem(missing, is_present=True)
-    older = ModuleNotFoundError("No module named 'sqlstress.cluster'", name="sqlstress.cluster")
-    assert "too old" in problem(older, is_present=True)
-    assert problem(OSError("closed"), is_present=False) == "it disappeared"
+    name, machine = identity()
+    assert name == socket.gethostname() and machine and identity() == (name, machine)
 
 
 def test_a_plan_goes_out_with_a_seed_that_all_hosts_share(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN, encoding="utf-8")
-    request = FleetRequest.of(plan, tmp_path / "new", ".", "5m", None)
-    assert request.plan.startswith("seed = ") and request.limit_s == 300
-    assert request.plan.splitlines()[1:] == PLAN.splitlines() and not (tmp_path / "new").exists()
+    seed, *lines = order_of(plan, ".")["plan"].splitlines()
+    assert seed.startswith("seed = ") and lines == PLAN.splitlines()
     plan.write_text(f"seed = 5\n{PLAN}", encoding="utf-8")
-    assert FleetRequest.of(plan, tmp_path / "new", ".", "5m", None).plan == f"seed = 5\n{PLAN}"
-    with pytest.raises(UsageError, match="is not empty"):
-        FleetRequest.of(plan, tmp_path, ".", "5m", None)
-    with pytest.raises(UsageError, match="--limit"):
-        FleetRequest.of(plan, tmp_path / "new", ".", "long", None)
+    assert order_of(plan, "/data") == {"plan": f"seed = 5\n{PLAN}", "directory": "/data"}
 
 
 @pytest.mark.parametrize("measuring", [False, True])
 def test_the_guard_is_stopped_by_the_end_of_its_input_and_leaves_nothing(
     tmp_path: Path, measuring: bool
 ) -> None:
-    order = json.dumps({"plan": LONG, "directory": ".", "machine": str(tmp_path)}).encode() + b"\n"
+    order = json.dumps({"plan": LONG, "directory": ".", "port": 0}).encode() + b"\n"
     with subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
         cwd=tmp_path, env={**environment(), "TMPDIR": str(tmp_path)}, stdin=subprocess.PIPE,
@@ -263,45 +201,60 @@ class FakeFuture:
     def done(self) -> bool:
         return True
 
-    def cancel(self) -> None:
-        pass
-
     def result(self, timeout: float) -> object:
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer
 
 
-class FakeRounds(Rounds):
-    """Rounds without a cluster: they record tasks and tickets."""
+class FakeClient:
+    """A cluster whose tasks have ended: it records what Dask would log of them."""
 
-    def __init__(self, folder: Path, plan: str = PLAN) -> None:
-        self.tasks: list[str] = []
-        self.tickets: list[str] = []
-        self.lines: list[str] = []
-        request = FleetRequest(plan, folder, ".", 60.0, None)
-        super().__init__(None, request, self.lines.append)
+    def __init__(self, answers: Mapping[str, object]) -> None:
+        self.answers = answers
+        self.logged: list[str] = []
 
-    def _put_ticket(self, name: str, order: str) -> None:
-        self.tickets.append(order)
+    def submit(self, function: object, text: str, **options: object) -> FakeFuture:
+        self.logged.append(f"{text} {options}")
+        return FakeFuture(next(answer for name, answer in self.answers.items() if name in str(options)))
 
-    def _submit(self, expression: str, worker: str, key: str) -> None:
-        self.tasks.append(f"{expression} {key}")
-
-    def answer(self, name: str, answer: object, is_measuring: bool = True) -> None:
-        """Let a worker answer."""
-        member = Member(f"tcp://{name}:1", name, FakeFuture(answer), 0.0, is_measuring)
-        self._members.append(member)
-        self._advance(member, True)
+    def nthreads(self, callback_timeout: float) -> dict[str, int]:
+        return {}
 
 
-def test_a_password_in_a_plan_is_in_no_task_of_the_cluster(tmp_path: Path) -> None:
+class FakeVariable:
+    """A variable of a cluster."""
+
+    texts: ClassVar[list[object]] = []
+
+    def __init__(self, name: str, client: object) -> None:
+        pass
+
+    def set(self, value: object, timeout: float) -> None:
+        self.texts.append(value)
+
+
+def run_fleet(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, answers: Mapping[str, object], plan: str = PLAN
+) -> tuple[Fleet, FakeClient, list[str]]:
+    """Run a fleet on hosts that give these answers; return it, its client and the lines that it reported."""
+    monkeypatch.setattr("distributed.Variable", FakeVariable)
+    client, lines = FakeClient(answers), list[str]()
+    fleet = Fleet(client, folder, lines.append)
+    fleet.start({f"tcp://{name}:1": (name, f"machine of {name}") for name in answers}, {"plan": plan})
+    fleet.wait(lambda: None)
+    return fleet, client, lines
+
+
+def test_a_password_in_a_plan_is_in_no_task_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Dask shows and logs the arguments of a task."""
-    rounds = FakeRounds(tmp_path, 'dsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n')
-    for name in ("anna", "bert"):
-        rounds.answer(name, (name, f"machine of {name}"), is_measuring=False)
-    assert len(rounds.tasks) == 2 and not any("geheim" in task for task in rounds.tasks)
-    assert all("geheim" in json.loads(ticket)["plan"] for ticket in rounds.tickets)
+    plan = 'dsn = "postgresql://me:geheim@127.0.0.1:1/mine"\n'
+    answers = dict.fromkeys(("anna", "bert"), (0, "", b"{}"))
+    _, client, _ = run_fleet(monkeypatch, tmp_path, answers, plan)
+    assert len(client.logged) == 2 and not any("geheim" in text for text in client.logged)
+    assert any("geheim" in str(text) for text in FakeVariable.texts)
 
 
 @pytest.mark.parametrize(
@@ -318,24 +271,14 @@ def test_a_password_in_a_plan_is_in_no_task_of_the_cluster(tmp_path: Path) -> No
     ids=["fine", "inconclusive", "failure", "wrong data", "lost", "stopped on the host", "another version"],
 )
 def test_the_exit_code_is_the_worst_of_the_hosts(
-    tmp_path: Path, answers: dict[str, object], code: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, object], code: int
 ) -> None:
-    rounds = FakeRounds(tmp_path)
-    for name, answer in answers.items():
-        rounds.answer(name, answer)
-    assert rounds.exit_code() == code
-    assert [line.partition(":")[0] for line in rounds.lines] == ["anna", "bert"]
-    for line, (name, answer) in zip(rounds.lines, answers.items(), strict=True):
+    fleet, _, lines = run_fleet(monkeypatch, tmp_path, answers)
+    assert fleet.exit_code() == code
+    assert [line.partition(":")[0] for line in lines] == ["anna", "bert"]
+    for line, (name, answer) in zip(lines, answers.items(), strict=True):
         match answer:
             case (int(), str(reason), bytes()):
                 assert reason in line and (tmp_path / f"{name}.json").read_text() == "{}"
             case Exception():
                 assert str(answer) in line and not (tmp_path / f"{name}.json").exists()
-
-
-def test_fewer_hosts_than_requested_exit_4(tmp_path: Path) -> None:
-    rounds = FakeRounds(tmp_path)
-    rounds.request = replace(rounds.request, hosts=2, limit_s=-1.0)
-    rounds.answer("anna", (0, "", b"{}"))
-    rounds.go(lambda: None)
-    assert rounds.exit_code() == 4 and rounds.lines[-1] == "0 of 2 hosts joined"
