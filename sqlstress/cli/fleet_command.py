@@ -14,7 +14,6 @@ from sqlstress.statistics.units import plural
 
 @click.command(
     cls=GroupedCommand,
-    main=("scheduler", "folder"),
     epilog="Example: sqlstress fleet plan.toml --scheduler tcp://127.0.0.1:8786 --folder reports",
 )
 @click.argument("plan", type=click.Path(path_type=Path), metavar="PLAN.toml")

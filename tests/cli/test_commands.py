@@ -53,7 +53,7 @@ def test_the_help_of_kv_shows_every_option_once_under_its_heading(cli: Cli) -> N
     assert text.index("\nRunning:\n") < text.index("--quiet")
 
 
-@pytest.mark.parametrize("command", [*commands(), "ab", "limit", "fleet"])
+@pytest.mark.parametrize("command", [*commands(), "ab", "limit"])
 def test_the_help_of_every_command_that_has_many_options_begins_with_the_most_used(
     cli: Cli, command: str
 ) -> None:
