@@ -141,8 +141,8 @@ class Check:
     """What limits the check, such as the share of keys covered."""
 
 
-BY_THE_STORE = ("quick_check", "integrity_check", "bt_index_check", "lmdb.verify")
-"""Names of the checks by which a store looks at its own data: SQLite's two, PostgreSQL's, LMDB's."""
+BY_THE_STORE = ("quick_check", "integrity_check", "lmdb.verify")
+"""Names of the checks of a store on its own data: SQLite's two, and LMDB's."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 """What a check can say, the worst first."""
 

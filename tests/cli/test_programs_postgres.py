@@ -233,10 +233,7 @@ def test_two_commands_take_the_same_number_unless_they_are_kept_apart(
 
 
 @pytest.mark.thorough
-def test_what_a_command_left_running_on_the_server_is_ended_there(
-    cli: Cli, server: str, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sqlstress.targets.postgres.own_schema.GRACE_S", 0.2)
+def test_what_a_command_left_running_on_the_server_is_ended_there(cli: Cli, server: str, url: str) -> None:
     Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
     options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
     said, report = measured(cli, "exec", *options, "--", sys.executable, "own.py", code=1)

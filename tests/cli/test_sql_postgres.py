@@ -24,7 +24,6 @@ def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_
     (run,) = report.runs
     assert run.verdict.status == "ok" and run.trials[0].transactions
     statuses = {check.name: check.status for check in run.verdict.checks}
-    looked = statuses.pop("bt_index_check") == "ok"  # not every server has what that takes
     assert statuses == {"schema": "ok", "checks under load": "ok", "checks after the load": "ok"}
     assert [one.name for one in run.case.spec.data.checks] == [
         "accounts agree with the history",
@@ -38,7 +37,6 @@ def test_scripts_on_somebodys_server_are_proved_and_leave_nothing_there_nor_say_
     assert password(server) not in everything
     words = " ".join(said.out.split())
     assert "Every commit synced: fsync on" in words and " ok " in words
-    assert ("PostgreSQL finds no error" in words) == looked
     assert "read committed, lock waits up to 60s" in words and "SQLite" not in words
 
 
@@ -96,8 +94,7 @@ def test_targets_are_set_side_by_side_each_with_its_own_sql(cli: Cli, server: st
     assert "BEGIN IMMEDIATE" in one and "FOR UPDATE" in other
     words = " ".join(said.out.split())
     assert "sqlite: every commit synced" in words and "postgres: every commit synced" in words
-    said_to_look = "SQLite and PostgreSQL find" if report.runs[1].verdict.is_sound else "SQLite finds"
-    assert f"every check passed, and {said_to_look} no error" in words
+    assert "every check passed, and SQLite finds no error" in words
     assert left(server) == (0, 0)
     again = cli("report", "report.json", "--details")
     assert again.out == said.out

@@ -114,7 +114,7 @@ def test_a_table_can_be_made_anew_and_empty(place: Place, table: Table) -> None:
     table.release()
     table.create(nothing)
     assert [list(table.rows(bucket)) for bucket in (0, 1)] == [[], []]
-    assert place.integrity("full", nothing)
+    assert place.integrity("full", nothing) or place.case.server
 
 
 def test_preparing_can_be_stopped_and_begun_again(place: Place, table: Table) -> None:
@@ -154,8 +154,10 @@ def test_what_is_sound_is_found_sound_and_defines_what_was_created(place: Place,
     created = place.schema()
     for level in ("quick", "full"):
         check = place.integrity(level, nothing)
-        assert check
-        assert (check.status, check.checked) == ("ok", 2) or (check.status == "skipped" and check.note)
+        if place.case.server:
+            assert check is None  # a server checks its data itself
+        else:
+            assert check and (check.status, check.checked) == ("ok", 2)
     check = place.redefined(created, nothing)
     assert (check is not None) == bool(created)
     assert check is None or check.status == "ok"

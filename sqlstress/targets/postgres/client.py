@@ -1,4 +1,6 @@
-"""A worker's connection: prepared statements through psycopg's pgconn, where a call is one round trip.
+"""A worker's connection to a server.
+
+Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip.
 
 A serialization failure is what BUSY_SNAPSHOT is to SQLite; a deadlock or a lock time-out is what BUSY is.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from itertools import count
 from operator import itemgetter
 from struct import Struct
@@ -15,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg.errors import UndefinedParameter, error_from_result
 from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.types.numeric import Int4, Int8
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
@@ -35,8 +39,8 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.views import Operation
 
-Statement = Callable[[Sequence[bytes | None]], Any]
-"""A function of parameters that returns a result of psycopg.pq."""
+Statement = Callable[..., Any]
+"""A function of parameters, if there are any, that returns a result of psycopg.pq."""
 _SUCCEEDED = (int(ExecStatus.TUPLES_OK), int(ExecStatus.COMMAND_OK))
 _BINARY = 1
 
@@ -64,44 +68,25 @@ class Client:
         self._connection.execute(set_up(self._case, self._schema).encode())
         return self
 
-    def prepare(self, sql: str, types: Sequence[int] = (), *formats: Any) -> Statement:
-        """Prepare a statement, and return it as a function; without formats, all values are text."""
-        run: Any = self._pgconn.exec_prepared
-        name = next(self._names).encode()
-        checked(self._pgconn.prepare(name, sql.encode(), types))
-
-        def call(params: Sequence[bytes | None]) -> Any:
-            result = run(name, params, *formats)
-            return result if result.status in _SUCCEEDED else checked(result)
-
-        return call
-
-    def binary(self, sql: str) -> Statement:
+    def prepare(self, sql: str) -> Statement:
         """Prepare a statement whose parameters and results are binary, and return it as a function."""
-        return self.prepare(sql, (), (_BINARY,) * sql.count("$"), _BINARY)
+        run, name = self._pgconn.exec_prepared, next(self._names).encode()
+        formats = (_BINARY,) * sql.count("$")
+        checked(self._pgconn.prepare(name, sql.encode()))
 
-    def simple(self, sql: bytes) -> Callable[[], Any]:
-        """Return a function that runs a statement that is not prepared."""
-        run = self._pgconn.exec_
-        return lambda: checked(run(sql))
+        return lambda params=(): checked(run(name, params, formats, _BINARY))
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
-        """Return a function of named values that runs a statement.
-
-        The statement is prepared once for each combination of its values' types.
-        """
+        """Return a function of named values that runs a statement."""
         text, names = numbered(sql)
-        statements: dict[tuple[int, ...], Statement] = {}
+        cursor: Any = psycopg.RawCursor(self._connection)
 
         def run(values: Mapping[str, Any]) -> Any:
             try:
-                params = [values[name] for name in names]
+                params = [_as_literal(values[name]) for name in names]
             except KeyError as error:
                 raise UndefinedParameter(f"the variable :{error.args[0]} has no value") from None
-            types = tuple(map(_type, params))
-            if types not in statements:
-                statements[types] = self.prepare(text, types)
-            return statements[types]([*map(_encoded, params)])
+            return cursor.execute(text, params, prepare=True).pgresult
 
         return run
 
@@ -206,8 +191,8 @@ class PostgresStore(ClientStore):
             raise EnvironmentFailure(f"cannot open {schema}: {explained(error)}") from error
 
     def _add_rows(self, client: Client, kv: str, keys: Coder, values: Coder, locks: bool) -> None:
-        get, pair, put = (client.binary(sql.format(kv=kv)) for sql in (GET, PAIR, PUT))
-        begin, commit = client.simple(b"BEGIN"), client.simple(b"COMMIT")
+        get, pair, put = (client.prepare(sql.format(kv=kv)) for sql in (GET, PAIR, PUT))
+        begin, commit = client.prepare("BEGIN"), client.prepare("COMMIT")
         (write_key, read_key), (write_value, read_value) = keys, values
 
         def value_of(params: tuple[Any]) -> Any:
@@ -237,9 +222,9 @@ class PostgresStore(ClientStore):
         self.batches.append(client.begun_again(replace_all))
 
     def _add_counters(self, client: Client, counter: str, locks: bool) -> None:
-        begin, commit, pack = client.simple(b"BEGIN"), client.simple(b"COMMIT"), _INT.pack
-        read = client.binary(COUNT.format(counter=counter) + " FOR UPDATE" * locks)
-        write = client.binary(SET_COUNT.format(counter=counter))
+        begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
+        read = client.prepare(COUNT.format(counter=counter) + " FOR UPDATE" * locks)
+        write = client.prepare(SET_COUNT.format(counter=counter))
 
         def increment(params: tuple[int]) -> None:
             begin()
@@ -254,9 +239,8 @@ class PostgresStore(ClientStore):
 # Statements of the user, whose parameters have names. A value has the type of the same literal in SQL.
 
 
-BOOL, INT8, INT4, NUMERIC = 16, 20, 23, 1700
-_INTEGERS, _FLOATS = frozenset({INT8, 21, INT4, 26}), frozenset({700, 701})
-"""Numbers of types: int8, int2, int4, oid; float4, float8. Source: PostgreSQL's catalog pg_type."""
+_BOOL, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
+"""Numbers of types: bool; int8, int2, int4, oid; float4, float8. Source: PostgreSQL's catalog pg_type."""
 
 
 def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
@@ -272,18 +256,13 @@ def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
     return "".join(parts), tuple(names)
 
 
-def _type(value: Any) -> int:
-    """Return the number of a value's type; 0 if the server infers it, as of a quoted literal."""
-    if isinstance(value, bool):
-        return BOOL
-    if isinstance(value, int):
-        return INT4 if -(2**31) <= value < 2**31 else INT8
-    return NUMERIC if isinstance(value, float) else 0
-
-
-def _encoded(value: Any) -> bytes | None:
-    """Return a value in the server's text format."""
-    return value if value is None or isinstance(value, bytes) else str(value).encode()
+def _as_literal(value: Any) -> Any:
+    """Return a value of the type that the same literal has in SQL."""
+    if isinstance(value, float):
+        return Decimal(str(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Int4(value) if -(2**31) <= value < 2**31 else Int8(value)
+    return value
 
 
 def _decoded(data: bytes | None, kind: int) -> Any:
@@ -294,4 +273,4 @@ def _decoded(data: bytes | None, kind: int) -> Any:
         return int(data)
     if kind in _FLOATS:
         return float(data)
-    return data == b"t" if kind == BOOL else data.decode()
+    return data == b"t" if kind == _BOOL else data.decode()

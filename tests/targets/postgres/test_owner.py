@@ -63,7 +63,8 @@ def test_one_that_we_did_not_make_is_left_alone_whatever_its_name_or_its_comment
     somebody.execute("CREATE SCHEMA theirs")
     try:
         somebody.execute(f"COMMENT ON SCHEMA theirs IS '{COMMENT}'")
-        assert drop_abandoned(server) == []
+        drop_abandoned(server)
+        assert somebody.execute("SELECT to_regnamespace('theirs') IS NOT NULL").fetchone() == (True,)
     finally:
         somebody.execute("DROP SCHEMA theirs")
     assert schemas(server) == ["sqlstress_one"]
@@ -75,7 +76,7 @@ def test_a_schema_in_use_is_neither_dropped_nor_taken(
     monkeypatch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
     owner = Owner(server, "sqlstress_one")
     owner.make()
-    assert drop_abandoned(server) == []
+    drop_abandoned(server)
     other = Owner(server, "sqlstress_one")
     for take in (other.make, other.drop):
         with pytest.raises(
@@ -91,13 +92,12 @@ def test_one_whose_owner_was_killed_is_dropped_by_the_next_start(server: str, so
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         assert killed.stdout
         assert killed.stdout.readline() == b"made\n"
-        assert drop_abandoned(server) == []
+        drop_abandoned(server)
+        assert schemas(server) == ["sqlstress_one"]
         killed.kill()
-    dropped: list[str] = []
     until = time.monotonic() + 10  # the server takes a moment to see that a session is gone
-    while not dropped and time.monotonic() < until:
-        dropped = drop_abandoned(server)
-    assert dropped == ["sqlstress_one"]
+    while schemas(server) and time.monotonic() < until:
+        drop_abandoned(server)
     assert schemas(server) == []
 
 
@@ -115,7 +115,7 @@ def test_one_that_may_make_no_schema_is_told(server: str, somebody: Any) -> None
     try:
         dsn = psycopg.conninfo.make_conninfo(server, user="nobody_here", password="x")
         owner = Owner(dsn, "sqlstress_one")
-        with pytest.raises(EnvironmentFailure, match=r"SQLSTATE 42501: .*CREATE in that database"):
+        with pytest.raises(EnvironmentFailure, match=r"SQLSTATE 42501: permission denied for database"):
             owner.make()
         owner.drop()
     finally:

@@ -46,12 +46,12 @@ def test_a_refused_write_begins_again_and_is_counted(
     """Another session commits between the read and the write, once."""
     prepare, ran = Client.prepare, list[str]()
 
-    def watched(client: Client, sql: str, *rest: Any) -> Any:
-        run = prepare(client, sql, *rest)
+    def watched(client: Client, sql: str) -> Any:
+        run = prepare(client, sql)
 
-        def call(params: Any) -> Any:
-            result = run(params)
-            if sql.startswith("SELECT n FROM counter_0") and not ran:
+        def call(*params: Any) -> Any:
+            result = run(*params)
+            if sql.startswith("SELECT n FROM counter_0") and "SELECT" not in ran:
                 with psycopg.connect(our_server) as other:
                     other.execute(f"UPDATE {schema}.counter_0 SET n = n + 10")
             ran.append(sql.partition(" ")[0])
@@ -63,7 +63,7 @@ def test_a_refused_write_begins_again_and_is_counted(
     store = open_view("deferred", isolation, busy_timeout_ms=60_000)
     store.updates[0]((3,))
     assert store.busy_counts() == (0, 1)
-    assert ran == ["SELECT", "SELECT", "UPDATE"]
+    assert ran == ["BEGIN", "SELECT", "BEGIN", "SELECT", "UPDATE", "COMMIT"]
     with psycopg.connect(our_server) as other:
         assert other.execute(f"SELECT n FROM {schema}.counter_0 WHERE id = 3").fetchone() == (11,)
 
