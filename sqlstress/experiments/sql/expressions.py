@@ -27,6 +27,7 @@ Number = int | float | None
 Value = int | float | bool | str | bytes | None
 """Content of a variable. Expressions read text as a number."""
 Variables = dict[str, Value]
+Evaluate = Callable[[Variables], Number]
 
 
 class Expression(NamedTuple):
@@ -167,8 +168,7 @@ def _range(low: float, high: float) -> tuple[int, int]:
     return first, last - first + 1
 
 
-def _random(stream: Random, low: float, high: float) -> int:
-    first, count = _range(low, high)
+def _draw(stream: Random, first: int, count: int) -> int:
     return first + (int(count * stream.random()) if count < _EXACT else stream.randrange(count))
 
 
@@ -218,7 +218,7 @@ _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
 _MANY = range(1, 17)
 """Numbers of arguments of least and greatest: pgbench's limit is 16."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
-    "random": (_random, 2),
+    "random": (lambda stream, low, high: _draw(stream, *_range(low, high)), 2),
     "random_gaussian": (_gaussian, 3),
     "random_exponential": (_exponential, 3),
     "random_zipfian": (_zipfian, 3),
@@ -264,6 +264,8 @@ _PREFIX = "pgbench_"
 """Part of the functions' names in SQL. SQLite has different functions of the same names, such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
 """Begin of a call whose first argument becomes the seed for scripts that give none."""
+_LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
+"""An expression that is a single call of random. Its bounds contain no call."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
@@ -319,6 +321,7 @@ class Evaluator:
         self._opened: sqlite3.Connection | None = None
         self._current: tuple[Expression, dict[str, Number]] = TRUE, {}
         self._error: BaseException | None = None
+        self._arguments: tuple[Any, ...] = ()
 
     def _connection(self) -> sqlite3.Connection:
         import sqlite3  # scripts without expressions need no sqlite3
@@ -335,6 +338,7 @@ class Evaluator:
         """Return a function for SQLite that stores its error, since sqlite3 reports no reason."""
 
         def run(*values: Any) -> Number:
+            self._arguments = values
             if None in values:
                 return None
             try:
@@ -374,7 +378,7 @@ class Evaluator:
             return str(error)
         return ""
 
-    def compile(self, expression: Expression) -> Callable[[Variables], Number]:
+    def compile(self, expression: Expression) -> Evaluate:
         """Return a function from variables to the expression's value. The function raises NoValue."""
         connection = self._connection()
         cursor, failure = connection.cursor(), connection.Error
@@ -398,7 +402,30 @@ class Evaluator:
                 self._refuse_overflow()
             return value
 
-        return evaluate
+        return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
+
+    def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
+        """Return a faster `evaluate` of a lone random(): SQLite is called only if variables have changed.
+
+        Variables are compared by identity, since 7 / 2 differs from 7 / 2.0.
+        """
+        stream, absent, first, count = self._stream, object(), 0, 0
+        held: list[tuple[str, object]] = [("", None)]  # the first call needs SQLite
+
+        def draw(variables: Variables) -> Number:
+            nonlocal first, count, held
+            for name, value in held:
+                if variables.get(name, absent) is not value:
+                    break
+            else:
+                return _draw(stream, first, count)
+            drawn = evaluate(variables)
+            if drawn is not None:
+                first, count = _range(*self._arguments)
+                held = [(name, variables[name]) for name in names]
+            return drawn
+
+        return draw
 
     def close(self) -> None:
         if self._opened:

@@ -7,24 +7,26 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sqlstress.errors import UsageError
 from sqlstress.experiments.sql.expressions import (
     LEAST,
     MOST,
+    Evaluate,
     Evaluator,
     NoValue,
     Number,
     Value,
+    Variables,
     read,
 )
 from tests.drawing import CHARACTERS
@@ -369,6 +371,43 @@ def test_an_expression_without_a_value_raises(text: str, held: Value) -> None:
 @given(a=st.integers(-50, 50), width=st.integers(0, 9))
 def test_random_numbers_lie_within_their_bounds(text: str, a: int, width: int) -> None:
     assert all(a <= value(text, a=a, b=a + width) <= a + width for _ in range(20))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "random(0, 7 / :x)",
+        "random(:x, 5 * :x + 1e1)",
+        "random(1, 9 + :most * :x)",
+        "random(random(0, :x), 9)",
+        "random(0, :x) + random(0, 99)",
+    ],
+)
+@given(st.lists(st.sampled_from([1, 2, 2.0, True, "2", "x", None, -3, 2**62, "absent"])))
+@example([*[2, 2.0] * 9, None, "absent"])
+def test_random_follows_its_variables(text: str, held: list[Value]) -> None:
+    expression = read("x.sql", text, 0, len(text))
+    with closing(Evaluator(Random(1))) as kept, closing(Evaluator(Random(1))) as fresh:
+        draw = kept.compile(expression)
+        for x in held:
+            variables: Variables = {"most": MOST} if x == "absent" else {"most": MOST, "x": x}
+            assert result(draw, variables) == result(fresh.compile(expression), variables)
+
+
+def result(evaluate: Evaluate, variables: Variables) -> Number | str:
+    try:
+        return evaluate(variables)
+    except NoValue as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("text", ["random(1, 9)", "Random(:x, 9 * :x)", "random(-:x,\\\n 1e3)"])
+def test_random_needs_sqlite_only_for_new_bounds(text: str) -> None:
+    evaluator = Evaluator(Random(1))
+    draw = evaluator.compile(read("x.sql", text, 0, len(text)))
+    draw({"x": 1})
+    evaluator.close()
+    assert len({draw({"x": 1}) for _ in range(100)}) > 5
 
 
 def share_of_first(text: str, draws: int = 4000) -> float:
