@@ -80,7 +80,8 @@ def pays(server: str, work: SqlWork) -> Callable[[], None]:
 def test_values_are_parameters_of_the_types_that_the_server_infers(start: Open) -> None:
     script = (
         "\\set n random(5, 5)\n\\set d 1.5\n\\set yes true\n"
-        "SELECT :n::int AS n, twice(:n) AS m, :d * 2.0 AS e, :yes = 1 AS y, NULL AS none, ':n' AS t \\gset got_\n"
+        "SELECT :n::int AS n, twice(:n) AS m, :d * 2.0 AS e, :yes = 1 AS y, NULL AS none, ':n' AS t "
+        "\\gset got_\n"
         "\\set total :got_n + :got_m + 0\n"
         "INSERT INTO seen VALUES (:name || :got_t || :total || coalesce(:got_none, '-'), :got_y, :d);"
     )
