@@ -97,6 +97,7 @@ def start(data: Path, connections: int) -> str:
     Windows, and a path that is too long for a Unix socket, need a port: it requires a password, because
     other users can connect to it.
     """
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to a whole process group; the parent's end counts
     when_orphaned(stop)
     Finalize(None, stop, exitpriority=0)  # if the parent closes the pipe
     data.mkdir(parents=True, mode=0o700)

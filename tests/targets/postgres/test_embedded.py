@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,23 @@ def test_a_server_ends_after_its_parent_is_killed_and_the_next_start_removes_its
     assert not list(short.glob(f"{PREFIX}*"))
     # A server without files ends, within a minute.
     assert gone([process], 90)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups that get SIGTERM")
+def test_a_server_ends_after_a_sigterm_to_its_process_group(short: Path) -> None:
+    assert sys.platform != "win32"
+    with subprocess.Popen(
+        [sys.executable, "-c", RUN, str(short)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as parent:
+        assert parent.stdout
+        process = server_in(Path(os.fsdecode(parent.stdout.readline().rstrip())))
+        guard = guard_of(process)
+        os.killpg(parent.pid, signal.SIGTERM)
+    assert gone([process, guard])
 
 
 @pytest.mark.thorough
