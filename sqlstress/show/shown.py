@@ -16,6 +16,7 @@ from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import experiment_of, get_experiment, units_of
+from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
@@ -227,6 +228,25 @@ class ResultShown(Shown, Generic[R]):
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
     """Return the results of studies, each with what shows it."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
+
+
+def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
+    """Return a CSV column for each option of the dataclasses that `holder_of` returns."""
+
+    def column(name: str) -> Callable[[Run], Value]:
+        def value(run: Run) -> Value:
+            found: Any = getattr(holder_of(run), name, None)
+            return int(found) if isinstance(found, bool) else found
+
+        return value
+
+    kinds: dict[Any, None] = dict.fromkeys(type(holder) for run in runs if (holder := holder_of(run)))
+    return {
+        found.column or name: column(name)
+        for kind in kinds
+        for name, found in options_of(kind).items()
+        if found.column is not None
+    }
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from statistics import median
 
@@ -50,7 +50,7 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
-from sqlstress.show.shown import LoadShown, Value
+from sqlstress.show.shown import LoadShown, Value, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
@@ -351,7 +351,10 @@ class KeyValueShown(LoadShown):
         return [", ".join(words) for words in told]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return CASE_COLUMNS
+        columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
+        columns["checkpoint_interval_s"] = _checkpoint_interval_s
+        columns["loop"] = columns.pop("loop")  # the last column of the load in every version
+        return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
         return TRIAL_COLUMNS
@@ -402,30 +405,24 @@ def _mix(load: Load) -> str:
     return f"{', '.join(parts)}{begins}"
 
 
-# The columns of the CSV: a new field of Load is one by itself.
+# The columns of the CSV. Each option of the load has a column by its declaration.
 
 
-def _of_load(value: Callable[[Load], Value]) -> Callable[[Run], Value]:
-    return lambda run: value(run.case.spec) if isinstance(run.case.spec, Load) else None
+def _load(run: Run) -> Load | None:
+    return run.case.spec if isinstance(run.case.spec, Load) else None
 
 
-def _field(name: str) -> Callable[[Run], Value]:
-    return _of_load(lambda load: getattr(load, name))
+def _checkpointing(run: Run) -> Checkpointing | None:
+    load = _load(run)
+    return (load.checkpointing or Checkpointing()) if load else None
 
 
-_WITH_UNIT = {"value_size": "value_size_bytes", "batch": "batch_rows"}
-_ELSEWHERE = ("checkpointing", "loop", "where")
-CASE_COLUMNS: dict[str, Callable[[Run], Value]] = {
-    **{
-        _WITH_UNIT.get(field.name, field.name): _field(field.name)
-        for field in fields(Load)
-        if field.name not in _ELSEWHERE
-    },
-    "checkpointer": _of_load(lambda load: (load.checkpointing or Checkpointing()).mode),
-    "checkpoint_interval_s": _of_load(lambda load: getattr(load.checkpointing, "interval_s", None)),
-    "pinned_readers": _of_load(lambda load: int((load.checkpointing or Checkpointing()).pinned_reader)),
-    "loop": _field("loop"),
-}
+def _checkpoint_interval_s(run: Run) -> float | None:
+    """Return the pause between checkpoints; None without a further process."""
+    load = _load(run)
+    return load.checkpointing.interval_s if load and load.checkpointing else None
+
+
 TRIAL_COLUMNS: dict[str, Callable[[Trial], int | None]] = {
     "checkpoints": lambda trial: total(trial, series.CHECKPOINTS),
     "busy_checkpoints": lambda trial: total(trial, series.BUSY_CHECKPOINTS),

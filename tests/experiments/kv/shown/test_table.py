@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
 from sqlstress.analysis.group import group_runs
 from sqlstress.experiments.kv.show import build, legend
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.options.option import LOAD, SQLITE, option
+from sqlstress.options.parsing import switch, whole
 from sqlstress.report import Check, Report, Trial, Verdict
 from sqlstress.show.blocks import MISSING, Table
 from sqlstress.show.formats import FORMATS
@@ -154,6 +156,22 @@ def test_every_option_of_a_load_has_a_column() -> None:
     usual = row(Load())
     missing = [name for name, value in OTHERS.items() if row(Load(**{name: value})) == usual]
     assert missing == list(NOT_A_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpLoad(Load):
+    made_up: int = option(whole(1, 9), 1, LOAD, "An option that no version has.")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpCheckpointing(Checkpointing):
+    made_up_pause: bool = option(switch, False, SQLITE, "An option that no version has.", column="pauses")
+
+
+def test_new_option_has_a_column_without_further_code() -> None:
+    written = row(MadeUpLoad(made_up=5, checkpointing=MadeUpCheckpointing(made_up_pause=True)))
+    assert (written["made_up"], written["pauses"]) == ("5", "1")
+    assert {*written} - {*row(Load())} == {"made_up", "pauses"}
 
 
 def test_every_option_of_a_load_stands_above_the_table() -> None:
