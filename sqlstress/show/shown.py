@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -20,13 +19,15 @@ from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, seconds_cell
+from sqlstress.show.blocks import NOTHING_LOST, Block, Column, seconds_cell
 from sqlstress.show.case_table import (
+    FAILED_SHARE,
     RATIO,
     ROWS_MEASURE,
     SPREAD,
     Measure,
     Measures,
+    Row,
     common_blocks,
     compared_trial,
 )
@@ -168,12 +169,12 @@ def presenter_of(case: Case) -> Shown:
 class LoadShown(Shown):
     """How an experiment is shown that has both loops: closed, or open at a rate."""
 
-    meanings: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Columns of the table that mean something else here."""
+    failed: ClassVar[Column[Row]] = FAILED_SHARE
+    """Column of failed operations."""
 
     def blocks(self, group: Group) -> Iterator[Block]:
         if group.case.rate:
-            yield from at_a_rate.blocks(group, self.meanings, self.proved(group))
+            yield from at_a_rate.blocks(group, self.failed, self.proved(group))
         else:
             yield from self.closed_loop_table(group)
         yield from self.more_blocks(group)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -35,10 +34,10 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
     MISSING,
+    PERCENTILES,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
     Note,
     Picture,
@@ -60,11 +59,39 @@ from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    # A window's length stands in the heading, the time of a fixed count nowhere else.
-    windows = group.case.ops is None and experiment_of(group.case).common_start
-    leaving = (*["time s"] * windows, "TPS per process", "rows/s", *_LEAVING)
-    figures = (*case_table.apart_columns(group), *FIGURES)
-    return table_of(case_table.rows_of(group), figures, leaving)
+    return table_of(case_table.rows_of(group), columns(group))
+
+
+def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
+    """Return the columns of a group's table."""
+    is_script = not experiment_of(group.case).common_start
+    # The heading shows the length of a window, but not the time of a fixed count.
+    has_window = group.case.ops is None and not is_script
+    unit = (
+        "pairs per second, each a set and a get of the same key"
+        if is_script
+        else "transactions per second, each a get or a commit"
+    )
+    took = _percentile_meaning(group)
+    return (
+        *case_table.apart_columns(group),
+        case_table.BUCKETS,
+        case_table.PROCESSES,
+        replace(case_table.TIME, leaves=10 if has_window else 85),
+        case_table.PER_PROCESS,
+        case_table.TOTAL.explained([f"TPS: {unit}", *case_table.spread_legend(group)]),
+        Column("commits/s", ("commits", "per s"), cell=_rate_of(COMMITS)),
+        Column("gets/s", ("gets", "per s"), cell=_rate_of(GETS)),
+        Column("rows/s", ("rows", "per s"), cell=_rows_per_s, leaves=30),
+        _latency("replace", "p50", took, leaves=40),
+        _p99("replace", took, leaves=70),
+        _p99("update", took, leaves=50),
+        _p99("get", took, leaves=60),
+        case_table.FAILED_SHARE,
+        case_table.FAIRNESS,
+        case_table.LONGEST_WAIT,
+        VERIFIED.explained(verified_legend(group)),
+    )
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
@@ -91,18 +118,27 @@ def _rows_per_s(row: case_table.Row) -> str | None:
     return count_cell(row.trial.rows_per_s)
 
 
-def _latency(kind: str, percentile: str) -> Figure[case_table.Row]:
+def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     cell = case_table.of_latency(kind, lambda latency: getattr(latency, f"{percentile}_ns"))
-    return Figure(Column(f"{kind} {percentile} ms", (kind, f"{percentile} ms")), cell)
+    heading = (kind, f"{percentile} ms")
+    return Column(f"{kind} {percentile} ms", heading, cell=cell, meaning=meaning, leaves=leaves)
 
 
 WORST = "*"
 """Marks a p99 that is of one process."""
 
 
-def _p99(kind: str) -> Figure[case_table.Row]:
+def _percentile_meaning(group: Group) -> str:
+    """Return the meaning of the columns of percentiles, and of a mark if a figure has it."""
+    took = f"{PERCENTILES} of the operations took at most this long"
+    if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
+        return f"{took}; {WORST}: of the slowest process, because shares were uneven"
+    return took
+
+
+def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the p99 of a kind: where shares were uneven, that of the process where it was worst."""
-    of_all = _latency(kind, "p99")
+    of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
         shown = of_all.cell(row)
@@ -112,67 +148,16 @@ def _p99(kind: str) -> Figure[case_table.Row]:
     return replace(of_all, cell=cell)
 
 
-FIGURES: tuple[Figure[case_table.Row], ...] = (
-    case_table.BUCKETS,
-    case_table.PROCESSES,
-    case_table.TIME,
-    case_table.PER_PROCESS,
-    case_table.TOTAL,
-    Figure(Column("commits/s", ("commits", "per s")), _rate_of(COMMITS)),
-    Figure(Column("gets/s", ("gets", "per s")), _rate_of(GETS)),
-    Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    _latency("replace", "p50"),
-    *map(_p99, ("replace", "update", "get")),
-    case_table.FAILED_SHARE,
-    case_table.FAIRNESS,
-    case_table.LONGEST_WAIT,
-    VERIFIED,
-)
-_LEAVING = (
-    "replace p50 ms",
-    "update p99 ms",
-    "get p99 ms",
-    "replace p99 ms",
-    "TPS per process",
-    "longest wait ms",
-    "time s",
-    "fairness",
-)
-_MEANINGS = {
-    "failed %": "failed: percentage of operations given up because the database was busy",
-    "fairness": case_table.FAIR,
-    "longest wait ms": "longest wait: the slowest operation, including one still pending at the end",
-}
-
-
-def legend(group: Group, table: Table) -> Iterator[str]:
-    """Explain the columns that the table has, in their order."""
-    yield from table.explained(case_table.OF_BUCKETS)
-    if not experiment_of(group.case).common_start:
-        yield "TPS: pairs per second, each a set and a get of the same key"
-    else:
-        yield "TPS: transactions per second, each a get or a commit"
-    yield from case_table.spread_legend(group)
-    yield from case_table.percentiles(table, "the operations took at most this long")
-    if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
-        yield f"{WORST}: of the slowest process, because shares were uneven"
-    yield from table.explained(_MEANINGS)
-    yield from verified_legend(group)
-
-
 # The table beside it: what the checkpoints and the WALs did.
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
     """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
-        table = table_of(
-            case_table.rows_of(group),
-            (*case_table.apart_columns(group), *_WAL_FIGURES),
-            ("share of time", "longest ms"),
-        )
+        columns = (*case_table.apart_columns(group), *_WAL_COLUMNS)
+        table = table_of(case_table.rows_of(group), columns)
         yield table
-        yield Note(f"{'; '.join(table.explained(_WAL_MEANINGS))}.")
+        yield Note(Legend(table).text)
     if lines := tuple(picture(group)):
         yield Picture(lines)
 
@@ -195,31 +180,50 @@ def _largest(trial: Trial) -> str | None:
     return None if largest is None else count_cell(largest / 1e6)
 
 
-def _figure(
-    name: str, heading: tuple[str, str], cell: Callable[[Trial], str | None]
-) -> Figure[case_table.Row]:
-    return Figure(Column(name, heading), case_table.of_trial(cell))
-
-
-_WAL_FIGURES = (
-    case_table.BUCKETS,
+_WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
+    case_table.BUCKETS.explained(()),
     case_table.PROCESSES,
-    _figure("checkpoints", ("check-", "points"), lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
-    _figure("busy", ("", "busy"), lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
-    _figure("stuck", ("", "stuck"), lambda trial: count_cell(most(trial, series.STUCK_CHECKPOINTS))),
-    _figure("longest ms", ("longest", "ms"), lambda trial: ms_cell(most(trial, series.LONGEST_CHECKPOINT))),
-    _figure("share of time", ("share", "of time"), _share),
-    _figure("replace p99.9 ms", ("replace", "p99.9 ms"), _replace_p999),
-    _figure("largest WAL MB", ("largest", "WAL MB"), _largest),
+    Column(
+        "checkpoints",
+        ("check-", "points"),
+        cell=case_table.of_trial(lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
+        meaning="checkpoints: those that ended in the window, counted for each bucket",
+    ),
+    Column(
+        "busy",
+        cell=case_table.of_trial(lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
+        meaning="busy: SQLite returned busy",
+    ),
+    Column(
+        "stuck",
+        cell=case_table.of_trial(lambda trial: count_cell(most(trial, series.STUCK_CHECKPOINTS))),
+        meaning="stuck: the most in a row that left frames in the WAL and made no progress",
+    ),
+    Column(
+        "longest ms",
+        cell=case_table.of_trial(lambda trial: ms_cell(most(trial, series.LONGEST_CHECKPOINT))),
+        leaves=20,
+    ),
+    Column(
+        "share of time",
+        ("share", "of time"),
+        cell=case_table.of_trial(_share),
+        meaning="share of time: part of the window spent in checkpoints",
+        leaves=10,
+    ),
+    Column(
+        "replace p99.9 ms",
+        ("replace", "p99.9 ms"),
+        cell=case_table.of_trial(_replace_p999),
+        meaning=f"{PERCENTILES} of the operations took at most this long",
+    ),
+    Column(
+        "largest WAL MB",
+        ("largest", "WAL MB"),
+        cell=case_table.of_trial(_largest),
+        meaning="largest WAL: of one file, as seen by a process without a connection",
+    ),
 )
-_WAL_MEANINGS = {
-    "checkpoints": "checkpoints: those that ended in the window, counted for each bucket",
-    "busy": "busy: SQLite returned busy",
-    "stuck": "stuck: the most in a row that left frames in the WAL and made no progress",
-    "share of time": "share of time: part of the window spent in checkpoints",
-    "replace p99.9 ms": "p99.9: 99.9% of the operations took at most this long",
-    "largest WAL MB": "largest WAL: of one file, as seen by a process without a connection",
-}
 
 
 # The size of the WALs of all files together, as the window went on.
@@ -325,7 +329,7 @@ class KeyValueShown(LoadShown):
         yield from case_table.blocks(group)
         table = build(group)
         yield table
-        yield Legend(table, partial(legend, group))
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from wal_blocks(group)

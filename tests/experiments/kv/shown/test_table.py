@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.show import build, legend
+from sqlstress.experiments.kv.show import build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
 from sqlstress.options.parsing import switch, whole
 from sqlstress.report import Check, Report, Trial, Verdict
-from sqlstress.show.blocks import MISSING, Table
+from sqlstress.show.blocks import MISSING, Legend, Table
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.loads import OTHERS
@@ -34,7 +34,7 @@ def column(report: Report, name: str) -> list[str]:
 
 def explained(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return "; ".join(legend(group, build(group))) + "."
+    return Legend(build(group)).text
 
 
 def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column() -> None:
