@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sqlstress.analysis.finding import ASIDE, GRAVE, Finding, texts
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing
-from sqlstress.report import Run
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_ms, rounded
 
@@ -82,6 +82,8 @@ NAME, FIGURE, DETAIL = "name", "figure", "detail"
 """Of columns: it says which row it is; it is what is looked for; it is looked up."""
 
 
+Value = str | float | None
+"""Value in the CSV."""
 R = TypeVar("R")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -93,6 +95,11 @@ else:
 
 def _no_cell(row: object) -> str | None:
     """Return None: the cells of this column come with the table."""
+    return None
+
+
+def _no_value(trial: Trial) -> Value:
+    """Return None: the CSV does not have this column."""
     return None
 
 
@@ -114,6 +121,10 @@ class Column(Generic[C]):
     """Clauses of the legend; empty if the name says it. PERCENTILES becomes "p50 and p99: 50% and 99%"."""
     leaves: int | None = None
     """Rank among the columns that leave a table that is too wide, the lowest first; None if it stays."""
+    csv: str = ""
+    """Name in the CSV, with its unit; empty if the CSV does not have it."""
+    value: Callable[[Trial], Value] = _no_value
+    """Returns the figure of a trial for the CSV; None if it has none."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
@@ -95,6 +96,20 @@ def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
         )
 
     return cell
+
+
+def trial_column(
+    name: str,
+    csv: str,
+    value: Callable[[Trial], float | None],
+    write: Callable[[float | None], str | None],
+    **more: Any,
+) -> Column[Row]:
+    """Return the column of a figure of a trial: its value in the CSV, written by `write` in the table.
+
+    `more` are further fields of the Column.
+    """
+    return Column(name, cell=of_trial(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
 
 def apart_columns(group: Group) -> tuple[Column[Row], ...]:

@@ -20,6 +20,7 @@ from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
 from sqlstress.show.blocks import NOTHING_LOST, Block, Column, seconds_cell
+from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,
@@ -34,7 +35,6 @@ from sqlstress.show.case_table import (
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
-Value = str | float | None
 
 TIME = Measure(
     "{letter} time s",
@@ -97,6 +97,10 @@ class Shown:
         """Yield the tables and pictures, each with a sentence that says what it means."""
         return common_blocks(group)
 
+    def columns(self, group: Group) -> Sequence[Column[Row]]:
+        """Return the columns of the tables of a group; the CSV has those with a name in the CSV."""
+        return ()
+
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""
         for topic in self.topics:
@@ -156,7 +160,7 @@ class Shown:
         return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return the columns of the CSV that only its trials have."""
+        """Return the columns of the CSV that only its trials have, in addition to `columns`."""
         return {}
 
 

@@ -29,6 +29,7 @@ from sqlstress.show.blocks import (
     Legend,
     Note,
     Paragraph,
+    Value,
     count_cell,
     ms_cell,
     percent_cell,
@@ -38,7 +39,7 @@ from sqlstress.show.blocks import (
     verified_cell,
     verified_legend,
 )
-from sqlstress.show.shown import LoadShown, Value
+from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import product
 from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED

@@ -38,8 +38,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, table_of
-from sqlstress.show.shown import Value
+from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, Value, table_of
 from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import (
     CHECKED,

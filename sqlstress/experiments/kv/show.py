@@ -42,6 +42,7 @@ from sqlstress.show.blocks import (
     Note,
     Picture,
     Table,
+    Value,
     count_cell,
     ms_cell,
     share_cell,
@@ -49,7 +50,7 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
-from sqlstress.show.shown import LoadShown, Value, option_columns
+from sqlstress.show.shown import LoadShown, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
@@ -175,33 +176,47 @@ def _replace_p999(trial: Trial) -> str | None:
     return ms_cell(latency.p999_ns) or MISSING
 
 
-def _largest(trial: Trial) -> str | None:
-    largest = most(trial, series.LARGEST_WAL)
-    return None if largest is None else count_cell(largest / 1e6)
+def _megabytes(size_bytes: float | None) -> str | None:
+    """Write bytes as MB."""
+    return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
 _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     case_table.BUCKETS.explained(()),
     case_table.PROCESSES,
-    Column(
+    case_table.trial_column(
         "checkpoints",
-        ("check-", "points"),
-        cell=case_table.of_trial(lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
+        "checkpoints",
+        lambda trial: total(trial, series.CHECKPOINTS),
+        count_cell,
+        heading=("check-", "points"),
         meaning="checkpoints: those that ended in the window, counted for each bucket",
     ),
-    Column(
+    case_table.trial_column(
         "busy",
-        cell=case_table.of_trial(lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
+        "busy_checkpoints",
+        lambda trial: total(trial, series.BUSY_CHECKPOINTS),
+        count_cell,
         meaning="busy: SQLite returned busy",
     ),
-    Column(
+    case_table.trial_column(
         "stuck",
-        cell=case_table.of_trial(lambda trial: count_cell(most(trial, series.STUCK_CHECKPOINTS))),
+        "stuck_checkpoints_in_a_row",
+        lambda trial: most(trial, series.STUCK_CHECKPOINTS),
+        count_cell,
         meaning="stuck: the most in a row that left frames in the WAL and made no progress",
     ),
+    # Only in the CSV: the table has its share of the time.
     Column(
+        "time in checkpoints",
+        csv="checkpoints_ns",
+        value=lambda trial: total(trial, series.CHECKPOINT_TIME),
+    ),
+    case_table.trial_column(
         "longest ms",
-        cell=case_table.of_trial(lambda trial: ms_cell(most(trial, series.LONGEST_CHECKPOINT))),
+        "longest_checkpoint_ns",
+        lambda trial: most(trial, series.LONGEST_CHECKPOINT),
+        ms_cell,
         leaves=20,
     ),
     Column(
@@ -217,10 +232,12 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         cell=case_table.of_trial(_replace_p999),
         meaning=f"{PERCENTILES} of the operations took at most this long",
     ),
-    Column(
+    case_table.trial_column(
         "largest WAL MB",
-        ("largest", "WAL MB"),
-        cell=case_table.of_trial(_largest),
+        "largest_wal_bytes",
+        lambda trial: most(trial, series.LARGEST_WAL),
+        _megabytes,
+        heading=("largest", "WAL MB"),
         meaning="largest WAL: of one file, as seen by a process without a connection",
     ),
 )
@@ -360,8 +377,8 @@ class KeyValueShown(LoadShown):
         columns["loop"] = columns.pop("loop")  # the last column of the load in every version
         return columns
 
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        return TRIAL_COLUMNS
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return (*columns(group), *_WAL_COLUMNS)
 
 
 def _beside(checkpointing: Checkpointing | None) -> str:
@@ -425,13 +442,3 @@ def _checkpoint_interval_s(run: Run) -> float | None:
     """Return the pause between checkpoints; None without a further process."""
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None
-
-
-TRIAL_COLUMNS: dict[str, Callable[[Trial], int | None]] = {
-    "checkpoints": lambda trial: total(trial, series.CHECKPOINTS),
-    "busy_checkpoints": lambda trial: total(trial, series.BUSY_CHECKPOINTS),
-    "stuck_checkpoints_in_a_row": lambda trial: most(trial, series.STUCK_CHECKPOINTS),
-    "checkpoints_ns": lambda trial: total(trial, series.CHECKPOINT_TIME),
-    "longest_checkpoint_ns": lambda trial: most(trial, series.LONGEST_CHECKPOINT),
-    "largest_wal_bytes": lambda trial: most(trial, series.LARGEST_WAL),
-}

@@ -9,12 +9,14 @@ from dataclasses import dataclass, fields, replace
 import pytest
 
 from sqlstress.analysis.group import group_runs
+from sqlstress.experiments.kv import show
 from sqlstress.experiments.kv.show import build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
 from sqlstress.options.parsing import switch, whole
 from sqlstress.report import Check, Report, Trial, Verdict
-from sqlstress.show.blocks import MISSING, Legend, Table
+from sqlstress.show.blocks import MISSING, Legend, Table, count_cell
+from sqlstress.show.case_table import trial_column
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.loads import OTHERS
@@ -126,6 +128,19 @@ def test_percentiles_that_are_not_shown_are_not_explained() -> None:
         each_trial(lambda trial: replace(trial, latency={"get": latency["get"]}))
     )
     assert "p99" not in explained(each_trial(lambda trial: replace(trial, latency={})))
+
+
+@pytest.mark.parametrize("form", ["txt", "md", "html", "csv"])
+def test_new_column_is_in_every_format_by_its_declaration(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = trial_column(
+        "made up", "made_up", lambda trial: 7 * trial.transactions, count_cell, meaning="made up: seven times"
+    )
+    known = show.columns
+    monkeypatch.setattr(show, "columns", lambda group: (*known(group), made_up))
+    written = report_text(EXAMPLE) if form == "txt" else FORMATS[form](EXAMPLE)
+    count = 7 * EXAMPLE.runs[0].trials[0].transactions
+    assert (str(count) if form == "csv" else f"{count:,}") in written
+    assert ("made_up" if form == "csv" else "made up: seven times.") in " ".join(written.split())
 
 
 # What a load was asked for stands in the CSV and above the table: a new option has to come there.
