@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
+from sqlstress.analysis.group import group_runs
 from sqlstress.cli.commands import run as run_here
 from sqlstress.cli.commands import summaries
 from sqlstress.experiment import get_experiment
-from sqlstress.experiments.kv.show import FIGURES
+from sqlstress.experiments.kv.show import columns as kv_columns
 from sqlstress.plan import cases_of, from_toml
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.json_file import report_json
@@ -380,7 +381,8 @@ def test_the_readme_is_read_in_a_few_screens() -> None:
 def test_every_column_is_explained_where_the_readme_says() -> None:
     assert "docs/reading.md#the-table" in links(README)
     text = COLUMNS.read_text(encoding="utf-8")
-    assert [figure.column.name for figure in FIGURES if f"**{figure.column.name}**" not in text] == []
+    (group,) = group_runs(example_report().runs)
+    assert [column.name for column in kv_columns(group) if f"**{column.name}**" not in text] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)

@@ -47,6 +47,8 @@ class Option:
     """Whether it is read as several values, of which each case has one."""
     meaning: str = ""
     """What the field says in JSON, where that is not what the option says."""
+    column: str | None = ""
+    """Name of the column in the CSV; empty if the field's name serves, None if there is no column."""
     aliases: tuple[str, ...] = ()
     """Old spellings, with their dashes: they are still taken, and `--help` does not show them."""
 

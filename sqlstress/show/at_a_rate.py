@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from sqlstress.analysis import sentences
@@ -16,12 +16,11 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import merged
 from sqlstress.show.blocks import (
     DUE_PER_S,
+    PERCENTILES,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
-    Table,
     count_cell,
     ms_cell,
     percent_cell,
@@ -30,18 +29,16 @@ from sqlstress.show.blocks import (
 )
 from sqlstress.show.case_table import (
     BUCKETS,
-    FAILED_SHARE,
     LONGEST_WAIT,
-    OF_BUCKETS,
     PROCESSES,
     TOTAL,
     Row,
     apart_columns,
-    percentiles,
     rows_of,
     spread_legend,
 )
-from sqlstress.show.plots import PERCENTILES, Plain, Plot, View, axis, distributions, latency_lines
+from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
+from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency_lines
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite, whole
 
@@ -64,18 +61,26 @@ def lateness(run: Run) -> Latency | None:
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
-def _of(heading: str, latency: Callable[[Run], Latency | None], percentile: str) -> Figure[Row]:
+def _of(
+    heading: str,
+    latency: Callable[[Run], Latency | None],
+    percentile: str,
+    meaning: str,
+    leaves: int | None = None,
+) -> Column[Row]:
     """Return the column of a percentile, in ms; "late p99" has a heading of two lines."""
     before, _, after = f"{heading} ms".partition(" ")
 
     def cell(row: Row) -> str | None:
         found = latency(row.run) if row.trial else None
-        return ms_cell(PERCENTILES[percentile](found)) if found else None
+        return ms_cell(PERCENTILE_OF[percentile](found)) if found else None
 
-    return Figure(Column(f"{heading} ms", (before, after)), cell)
+    return Column(f"{heading} ms", (before, after), cell=cell, meaning=meaning, leaves=leaves)
 
 
-def _share(what: str, count: Callable[[Arrived], int]) -> Figure[Row]:
+def _share(
+    what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
+) -> Column[Row]:
     """Return the column of a count, in per cent of what was due; nothing where there was none of it."""
 
     def cell(row: Row) -> str | None:
@@ -83,64 +88,63 @@ def _share(what: str, count: Callable[[Arrived], int]) -> Figure[Row]:
         counted, due = sum(map(count, arrived)), sum(each.due for each in arrived)
         return percent_cell(counted / due) if counted and due else None
 
-    return Figure(Column(f"{what} %", (what, "%")), cell)
+    return Column(f"{what} %", (what, "%"), cell=cell, meaning=meaning, leaves=leaves)
 
 
-RATE: Figure[Row] = Figure(
-    DUE_PER_S, lambda row: count_cell(row.run.case.rate) if row.run.case.rate else None
+RATE: Column[Row] = replace(
+    DUE_PER_S,
+    cell=lambda row: count_cell(row.run.case.rate) if row.run.case.rate else None,
+    meaning="due: operations due per second",
 )
-FIGURES: tuple[Figure[Row], ...] = (
-    BUCKETS,
-    PROCESSES,
-    RATE,
-    TOTAL,
-    _of("p50", from_due, "p50"),
-    _of("p99", from_due, "p99"),
-    _of("p99.9", from_due, "p99.9"),
-    _of("service p99", service, "p99"),
-    _of("late p99", lateness, "p99"),
-    _share("queued", lambda arrived: arrived.queued),
-    _share("skipped", lambda arrived: arrived.skipped),
-    FAILED_SHARE,
-    LONGEST_WAIT,
-    VERIFIED,
-)
-_LEAVING = ("p99.9 ms", "late p99 ms", "queued %", "p50 ms", "service p99 ms", "longest wait ms")
 _FROM_DUE = (
-    "operations finished within this time of their due time; those still queued at the end count with the "
-    "time they had waited"
+    f"{PERCENTILES} of operations finished within this time of their due time; those still queued at the end "
+    "count with the time they had waited"
 )
-_RATES = {
-    **OF_BUCKETS,
-    "due per s": "due: operations due per second",
-    "TPS total": "TPS: {units} done per second",
-}
-_MEANINGS = {
-    "service p99 ms": "service: from the start of the operation, as in a closed loop",
-    "late p99 ms": "late: delay added by the harness",
-    "queued %": "queued: not done when the window closed, as a percentage of those due",
-    "skipped %": "skipped: too late at their turn (--latency-limit), as a percentage of those due",
-    "failed %": "failed: percentage of operations given up because the database was busy",
-    "longest wait ms": "longest wait: the slowest operation, from its due time, including one still queued",
-}
 
 
-def blocks(group: Group, own: Mapping[str, str], proved: str) -> Iterator[Block]:
-    """Yield the table, and what it means: `own` are the columns that mean something else here.
+def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
+    """Return the columns of a group. `proved` is the legend for data that is right."""
+    return (
+        *apart_columns(group),
+        BUCKETS,
+        PROCESSES,
+        RATE,
+        TOTAL.explained([f"TPS: {group.unit} done per second"]),
+        _of("p50", from_due, "p50", _FROM_DUE, leaves=40),
+        _of("p99", from_due, "p99", _FROM_DUE),
+        _of("p99.9", from_due, "p99.9", _FROM_DUE, leaves=10),
+        _of(
+            "service p99",
+            service,
+            "p99",
+            "service: from the start of the operation, as in a closed loop",
+            leaves=50,
+        ),
+        _of("late p99", lateness, "p99", "late: delay added by the harness", leaves=20),
+        _share(
+            "queued",
+            lambda arrived: arrived.queued,
+            "queued: not done when the window closed, as a percentage of those due",
+            leaves=30,
+        ),
+        _share(
+            "skipped",
+            lambda arrived: arrived.skipped,
+            "skipped: too late at their turn (--latency-limit), as a percentage of those due",
+        ),
+        failed,
+        LONGEST_WAIT.explained(
+            ["longest wait: the slowest operation, from its due time, including one still queued"]
+        ),
+        VERIFIED.explained([*spread_legend(group), *verified_legend(group, proved)]),
+    )
 
-    `proved` is what was proved where the data is right.
-    """
-    table = table_of(rows_of(group), (*apart_columns(group), *FIGURES), _LEAVING)
+
+def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
+    """Yield the table and its legend. `failed` is the experiment's column of failed operations."""
+    table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
-    yield Legend(table, partial(_legend, group, own, proved))
-
-
-def _legend(group: Group, own: Mapping[str, str], proved: str, table: Table) -> Iterator[str]:
-    yield from (text.format(units=group.unit) for text in table.explained(_RATES))
-    yield from percentiles(table, _FROM_DUE)
-    yield from table.explained({**_MEANINGS, **own})
-    yield from spread_legend(group)
-    yield from verified_legend(group, proved)
+    yield Legend(table)
 
 
 # What there is to say of cases at a rate: which kept up, where latency rises, and what the harness added.

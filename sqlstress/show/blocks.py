@@ -6,12 +6,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sqlstress.analysis.finding import ASIDE, GRAVE, Finding, texts
 from sqlstress.analysis.group import Group
-from sqlstress.report import Run
+from sqlstress.analysis.wording import listing
+from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_ms, rounded
 
@@ -81,35 +82,83 @@ NAME, FIGURE, DETAIL = "name", "figure", "detail"
 """Of columns: it says which row it is; it is what is looked for; it is looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table."""
+Value = str | float | None
+"""Value in the CSV."""
+R = TypeVar("R")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    C = TypeVarWithDefault("C", contravariant=True, default=Any)
+else:
+    C = TypeVar("C", contravariant=True)
+
+
+def _no_cell(row: object) -> str | None:
+    """Return None: the cells of this column come with the table."""
+    return None
+
+
+def _no_value(trial: Trial) -> Value:
+    """Return None: the CSV does not have this column."""
+    return None
+
+
+@dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
+class Column(Generic[C]):
+    """The declaration of a column: all formats and the legend follow from it."""
 
     name: str
-    """What it is called where there is room."""
+    """Name where there is room."""
     heading: tuple[str, str] = ("", "")
-    """The same on two short lines: where none is given, the last word stands on the second one."""
+    """Name on two short lines. By default the last word is the second line."""
     align: str = "right"
     """right or left."""
     role: str = FIGURE
     """NAME, FIGURE or DETAIL: what is seen first where there is room for a few columns."""
+    cell: Callable[[C], str | None] = _no_cell
+    """Returns the cell of a row; None if the row has no such figure."""
+    meaning: str = ""
+    """Clauses of the legend; empty if the name says it. PERCENTILES becomes "p50 and p99: 50% and 99%"."""
+    leaves: int | None = None
+    """Rank among the columns that leave a table that is too wide, the lowest first; None if it stays."""
+    csv: str = ""
+    """Name in the CSV, with its unit; empty if the CSV does not have it."""
+    value: Callable[[Trial], Value] = _no_value
+    """Returns the figure of a trial for the CSV; None if it has none."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
             before, _, last = self.name.rpartition(" ")
             object.__setattr__(self, "heading", (before, last))
 
+    def explained(self, clauses: Iterable[str]) -> Column[C]:
+        """Return the column with these clauses of the legend."""
+        return replace(self, meaning="; ".join(clauses))
 
-BUCKETS_COLUMN = Column("buckets", ("buck-", "ets"), role=NAME)
-PROCESSES_COLUMN = Column("processes", ("proc-", "esses"), role=NAME)
-DUE_PER_S = Column("due per s", ("due", "per s"), role=NAME)
+
+class Figure(Column[C]):
+    """A column with its cell, in the form that the classic experiments use."""
+
+    def __new__(cls, column: Column[Any], cell: Callable[[C], str | None]) -> Figure[C]:
+        """Return the column with this cell."""
+        return replace(column, cell=cell)  # type: ignore[return-value]
+
+    def __init__(self, column: Column[Any], cell: Callable[[C], str | None]) -> None:
+        """Do nothing: `__new__` returns a Column."""
+
+
+BUCKETS_COLUMN: Column[Any] = Column("buckets", ("buck-", "ets"), role=NAME)
+PROCESSES_COLUMN: Column[Any] = Column("processes", ("proc-", "esses"), role=NAME)
+DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
+PERCENTILES = "{percentiles}"
+PERCENTILE = re.compile(r"\bp[0-9.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """Columns and their cells."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
     """Cells, in the order of the columns."""
     leaving: tuple[str, ...] = ()
@@ -140,12 +189,29 @@ class Table:
         )
 
 
+def meanings(table: Table) -> Iterator[str]:
+    """Yield the meanings of a table's columns in their order, each meaning once."""
+    names: dict[str, list[str]] = {}
+    for column in table.columns:
+        if column.meaning:
+            names.setdefault(column.meaning, []).append(column.name)
+    for meaning, columns in names.items():
+        yield meaning.replace(PERCENTILES, percentile_shares(columns)) if PERCENTILES in meaning else meaning
+
+
+def percentile_shares(names: Iterable[str]) -> str:
+    """Return the percentiles in the names of columns: "p50 and p99: 50% and 99%"."""
+    matches = (PERCENTILE.search(name) for name in names)
+    known = list(dict.fromkeys(match[0] for match in matches if match))
+    return f"{listing(known)}: {listing([f'{name[1:]}%' for name in known])}"
+
+
 @dataclass(frozen=True, slots=True)
 class Legend:
     """What the columns of a table mean. A format that leaves out columns explains only the others."""
 
     table: Table
-    clauses: Callable[[Table], Iterable[str]]
+    clauses: Callable[[Table], Iterable[str]] = meanings
     """Returns the clauses for the columns that a table has."""
 
     def of(self, table: Table) -> str:
@@ -248,35 +314,34 @@ def whole_cell(value: int) -> str:
     return str(value) if abs(value) < 100_000 else f"{value:.0e}"
 
 
-R = TypeVar("R")
-C = TypeVar("C", contravariant=True)
-
-
-@dataclass(frozen=True)  # with slots, Python 3.11 can make no Figure[Row](...)
-class Figure(Generic[C]):
-    """A column, and what it says."""
-
-    column: Column
-    cell: Callable[[C], str | None]
-    """What it says of a row; None when it has no figure."""
-
-
-def case_figures(case_of: Callable[[R], Case]) -> tuple[Figure[R], ...]:
+def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
     """Return the columns that say which case a row is: its buckets, its processes and its rate."""
     return (
-        Figure(BUCKETS_COLUMN, lambda row: whole_cell(case_of(row).buckets)),
-        Figure(PROCESSES_COLUMN, lambda row: whole_cell(case_of(row).concurrency)),
-        Figure(DUE_PER_S, lambda row: count_cell(rate) if (rate := case_of(row).rate) else None),
+        replace(BUCKETS_COLUMN, cell=lambda row: whole_cell(case_of(row).buckets)),
+        replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(case_of(row).concurrency)),
+        replace(DUE_PER_S, cell=lambda row: count_cell(rate) if (rate := case_of(row).rate) else None),
     )
 
 
-def table_of(rows: Sequence[R], figures: Sequence[Figure[R]], leaving: tuple[str, ...] = ()) -> Table:
-    """Return a table; `leaving` are the names of the columns that leave first where it is too wide."""
-    cells = [(figure.column, [figure.cell(row) for row in rows]) for figure in figures]
+def table_of(rows: Sequence[R], columns: Sequence[Column[R]], leaving: tuple[str, ...] = ()) -> Table:
+    """Return a table of the columns that have a figure in some row.
+
+    `leaving` has the names of columns in the order in which they leave; empty if their declarations say it.
+    """
+    cells = [(column, [column.cell(row) for row in rows]) for column in columns]
     filled = [(column, own) for column, own in cells if any(cell is not None for cell in own)]
-    columns = tuple(column for column, _ in filled)
     texts = [[MISSING if cell is None else cell for cell in own] for _, own in filled]
-    return Table(columns, tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows), leaving)
+    return Table(
+        tuple(column for column, _ in filled),
+        tuple(zip(*texts, strict=True)) if texts else ((),) * len(rows),
+        leaving or leaving_order(columns),
+    )
+
+
+def leaving_order(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
+    """Return the names of the columns that leave a table that is too wide, in order."""
+    ranks = [(column.leaves, column.name) for column in columns if column.leaves is not None]
+    return tuple(name for _, name in sorted(ranks))
 
 
 def percent_cell(share: float) -> str:
@@ -299,7 +364,7 @@ def verified_cell(run: Run) -> str:
 
 
 VERIFIED: Figure[Any] = Figure(
-    Column("verified", ("veri-", "fied"), align="left"), lambda row: verified_cell(row.run)
+    Column("verified", ("veri-", "fied"), "left"), lambda row: verified_cell(row.run)
 )
 """Of rows that have a run: whether its data was proved right."""
 

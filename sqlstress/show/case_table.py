@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
@@ -23,7 +22,7 @@ from sqlstress.analysis.comparison import Compared, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
 from sqlstress.analysis.group import Group, longest_wait_ns
 from sqlstress.analysis.scaling import is_fairness_known
-from sqlstress.analysis.wording import duration, listing, percent
+from sqlstress.analysis.wording import duration, percent
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Latency, Run, Trial
 from sqlstress.show.blocks import (
@@ -31,6 +30,7 @@ from sqlstress.show.blocks import (
     DETAIL,
     MISSING,
     NAME,
+    PERCENTILE,
     PROCESSES_COLUMN,
     VERIFIED,
     Block,
@@ -43,6 +43,7 @@ from sqlstress.show.blocks import (
     count_cell,
     ms_cell,
     percent_cell,
+    percentile_shares,
     rate_cell,
     ratio_cell,
     seconds_cell,
@@ -59,7 +60,6 @@ from sqlstress.target import apart, bare_call
 
 FAILED, SKIPPED = "failed", "skipped"
 _LONGEST_CASE = 30
-_PERCENTILE = re.compile(r"\bp[0-9.]+")
 _BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "pointer")}
 
 
@@ -98,14 +98,28 @@ def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
     return cell
 
 
-def apart_columns(group: Group) -> tuple[Figure[Row], ...]:
+def trial_column(
+    name: str,
+    csv: str,
+    value: Callable[[Trial], float | None],
+    write: Callable[[float | None], str | None],
+    **more: Any,
+) -> Column[Row]:
+    """Return the column of a figure of a trial: its value in the CSV, written by `write` in the table.
+
+    `more` are further fields of the Column.
+    """
+    return Column(name, cell=of_trial(lambda trial: write(value(trial))), csv=csv, value=value, **more)
+
+
+def apart_columns(group: Group) -> tuple[Column[Row], ...]:
     """Return the column of the option in which the parts of a group differ; none of one without parts."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
     before, _, after = name.rpartition(" ")
-    column = Column(name, _BROKEN.get(name, (before, after)), "left", NAME)
-    return (Figure(column, lambda row: group.value(row.run.case)),)
+    heading = _BROKEN.get(name, (before, after))
+    return (Column(name, heading, "left", NAME, lambda row: group.value(row.run.case)),)
 
 
 def _total_cell(row: Row) -> str | None:
@@ -129,63 +143,66 @@ def _longest_wait(row: Row) -> str | None:
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
 
-CASE: Figure[Row] = Figure(
-    Column("case", align="left", role=NAME),
-    lambda row: shortened(experiment_of(row.run.case).work_label(row.run.case), _LONGEST_CASE),
+FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
+CASE: Column[Row] = Column(
+    "case",
+    align="left",
+    role=NAME,
+    cell=lambda row: shortened(experiment_of(row.run.case).work_label(row.run.case), _LONGEST_CASE),
 )
-BUCKETS: Figure[Row] = Figure(
+BUCKETS: Column[Row] = replace(
     BUCKETS_COLUMN,
-    lambda row: whole_cell(row.run.case.buckets) if experiment_of(row.run.case).many_files else None,
+    cell=lambda row: whole_cell(row.run.case.buckets) if experiment_of(row.run.case).many_files else None,
+    meaning="buckets: database files, or tables on a server",
 )
 PROCESSES: Figure[Row] = Figure(PROCESSES_COLUMN, lambda row: whole_cell(row.run.case.concurrency))
-TIME: Figure[Row] = Figure(Column("time s", role=DETAIL), of_trial(lambda trial: seconds_cell(trial.seconds)))
-PER_PROCESS: Figure[Row] = Figure(Column("TPS per process", role=DETAIL), _per_process)
-TOTAL: Figure[Row] = Figure(Column("TPS total"), _total_cell)
+TIME: Column[Row] = Column("time s", role=DETAIL, cell=of_trial(lambda trial: seconds_cell(trial.seconds)))
+PER_PROCESS: Column[Row] = Column("TPS per process", role=DETAIL, cell=_per_process, leaves=20)
+TOTAL: Column[Row] = Column("TPS total", cell=_total_cell)
 ROWS_PER_S: Figure[Row] = Figure(
-    Column("rows/s", ("rows", "per s")), of_trial(lambda trial: count_cell(trial.rows_per_s))
+    Column("rows/s", ("rows", "per s"), leaves=95), of_trial(lambda trial: count_cell(trial.rows_per_s))
 )
-FAILED_SHARE: Figure[Row] = Figure(
-    Column("failed %"), lambda row: percent_cell(share) if (share := row.run.failed_share()) else None
+FAILED_SHARE: Column[Row] = Column(
+    "failed %",
+    cell=lambda row: percent_cell(share) if (share := row.run.failed_share()) else None,
+    meaning="failed: percentage of operations given up because the database was busy",
 )
 FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness")),
+    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90),
     lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
 )
-LONGEST_WAIT: Figure[Row] = Figure(Column("longest wait ms", ("longest", "wait ms")), _longest_wait)
-
-OF_BUCKETS = {"buckets": "buckets: database files, or tables on a server"}
-FAIR = "fairness (Jain's index): 1 if all processes got equal shares"
-_MEANINGS = {
-    **OF_BUCKETS,
-    "failed %": "failed: percentage of operations given up",
-    "TPS total": "TPS: {units} per second",
-    "fairness": FAIR,
-    "longest wait ms": "longest wait: the slowest operation",
-}
+LONGEST_WAIT: Column[Row] = Column(
+    "longest wait ms",
+    ("longest", "wait ms"),
+    cell=_longest_wait,
+    meaning="longest wait: the slowest operation, including one still pending at the end",
+    leaves=80,
+)
 
 
 def common_blocks(group: Group) -> Iterator[Block]:
     """Yield the table of what can be said of every case, and what its columns mean."""
-    first = BUCKETS if experiment_of(group.case).sweeps else CASE
-    common = (PROCESSES, TIME, TOTAL, ROWS_PER_S, FAILED_SHARE, FAIRNESS, LONGEST_WAIT, VERIFIED)
-    figures = (*apart_columns(group), first, *common)
-    table = table_of(rows_of(group), figures, ("longest wait ms", "fairness", "rows/s"))
+    columns = (
+        *apart_columns(group),
+        BUCKETS if experiment_of(group.case).sweeps else CASE,
+        PROCESSES,
+        TIME,
+        TOTAL.explained([f"TPS: {units_of(group.case)} per second"]),
+        ROWS_PER_S,
+        FAILED_SHARE.explained(["failed: percentage of operations given up"]),
+        FAIRNESS,
+        LONGEST_WAIT.explained(["longest wait: the slowest operation"]),
+        VERIFIED.explained([*spread_legend(group), *verified_legend(group)]),
+    )
+    table = table_of(rows_of(group), columns)
     yield table
-    yield Legend(table, partial(_common_legend, group))
-
-
-def _common_legend(group: Group, table: Table) -> list[str]:
-    units = units_of(group.case)
-    meanings = [text.format(units=units) for text in table.explained(_MEANINGS)]
-    return [*meanings, *spread_legend(group), *verified_legend(group)]
+    yield Legend(table)
 
 
 def percentiles(table: Table, what: str) -> list[str]:
     """Return what the percentiles of a table mean: which share of `what`, its verb included."""
-    named = (_PERCENTILE.search(name) for name in table.headers)
-    names = list(dict.fromkeys(found[0] for found in named if found))
-    shares = [f"{name[1:]}%" for name in names]
-    return [f"{listing(names)}: {listing(shares)} of {what}"] if names else []
+    names = [name for name in table.headers if PERCENTILE.search(name)]
+    return [f"{percentile_shares(names)} of {what}"] if names else []
 
 
 def _disturbers(group: Group) -> str:
@@ -224,14 +241,15 @@ class Measure:
     """What it is, for the legend; {units} are what is counted."""
     cell: ComparedCell
 
-    def figure(self, compared: Compared, place: int) -> Figure[int]:
+    def column(self, compared: Compared, place: int) -> Column[int]:
         """Return the column of a part."""
         part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
-        column = Column(self.name.format(**names), (first, second))
-        return Figure(column, lambda row: self.cell(compared, row, place))
+        return Column(
+            self.name.format(**names), (first, second), cell=lambda row: self.cell(compared, row, place)
+        )
 
 
 Measures = tuple[tuple[Measure, ...], ...]
@@ -379,21 +397,22 @@ def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> T
             words = " = ".join(lead.ahead)
         leading.setdefault(at(lead.case), []).append(words)
 
-    def total(side: Side) -> Figure[Place]:
+    def total(side: Side) -> Column[Place]:
         def cell(place: Place) -> str | None:
             run = runs.get((side.name, place))
             return TOTAL.cell(Row(run, run.shown())) if run else None
 
-        return Figure(Column(f"{side.name} TPS", (side.name, "TPS")), cell)
+        return Column(f"{side.name} TPS", (side.name, "TPS"), cell=cell)
 
-    buckets = Figure[Place](BUCKETS_COLUMN, lambda place: whole_cell(place[0]))
-    figures: tuple[Figure[Place], ...] = (
+    buckets = replace(BUCKETS_COLUMN, cell=lambda place: whole_cell(place[0]))
+    columns: tuple[Column[Place], ...] = (
         *([buckets] if len({place[0] for place in places}) > 1 else ()),
-        Figure(PROCESSES_COLUMN, lambda place: whole_cell(place[1])),
+        replace(PROCESSES_COLUMN, cell=lambda place: whole_cell(place[1])),
         *map(total, sides),
-        Figure(
-            Column("leads", align="left"),
-            lambda place: ", ".join(leading.get(place, ())) or (None if comparable else INCOMPARABLE),
+        Column(
+            "leads",
+            align="left",
+            cell=lambda place: ", ".join(leading.get(place, ())) or (None if comparable else INCOMPARABLE),
         ),
     )
-    return table_of(places, figures)
+    return table_of(places, columns)

@@ -14,12 +14,11 @@ from sqlstress.show.blocks import (
     Block,
     Bullets,
     Column,
-    Figure,
     Lines,
     Note,
     Paragraph,
     Table,
-    case_figures,
+    case_columns,
     clean,
     conclusions,
     count_cell,
@@ -206,7 +205,7 @@ def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
     for measures in _shown(compared).measures:
-        more = tuple(measure.figure(compared, place) for measure in measures for place in places)
+        more = tuple(measure.column(compared, place) for measure in measures for place in places)
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
             yield table
@@ -239,20 +238,19 @@ def _legend(compared: Compared) -> str:
     return f"{'; '.join(filter(None, meanings))}."
 
 
-def _labels(compared: Compared) -> tuple[Figure[int], ...]:
+def _labels(compared: Compared) -> tuple[Column[int], ...]:
     """Return the columns that say which case a row is."""
     table = compared.table
     if table.sweeps:
-        figures = case_figures(table.case)
-        return figures if table.by_layout else figures[1:]
+        columns = case_columns(table.case)
+        return columns if table.by_layout else columns[1:]
     # The number of processes is told once if it is one.
     counts = {run.case.concurrency for part in table.parts for run in part.measured()}
     by = f"by {processes(min(counts))}" if len(counts) == 1 and 0 not in counts else ""
-    column = Column(", ".join(filter(None, ("case", by))), (by, "case"), "left")
 
     def cell(row: int) -> str:
         case = table.case(row)
         several = len(counts - {0}) > 1
         return shortened(case_label(case) if several else experiment_of(case).work_label(case), _LONGEST_CASE)
 
-    return (Figure(column, cell),)
+    return (Column(", ".join(filter(None, ("case", by))), (by, "case"), "left", cell=cell),)

@@ -10,11 +10,11 @@ from itertools import chain
 from typing import Any
 
 from sqlstress.analysis.durability import version
-from sqlstress.analysis.group import longest_wait_ns
+from sqlstress.analysis.group import group_runs, longest_wait_ns
 from sqlstress.experiment import experiment_of, unit_of
 from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
-from sqlstress.show.blocks import clean
-from sqlstress.show.shown import Value, presenter_of
+from sqlstress.show.blocks import Value, clean
+from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
@@ -208,6 +208,8 @@ def _of_trials(runs: Sequence[Run]) -> list[tuple[str, Getter]]:
         shown = presenter_of(own[0].case)
         of_cases |= shown.case_columns(own)
         of_trials |= shown.trial_columns([trial for run in own for trial in run.trials])
+        declared = (column for group in group_runs(own) for column in shown.columns(group))
+        of_trials |= {column.csv: column.value for column in declared if column.csv}
     settings = _names(trial.effective for trial in trials)
     in_effect = {f"effective_{name}": _entry("effective", name) for name in settings}
     rate = OF_RATE if any(run.case.rate for run in runs) else {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -16,23 +15,26 @@ from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import experiment_of, get_experiment, units_of
+from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, seconds_cell
+from sqlstress.show.blocks import NOTHING_LOST, Block, Column, seconds_cell
+from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
+    FAILED_SHARE,
     RATIO,
     ROWS_MEASURE,
     SPREAD,
     Measure,
     Measures,
+    Row,
     common_blocks,
     compared_trial,
 )
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
 R = TypeVar("R")
-Value = str | float | None
 
 TIME = Measure(
     "{letter} time s",
@@ -95,6 +97,10 @@ class Shown:
         """Yield the tables and pictures, each with a sentence that says what it means."""
         return common_blocks(group)
 
+    def columns(self, group: Group) -> Sequence[Column[Row]]:
+        """Return the columns of the tables of a group; the CSV has those with a name in the CSV."""
+        return ()
+
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""
         for topic in self.topics:
@@ -154,7 +160,7 @@ class Shown:
         return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return the columns of the CSV that only its trials have."""
+        """Return the columns of the CSV that only its trials have, in addition to `columns`."""
         return {}
 
 
@@ -167,12 +173,12 @@ def presenter_of(case: Case) -> Shown:
 class LoadShown(Shown):
     """How an experiment is shown that has both loops: closed, or open at a rate."""
 
-    meanings: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Columns of the table that mean something else here."""
+    failed: ClassVar[Column[Row]] = FAILED_SHARE
+    """Column of failed operations."""
 
     def blocks(self, group: Group) -> Iterator[Block]:
         if group.case.rate:
-            yield from at_a_rate.blocks(group, self.meanings, self.proved(group))
+            yield from at_a_rate.blocks(group, self.failed, self.proved(group))
         else:
             yield from self.closed_loop_table(group)
         yield from self.more_blocks(group)
@@ -227,6 +233,25 @@ class ResultShown(Shown, Generic[R]):
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
     """Return the results of studies, each with what shows it."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
+
+
+def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
+    """Return a CSV column for each option of the dataclasses that `holder_of` returns."""
+
+    def column(name: str) -> Callable[[Run], Value]:
+        def value(run: Run) -> Value:
+            found: Any = getattr(holder_of(run), name, None)
+            return int(found) if isinstance(found, bool) else found
+
+        return value
+
+    kinds: dict[Any, None] = dict.fromkeys(type(holder) for run in runs if (holder := holder_of(run)))
+    return {
+        found.column or name: column(name)
+        for kind in kinds
+        for name, found in options_of(kind).items()
+        if found.column is not None
+    }
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:

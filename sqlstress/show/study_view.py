@@ -40,7 +40,6 @@ from sqlstress.show.blocks import (
     Block,
     Bullets,
     Column,
-    Figure,
     Lines,
     Note,
     Paragraph,
@@ -420,18 +419,19 @@ def _may_span(run: Run) -> bool:
 def _rates_table(report: Report, search: LimitSearch) -> Table:
     answer = answered(report, search)
 
-    def latency(label: str) -> Figure[Tried]:
-        return Figure(Column(f"{label} ms", (label, "ms")), lambda each: _latency_cell(each, label))
+    def latency(label: str) -> Column[Tried]:
+        leaves = {"p50": 10, "max": 20, "p99.9": 30}.get(label)
+        return Column(f"{label} ms", cell=lambda each: _latency_cell(each, label), leaves=leaves)
 
-    figures: tuple[Figure[Tried], ...] = (
-        Figure(DUE_PER_S, lambda each: count_cell(each.rate)),
-        Figure(Column("TPS"), lambda each: count_cell(each.run.median_tps())),
+    columns: tuple[Column[Tried], ...] = (
+        replace(DUE_PER_S, cell=lambda each: count_cell(each.rate)),
+        Column("TPS", cell=lambda each: count_cell(each.run.median_tps())),
         *map(latency, (*SHARES, "max")),
-        Figure(Column("windows"), lambda each: f"{each.kept} of {len(each.margins)}"),
-        Figure(Column("verdict", align="left"), lambda each: _WORDS[answer.verdict(each.rate)]),
-        Figure(Column("broken by", ("", "broken by"), "left"), lambda each: _why(each, search)),
+        Column("windows", cell=lambda each: f"{each.kept} of {len(each.margins)}"),
+        Column("verdict", align="left", cell=lambda each: _WORDS[answer.verdict(each.rate)]),
+        Column("broken by", ("", "broken by"), "left", cell=lambda each: _why(each, search)),
     )
-    return table_of(tried(report, search), figures, ("p50 ms", "max ms", "p99.9 ms"))
+    return table_of(tried(report, search), columns)
 
 
 def _latency_cell(each: Tried, name: str) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 from typing import Any, ClassVar, TypeVar
 
@@ -23,14 +22,14 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import RATE, at_a_rate
 from sqlstress.show.blocks import (
     NAME,
+    PERCENTILES,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
     Note,
     Paragraph,
-    Table,
+    Value,
     count_cell,
     ms_cell,
     percent_cell,
@@ -40,7 +39,7 @@ from sqlstress.show.blocks import (
     verified_cell,
     verified_legend,
 )
-from sqlstress.show.shown import LoadShown, Value
+from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import product
 from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
@@ -52,18 +51,6 @@ K = TypeVar("K")
 HELD = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
-_LEAVING = ("longest wait ms", "fairness", "BUSY/s")
-_MEANINGS = {
-    "BUSY/s": "BUSY: a lock was not available",
-    "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: a transaction cannot write because its snapshot is out of date",
-    "failed %": "failed: percentage of transactions given up because the database was busy",
-    "fairness": case_table.FAIR,
-    "longest wait ms": "longest wait: the slowest transaction, including one still pending at the end",
-}
-_AT_SERVER = {
-    "BUSY/s": "BUSY: unavailable locks, and deadlocks",
-    "BUSY_SNAPSHOT/s": "BUSY_SNAPSHOT: a snapshot is out of date; on a server, a serialization failure",
-}
 
 # What was proved.
 
@@ -86,7 +73,7 @@ def _checked_cell(row: case_table.Row) -> str | None:
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
 
-CHECKED: Figure[case_table.Row] = Figure(VERIFIED.column, _checked_cell)
+CHECKED: Column[case_table.Row] = Column(VERIFIED.name, VERIFIED.heading, VERIFIED.align, cell=_checked_cell)
 
 
 def checked_legend(group: Group) -> Iterator[str]:
@@ -142,29 +129,35 @@ def _answers(name: str) -> case_table.Cell:
     return cell
 
 
-_FIGURES: tuple[Figure[case_table.Row], ...] = (
-    case_table.PROCESSES,
-    Figure(Column("time s", ("time", "s")), _time),
-    case_table.TOTAL,
-    Figure(Column("p50 ms", ("p50", "ms")), _only("p50_ns")),
-    Figure(Column("p99 ms", ("p99", "ms")), _only("p99_ns")),
-    Figure(Column("BUSY/s", ("BUSY", "per s")), _answers("busy")),
-    Figure(Column("BUSY_SNAPSHOT/s", ("BUSY_SNAP-", "SHOT per s")), _answers("busy_snapshot")),
-    case_table.FAILED_SHARE,
-    case_table.FAIRNESS,
-    case_table.LONGEST_WAIT,
-    CHECKED,
-)
-
-
-def _legend(group: Group, own: Mapping[str, str], table: Table) -> Iterator[str]:
-    """Explain the columns that the table has; `own` are those that mean something else here."""
-    yield "TPS: transactions per second"
-    yield from case_table.spread_legend(group)
-    yield from case_table.percentiles(table, "the transactions took at most this long")
-    meanings = {**_MEANINGS, **(_AT_SERVER if any(run.case.server for run in group.runs) else {}), **own}
-    yield from table.explained(meanings)
-    yield from checked_legend(group)
+def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_table.Row], ...]:
+    """Return the columns of a group's table. `failed` is the column of failed transactions."""
+    busy = "a lock was not available"
+    snapshot = "a transaction cannot write because its snapshot is out of date"
+    if any(run.case.server for run in group.runs):
+        busy = "unavailable locks, and deadlocks"
+        snapshot = "a snapshot is out of date; on a server, a serialization failure"
+    took = f"{PERCENTILES} of the transactions took at most this long"
+    return (
+        *case_table.apart_columns(group),
+        case_table.PROCESSES,
+        Column("time s", cell=_time),
+        case_table.TOTAL.explained(["TPS: transactions per second", *case_table.spread_legend(group)]),
+        Column("p50 ms", cell=_only("p50_ns"), meaning=took),
+        Column("p99 ms", cell=_only("p99_ns"), meaning=took),
+        Column("BUSY/s", ("BUSY", "per s"), cell=_answers("busy"), meaning=f"BUSY: {busy}", leaves=95),
+        Column(
+            "BUSY_SNAPSHOT/s",
+            ("BUSY_SNAP-", "SHOT per s"),
+            cell=_answers("busy_snapshot"),
+            meaning=f"BUSY_SNAPSHOT: {snapshot}",
+        ),
+        failed,
+        case_table.FAIRNESS,
+        case_table.LONGEST_WAIT.explained(
+            ["longest wait: the slowest transaction, including one still pending at the end"]
+        ),
+        CHECKED.explained(checked_legend(group)),
+    )
 
 
 # A row for each kind of operation, where a run has several.
@@ -187,7 +180,7 @@ def _latencies(group: Group) -> Iterator[Block]:
         for kind in kinds
     ]
     if rows:
-        yield table_of(rows, (*case_table.apart_columns(group), *_OF_KINDS), ("p90 ms", "p99.9 ms", "p50 ms"))
+        yield table_of(rows, (*case_table.apart_columns(group), *_OF_KINDS))
         if group.case.rate:
             has_parts = any(row.kind not in _operations_of(row.run) for row in rows)
             parts = ", as for all parts of operations" if has_parts else ""
@@ -221,25 +214,25 @@ def _service(row: KindRow) -> str | None:
     return ms_cell(latency.without_single_events().p99_ns) if latency else None
 
 
-def _of_kind(name: str, field: str) -> Figure[KindRow]:
-    return Figure(
-        Column(f"{name} ms", (name, "ms")),
-        lambda row: ms_cell(getattr(row.latency.without_single_events(), field)) if row.latency else None,
-    )
+def _of_kind(name: str, field: str, leaves: int | None = None) -> Column[KindRow]:
+    def cell(row: KindRow) -> str | None:
+        return ms_cell(getattr(row.latency.without_single_events(), field)) if row.latency else None
+
+    return Column(f"{name} ms", cell=cell, leaves=leaves)
 
 
-_OF_KINDS: tuple[Figure[KindRow], ...] = (
-    Figure(Column("kind", ("", "what"), "left", NAME), lambda row: shortened(row.kind, _LONGEST_KIND)),
+_OF_KINDS: tuple[Column[KindRow], ...] = (
+    Column("kind", ("", "what"), "left", NAME, lambda row: shortened(row.kind, _LONGEST_KIND)),
     case_table.PROCESSES,
     RATE,
-    Figure(Column("per s", ("", "per s")), _per_s),
-    _of_kind("p50", "p50_ns"),
-    _of_kind("p90", "p90_ns"),
+    Column("per s", ("", "per s"), cell=_per_s),
+    _of_kind("p50", "p50_ns", leaves=30),
+    _of_kind("p90", "p90_ns", leaves=10),
     _of_kind("p99", "p99_ns"),
-    _of_kind("p99.9", "p999_ns"),
+    _of_kind("p99.9", "p999_ns", leaves=20),
     _of_kind("max", "max_ns"),
-    Figure(Column("failed %", ("failed", "%")), _failed_of),
-    Figure(Column("service p99 ms", ("service", "p99 ms")), _service),
+    Column("failed %", cell=_failed_of),
+    Column("service p99 ms", ("service", "p99 ms"), cell=_service),
 )
 
 
@@ -374,6 +367,9 @@ class UserShown(LoadShown):
         trust,
     )
     proves = HELD
+    failed: ClassVar[Column[case_table.Row]] = case_table.FAILED_SHARE.explained(
+        ["failed: percentage of transactions given up because the database was busy"]
+    )
     together = 3
     measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
@@ -401,9 +397,9 @@ class UserShown(LoadShown):
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         yield from case_table.blocks(group)
-        table = table_of(case_table.rows_of(group), (*case_table.apart_columns(group), *_FIGURES), _LEAVING)
+        table = table_of(case_table.rows_of(group), _columns(group, self.failed))
         yield table
-        yield Legend(table, partial(_legend, group, self.meanings))
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         return _latencies(group)
@@ -456,11 +452,13 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
     if not rows:
         return
     yield Paragraph("Who held the write lock, in percent of the time, all passes together:")
-    name = Figure[HolderRow](
-        Column("program", ("", "program"), "left", NAME),
-        lambda row: shortened(_called(row.holder, ours), _PROGRAM_WIDTH),
+    name = Column[HolderRow](
+        "program",
+        align="left",
+        role=NAME,
+        cell=lambda row: shortened(_called(row.holder, ours), _PROGRAM_WIDTH),
     )
-    yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_LOCK_FIGURES))
+    yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_LOCK_COLUMNS))
     samples = min(_samples(row.run) for row in rows)
     yield Note(
         f"Shares may be wrong by up to {percent(share_error(samples))} of the time (95%, "
@@ -473,9 +471,9 @@ def _called(holder: Holder, ours: str) -> str:
     return {OURS: ours, UNKNOWN: _UNKNOWN}.get(holder.program, holder.program)
 
 
-_LOCK_FIGURES: tuple[Figure[HolderRow], ...] = (
-    Figure(Column("write lock %", ("write", "lock %")), lambda row: percent_cell(row.share)),
-    Figure(Column("longest ms", ("longest", "ms")), lambda row: _longest(row.holder.held, row.rate)),
+_LOCK_COLUMNS: tuple[Column[HolderRow], ...] = (
+    Column("write lock %", ("write", "lock %"), cell=lambda row: percent_cell(row.share)),
+    Column("longest ms", cell=lambda row: _longest(row.holder.held, row.rate)),
 )
 
 

@@ -38,7 +38,8 @@ from sqlstress.report import Latency, Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.blocks import Block, Paragraph, shortened
+from sqlstress.show.blocks import Block, Column, Paragraph, shortened
+from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.statistics.units import format_duration, plural, whole
 from sqlstress.user_work.show import (
     UserShown,
@@ -416,7 +417,7 @@ class AppShown(UserShown):
         partial_proofs,
         trust,
     )
-    meanings: ClassVar[Mapping[str, str]] = {"failed %": "failed: percentage of transactions that raised"}
+    failed: ClassVar[Column[Row]] = FAILED_SHARE.explained(["failed: percentage of transactions that raised"])
 
     def why_failed(self, run: Run) -> str:
         kinds = Counter[tuple[str, str]]()

@@ -22,7 +22,19 @@ from sqlstress.experiments.crash import sentences
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, SURVIVORS, WHOLE, Kills
 from sqlstress.report import Check, Report, Run
 from sqlstress.show import heading
-from sqlstress.show.blocks import FAILED, MISSING, Block, Bullets, Column, Legend, Lines, Table, Verdict
+from sqlstress.show.blocks import (
+    FAILED,
+    MISSING,
+    Block,
+    Bullets,
+    Column,
+    Legend,
+    Lines,
+    Table,
+    Verdict,
+    meanings,
+    table_of,
+)
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.statistics.units import plural, rounded, whole
 
@@ -39,7 +51,7 @@ class KillsShown(ResultShown[Kills]):
         if result.effective:
             about.append(describe_durability(result.effective, report.environment.sync))
         yield Lines((*about, *heading.warnings(group, report.environment, ())))
-        table = Table(COLUMNS, (_row(result),), leaving=LEAVING)
+        table = table_of([result], COLUMNS)
         yield table
         yield Legend(table, partial(_legend, result))
         yield Verdict(kill_verdict(result).finding.text)
@@ -55,18 +67,53 @@ class KillsShown(ResultShown[Kills]):
         return rounds(result)
 
 
-COLUMNS = (
-    Column("rounds"),
-    Column("kills"),
-    Column("acknowledged transactions", ("acknow-", "ledged")),
-    Column("finished", ("fin-", "ished")),
-    Column("undone"),
-    Column("recovered files", ("reco-", "vered")),
-    Column("lost"),
-    Column("torn"),
-    Column("integrity", ("integ-", "rity"), align="left"),
+def _count(figure: Callable[[Kills], int]) -> Callable[[Kills], str]:
+    """Return the cell of a count."""
+
+    def cell(kills: Kills) -> str:
+        count = figure(kills)
+        return whole(count) if abs(count) < 10_000_000 else f"{count:.0e}"
+
+    return cell
+
+
+def _integrity(kills: Kills) -> str:
+    statuses = {check.status for check in kills.verdict.checks if check.name == INTEGRITY}
+    return FAILED if "failed" in statuses else "ok" if statuses else MISSING
+
+
+COLUMNS: tuple[Column[Kills], ...] = (
+    Column("rounds", cell=_count(lambda kills: kills.rounds)),
+    Column("kills", cell=_count(lambda kills: kills.kills)),
+    Column(
+        "acknowledged transactions",
+        ("acknow-", "ledged"),
+        cell=_count(lambda kills: kills.acknowledged),
+    ),
+    Column(
+        "finished",
+        ("fin-", "ished"),
+        cell=_count(lambda kills: kills.finished),
+        meaning="finished: transactions in progress at the kill that were there afterwards",
+        leaves=30,
+    ),
+    Column(
+        "undone",
+        cell=_count(lambda kills: kills.undone),
+        meaning="undone: transactions in progress that were not",
+        leaves=20,
+    ),
+    Column(
+        "recovered files",
+        ("reco-", "vered"),
+        cell=_count(lambda kills: kills.wals + kills.hot_journals),
+        meaning="recovered: WALs and hot journals left for the next process to recover",
+        leaves=10,
+    ),
+    Column("lost", cell=_count(lambda kills: kills.lost)),
+    Column("torn", cell=_count(lambda kills: kills.torn)),
+    Column("integrity", ("integ-", "rity"), "left", cell=_integrity),
 )
-LEAVING = ("recovered files", "undone", "finished")
 
 
 def _what(kills: Kills) -> str:
@@ -76,30 +123,6 @@ def _what(kills: Kills) -> str:
         f"moments; transactions of {plural(load.batch + 1, 'row')}, {whole(load.value_size)}-byte values, "
         f"BEGIN {load.begin.upper()}"
     )
-
-
-def _row(kills: Kills) -> tuple[str, ...]:
-    counts = (
-        kills.rounds,
-        kills.kills,
-        kills.acknowledged,
-        kills.finished,
-        kills.undone,
-        kills.wals + kills.hot_journals,
-        kills.lost,
-        kills.torn,
-    )
-    statuses = {check.status for check in kills.verdict.checks if check.name == INTEGRITY}
-    integrity = FAILED if "failed" in statuses else "ok" if statuses else MISSING
-    return (*(whole(count) if abs(count) < 10_000_000 else f"{count:.0e}" for count in counts), integrity)
-
-
-_MEANINGS = {
-    "finished": "finished: transactions in progress at the kill that were there afterwards",
-    "undone": "undone: transactions in progress that were not",
-    "recovered files": "recovered: WALs and hot journals left for the next process to recover",
-}
-"""Column → what it is."""
 
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
@@ -113,7 +136,7 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
         told.append(f"{plural(kills.opening, 'kill')} hit a writer that was opening or recovering the files")
     if kills.checkpoints:
         told.append(f"the kills interrupted {plural(kills.checkpoints, 'checkpoint')}")
-    yield ". ".join("; ".join(part) for part in ([*table.explained(_MEANINGS)], told) if part)
+    yield ". ".join("; ".join(part) for part in ([*meanings(table)], told) if part)
 
 
 _SENTENCES: dict[str, Callable[..., str]] = {

@@ -38,8 +38,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.blocks import Block, Column, Figure, Legend, Paragraph, Table, table_of
-from sqlstress.show.shown import Value
+from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, Value, table_of
 from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import (
     CHECKED,
@@ -56,45 +55,45 @@ OURS = "sqlstress, for the checks"
 """What its own processes do with the write lock: the last to close the database has it for a moment."""
 MOST_KINDS = 5
 """Kinds of messages that are told."""
-_LEAVING = ("time s", "p90 ms", "longest wait ms", "fairness")
-_FAILED = "failed: percentage of commands that did not exit with 0, or took too long"
+_FAILED = case_table.FAILED_SHARE.explained(
+    ["failed: percentage of commands that did not exit with 0, or took too long"]
+)
 _RATES = {
     "commands/s": "commands per s: commands that exited with 0, all processes together",
     "operations/s": "operations per s: those of commands that ended well, all processes together",
 }
-_MEANINGS = {
-    "failed %": _FAILED,
-    "fairness": case_table.FAIR,
-    "longest wait ms": "longest: the slowest command, including one that failed or still ran at the end",
-}
-_FIGURES: tuple[Figure[case_table.Row], ...] = (
-    Figure(Column("p50 ms", ("p50", "ms")), case_table.of_latency("command", attrgetter("p50_ns"))),
-    Figure(Column("p90 ms", ("p90", "ms")), case_table.of_latency("command", attrgetter("p90_ns"))),
-    Figure(Column("p99 ms", ("p99", "ms")), case_table.of_latency("command", attrgetter("p99_ns"))),
-    case_table.FAILED_SHARE,
-    case_table.FAIRNESS,
-    replace(case_table.LONGEST_WAIT, column=Column("longest wait ms", ("longest", "ms"))),
-    CHECKED,
-)
 
 
-def _figures(group: Group) -> tuple[Figure[case_table.Row], ...]:
-    rate = Column(f"{group.unit}/s", (group.unit, "per s"))
-    first = (case_table.PROCESSES, case_table.TIME, replace(case_table.TOTAL, column=rate))
-    return (*case_table.apart_columns(group), *first, *_FIGURES)
-
-
-def _legend(group: Group, table: Table) -> Iterator[str]:
+def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
+    """Return the columns of a group's table."""
     took = (
         "the lines took at most this long, from when one was written until it was answered"
         if group.case.spec.lines
         else "the commands took at most this long, from start to exit"
     )
-    yield from table.explained(_RATES)
-    yield from case_table.percentiles(table, took)
-    yield from table.explained(_MEANINGS)
-    yield from case_table.spread_legend(group, "rate")
-    yield from checked_legend(group)
+
+    def latency(percentile: str, field: str, leaves: int | None = None) -> Column[case_table.Row]:
+        cell = case_table.of_latency("command", attrgetter(field))
+        return Column(f"{percentile} ms", cell=cell, meaning=f"{PERCENTILES} of {took}", leaves=leaves)
+
+    rate = f"{group.unit}/s"
+    return (
+        *case_table.apart_columns(group),
+        case_table.PROCESSES,
+        replace(case_table.TIME, leaves=10),
+        replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
+        latency("p50", "p50_ns"),
+        latency("p90", "p90_ns", leaves=20),
+        latency("p99", "p99_ns"),
+        _FAILED,
+        case_table.FAIRNESS,
+        replace(
+            case_table.LONGEST_WAIT,
+            heading=("longest", "ms"),
+            meaning="longest: the slowest command, including one that failed or still ran at the end",
+        ),
+        CHECKED.explained([*case_table.spread_legend(group, "rate"), *checked_legend(group)]),
+    )
 
 
 def scaling(group: Group) -> Iterator[Finding]:
@@ -275,7 +274,7 @@ class ExecShown(UserShown):
         partial_proofs,
         trust,
     )
-    meanings: ClassVar[Mapping[str, str]] = {"failed %": _FAILED}
+    failed: ClassVar[Column[case_table.Row]] = _FAILED
 
     def why_failed(self, run: Run) -> str:
         how = "were not answered with ok" if run.case.spec.lines else "did not exit with 0"
@@ -291,9 +290,9 @@ class ExecShown(UserShown):
         return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        table = table_of(case_table.rows_of(group), _figures(group), _LEAVING)
+        table = table_of(case_table.rows_of(group), _columns(group))
         yield table
-        yield Legend(table, partial(_legend, group))
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from lock_blocks(group, OURS)

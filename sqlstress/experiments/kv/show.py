@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import replace
 from statistics import median
 
 from sqlstress.analysis.advice import partial_proofs, trust
@@ -35,14 +34,15 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
     MISSING,
+    PERCENTILES,
     VERIFIED,
     Block,
     Column,
-    Figure,
     Legend,
     Note,
     Picture,
     Table,
+    Value,
     count_cell,
     ms_cell,
     share_cell,
@@ -50,7 +50,7 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.plots import Plain, Plot, View, apart, axis, line, name
-from sqlstress.show.shown import LoadShown, Value
+from sqlstress.show.shown import LoadShown, option_columns
 from sqlstress.statistics import series
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
@@ -60,11 +60,39 @@ from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 
 def build(group: Group) -> Table:
     """Return the table of a group's runs."""
-    # A window's length stands in the heading, the time of a fixed count nowhere else.
-    windows = group.case.ops is None and experiment_of(group.case).common_start
-    leaving = (*["time s"] * windows, "TPS per process", "rows/s", *_LEAVING)
-    figures = (*case_table.apart_columns(group), *FIGURES)
-    return table_of(case_table.rows_of(group), figures, leaving)
+    return table_of(case_table.rows_of(group), columns(group))
+
+
+def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
+    """Return the columns of a group's table."""
+    is_script = not experiment_of(group.case).common_start
+    # The heading shows the length of a window, but not the time of a fixed count.
+    has_window = group.case.ops is None and not is_script
+    unit = (
+        "pairs per second, each a set and a get of the same key"
+        if is_script
+        else "transactions per second, each a get or a commit"
+    )
+    took = _percentile_meaning(group)
+    return (
+        *case_table.apart_columns(group),
+        case_table.BUCKETS,
+        case_table.PROCESSES,
+        replace(case_table.TIME, leaves=10 if has_window else 85),
+        case_table.PER_PROCESS,
+        case_table.TOTAL.explained([f"TPS: {unit}", *case_table.spread_legend(group)]),
+        Column("commits/s", ("commits", "per s"), cell=_rate_of(COMMITS)),
+        Column("gets/s", ("gets", "per s"), cell=_rate_of(GETS)),
+        Column("rows/s", ("rows", "per s"), cell=_rows_per_s, leaves=30),
+        _latency("replace", "p50", took, leaves=40),
+        _p99("replace", took, leaves=70),
+        _p99("update", took, leaves=50),
+        _p99("get", took, leaves=60),
+        case_table.FAILED_SHARE,
+        case_table.FAIRNESS,
+        case_table.LONGEST_WAIT,
+        VERIFIED.explained(verified_legend(group)),
+    )
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
@@ -91,18 +119,27 @@ def _rows_per_s(row: case_table.Row) -> str | None:
     return count_cell(row.trial.rows_per_s)
 
 
-def _latency(kind: str, percentile: str) -> Figure[case_table.Row]:
+def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     cell = case_table.of_latency(kind, lambda latency: getattr(latency, f"{percentile}_ns"))
-    return Figure(Column(f"{kind} {percentile} ms", (kind, f"{percentile} ms")), cell)
+    heading = (kind, f"{percentile} ms")
+    return Column(f"{kind} {percentile} ms", heading, cell=cell, meaning=meaning, leaves=leaves)
 
 
 WORST = "*"
 """Marks a p99 that is of one process."""
 
 
-def _p99(kind: str) -> Figure[case_table.Row]:
+def _percentile_meaning(group: Group) -> str:
+    """Return the meaning of the columns of percentiles, and of a mark if a figure has it."""
+    took = f"{PERCENTILES} of the operations took at most this long"
+    if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
+        return f"{took}; {WORST}: of the slowest process, because shares were uneven"
+    return took
+
+
+def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the p99 of a kind: where shares were uneven, that of the process where it was worst."""
-    of_all = _latency(kind, "p99")
+    of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
         shown = of_all.cell(row)
@@ -112,67 +149,16 @@ def _p99(kind: str) -> Figure[case_table.Row]:
     return replace(of_all, cell=cell)
 
 
-FIGURES: tuple[Figure[case_table.Row], ...] = (
-    case_table.BUCKETS,
-    case_table.PROCESSES,
-    case_table.TIME,
-    case_table.PER_PROCESS,
-    case_table.TOTAL,
-    Figure(Column("commits/s", ("commits", "per s")), _rate_of(COMMITS)),
-    Figure(Column("gets/s", ("gets", "per s")), _rate_of(GETS)),
-    Figure(Column("rows/s", ("rows", "per s")), _rows_per_s),
-    _latency("replace", "p50"),
-    *map(_p99, ("replace", "update", "get")),
-    case_table.FAILED_SHARE,
-    case_table.FAIRNESS,
-    case_table.LONGEST_WAIT,
-    VERIFIED,
-)
-_LEAVING = (
-    "replace p50 ms",
-    "update p99 ms",
-    "get p99 ms",
-    "replace p99 ms",
-    "TPS per process",
-    "longest wait ms",
-    "time s",
-    "fairness",
-)
-_MEANINGS = {
-    "failed %": "failed: percentage of operations given up because the database was busy",
-    "fairness": case_table.FAIR,
-    "longest wait ms": "longest wait: the slowest operation, including one still pending at the end",
-}
-
-
-def legend(group: Group, table: Table) -> Iterator[str]:
-    """Explain the columns that the table has, in their order."""
-    yield from table.explained(case_table.OF_BUCKETS)
-    if not experiment_of(group.case).common_start:
-        yield "TPS: pairs per second, each a set and a get of the same key"
-    else:
-        yield "TPS: transactions per second, each a get or a commit"
-    yield from case_table.spread_legend(group)
-    yield from case_table.percentiles(table, "the operations took at most this long")
-    if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
-        yield f"{WORST}: of the slowest process, because shares were uneven"
-    yield from table.explained(_MEANINGS)
-    yield from verified_legend(group)
-
-
 # The table beside it: what the checkpoints and the WALs did.
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
     """Yield what the checkpoints and the WALs did; nothing where nobody looked."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
-        table = table_of(
-            case_table.rows_of(group),
-            (*case_table.apart_columns(group), *_WAL_FIGURES),
-            ("share of time", "longest ms"),
-        )
+        columns = (*case_table.apart_columns(group), *_WAL_COLUMNS)
+        table = table_of(case_table.rows_of(group), columns)
         yield table
-        yield Note(f"{'; '.join(table.explained(_WAL_MEANINGS))}.")
+        yield Note(Legend(table).text)
     if lines := tuple(picture(group)):
         yield Picture(lines)
 
@@ -190,36 +176,71 @@ def _replace_p999(trial: Trial) -> str | None:
     return ms_cell(latency.p999_ns) or MISSING
 
 
-def _largest(trial: Trial) -> str | None:
-    largest = most(trial, series.LARGEST_WAL)
-    return None if largest is None else count_cell(largest / 1e6)
+def _megabytes(size_bytes: float | None) -> str | None:
+    """Write bytes as MB."""
+    return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
-def _figure(
-    name: str, heading: tuple[str, str], cell: Callable[[Trial], str | None]
-) -> Figure[case_table.Row]:
-    return Figure(Column(name, heading), case_table.of_trial(cell))
-
-
-_WAL_FIGURES = (
-    case_table.BUCKETS,
+_WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
+    case_table.BUCKETS.explained(()),
     case_table.PROCESSES,
-    _figure("checkpoints", ("check-", "points"), lambda trial: count_cell(total(trial, series.CHECKPOINTS))),
-    _figure("busy", ("", "busy"), lambda trial: count_cell(total(trial, series.BUSY_CHECKPOINTS))),
-    _figure("stuck", ("", "stuck"), lambda trial: count_cell(most(trial, series.STUCK_CHECKPOINTS))),
-    _figure("longest ms", ("longest", "ms"), lambda trial: ms_cell(most(trial, series.LONGEST_CHECKPOINT))),
-    _figure("share of time", ("share", "of time"), _share),
-    _figure("replace p99.9 ms", ("replace", "p99.9 ms"), _replace_p999),
-    _figure("largest WAL MB", ("largest", "WAL MB"), _largest),
+    case_table.trial_column(
+        "checkpoints",
+        "checkpoints",
+        lambda trial: total(trial, series.CHECKPOINTS),
+        count_cell,
+        heading=("check-", "points"),
+        meaning="checkpoints: those that ended in the window, counted for each bucket",
+    ),
+    case_table.trial_column(
+        "busy",
+        "busy_checkpoints",
+        lambda trial: total(trial, series.BUSY_CHECKPOINTS),
+        count_cell,
+        meaning="busy: SQLite returned busy",
+    ),
+    case_table.trial_column(
+        "stuck",
+        "stuck_checkpoints_in_a_row",
+        lambda trial: most(trial, series.STUCK_CHECKPOINTS),
+        count_cell,
+        meaning="stuck: the most in a row that left frames in the WAL and made no progress",
+    ),
+    # Only in the CSV: the table has its share of the time.
+    Column(
+        "time in checkpoints",
+        csv="checkpoints_ns",
+        value=lambda trial: total(trial, series.CHECKPOINT_TIME),
+    ),
+    case_table.trial_column(
+        "longest ms",
+        "longest_checkpoint_ns",
+        lambda trial: most(trial, series.LONGEST_CHECKPOINT),
+        ms_cell,
+        leaves=20,
+    ),
+    Column(
+        "share of time",
+        ("share", "of time"),
+        cell=case_table.of_trial(_share),
+        meaning="share of time: part of the window spent in checkpoints",
+        leaves=10,
+    ),
+    Column(
+        "replace p99.9 ms",
+        ("replace", "p99.9 ms"),
+        cell=case_table.of_trial(_replace_p999),
+        meaning=f"{PERCENTILES} of the operations took at most this long",
+    ),
+    case_table.trial_column(
+        "largest WAL MB",
+        "largest_wal_bytes",
+        lambda trial: most(trial, series.LARGEST_WAL),
+        _megabytes,
+        heading=("largest", "WAL MB"),
+        meaning="largest WAL: of one file, as seen by a process without a connection",
+    ),
 )
-_WAL_MEANINGS = {
-    "checkpoints": "checkpoints: those that ended in the window, counted for each bucket",
-    "busy": "busy: SQLite returned busy",
-    "stuck": "stuck: the most in a row that left frames in the WAL and made no progress",
-    "share of time": "share of time: part of the window spent in checkpoints",
-    "replace p99.9 ms": "p99.9: 99.9% of the operations took at most this long",
-    "largest WAL MB": "largest WAL: of one file, as seen by a process without a connection",
-}
 
 
 # The size of the WALs of all files together, as the window went on.
@@ -325,7 +346,7 @@ class KeyValueShown(LoadShown):
         yield from case_table.blocks(group)
         table = build(group)
         yield table
-        yield Legend(table, partial(legend, group))
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from wal_blocks(group)
@@ -351,10 +372,13 @@ class KeyValueShown(LoadShown):
         return [", ".join(words) for words in told]
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        return CASE_COLUMNS
+        columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
+        columns["checkpoint_interval_s"] = _checkpoint_interval_s
+        columns["loop"] = columns.pop("loop")  # the last column of the load in every version
+        return columns
 
-    def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        return TRIAL_COLUMNS
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return (*columns(group), *_WAL_COLUMNS)
 
 
 def _beside(checkpointing: Checkpointing | None) -> str:
@@ -402,35 +426,19 @@ def _mix(load: Load) -> str:
     return f"{', '.join(parts)}{begins}"
 
 
-# The columns of the CSV: a new field of Load is one by itself.
+# The columns of the CSV. Each option of the load has a column by its declaration.
 
 
-def _of_load(value: Callable[[Load], Value]) -> Callable[[Run], Value]:
-    return lambda run: value(run.case.spec) if isinstance(run.case.spec, Load) else None
+def _load(run: Run) -> Load | None:
+    return run.case.spec if isinstance(run.case.spec, Load) else None
 
 
-def _field(name: str) -> Callable[[Run], Value]:
-    return _of_load(lambda load: getattr(load, name))
+def _checkpointing(run: Run) -> Checkpointing | None:
+    load = _load(run)
+    return (load.checkpointing or Checkpointing()) if load else None
 
 
-_WITH_UNIT = {"value_size": "value_size_bytes", "batch": "batch_rows"}
-_ELSEWHERE = ("checkpointing", "loop", "where")
-CASE_COLUMNS: dict[str, Callable[[Run], Value]] = {
-    **{
-        _WITH_UNIT.get(field.name, field.name): _field(field.name)
-        for field in fields(Load)
-        if field.name not in _ELSEWHERE
-    },
-    "checkpointer": _of_load(lambda load: (load.checkpointing or Checkpointing()).mode),
-    "checkpoint_interval_s": _of_load(lambda load: getattr(load.checkpointing, "interval_s", None)),
-    "pinned_readers": _of_load(lambda load: int((load.checkpointing or Checkpointing()).pinned_reader)),
-    "loop": _field("loop"),
-}
-TRIAL_COLUMNS: dict[str, Callable[[Trial], int | None]] = {
-    "checkpoints": lambda trial: total(trial, series.CHECKPOINTS),
-    "busy_checkpoints": lambda trial: total(trial, series.BUSY_CHECKPOINTS),
-    "stuck_checkpoints_in_a_row": lambda trial: most(trial, series.STUCK_CHECKPOINTS),
-    "checkpoints_ns": lambda trial: total(trial, series.CHECKPOINT_TIME),
-    "longest_checkpoint_ns": lambda trial: most(trial, series.LONGEST_CHECKPOINT),
-    "largest_wal_bytes": lambda trial: most(trial, series.LARGEST_WAL),
-}
+def _checkpoint_interval_s(run: Run) -> float | None:
+    """Return the pause between checkpoints; None without a further process."""
+    load = _load(run)
+    return load.checkpointing.interval_s if load and load.checkpointing else None

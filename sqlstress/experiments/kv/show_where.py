@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import duration, place
 from sqlstress.experiments.kv.load_findings import accounts_of, process_name, shares
 from sqlstress.report import Run, results
 from sqlstress.report.case import Case
-from sqlstress.show.blocks import Block, Column, Figure, Note, Paragraph, count_cell, percent_cell, table_of
+from sqlstress.show.blocks import Block, Column, Legend, Note, Paragraph, count_cell, percent_cell, table_of
 from sqlstress.show.case_table import BUCKETS, PROCESSES, Cell, Row, apart_columns, rows_of
 from sqlstress.show.plots import Plain, Plot, View, axis, colour, name
 from sqlstress.statistics.units import NS_PER_MS
@@ -40,13 +40,10 @@ def blocks(group: Group) -> Iterator[Block]:
             )
         return
     yield Paragraph("Where the time of an operation goes, in percent, all passes together:")
-    leaving = (_NAMES[results.HARNESS], _NAMES[results.WRITE], _NAMES[results.BINDING])
-    table = table_of(rows_of(group), (*apart_columns(group), BUCKETS, PROCESSES, _EACH, *_FIGURES), leaving)
+    buckets = BUCKETS.explained(())
+    table = table_of(rows_of(group), (*apart_columns(group), buckets, PROCESSES, _EACH, *_SHARES))
     yield table
-    meanings = [
-        f"{_NAMES[part]}: {text}" for part, (_, text) in _PARTS.items() if _NAMES[part] in table.headers
-    ]
-    yield Note(f"{'; '.join(meanings)}.")
+    yield Note(Legend(table).text)
     if untold := _untold(group):
         yield Paragraph(untold)
 
@@ -81,8 +78,18 @@ def _share(part: str) -> Cell:
     return cell
 
 
-_EACH: Figure[Row] = Figure(Column("mean us", ("mean", "µs")), _mean_us)
-_FIGURES = tuple(Figure(Column(_NAMES[part], heading), _share(part)) for part, (heading, _) in _PARTS.items())
+_EACH: Column[Row] = Column("mean us", ("mean", "µs"), cell=_mean_us)
+_LEAVING = (results.HARNESS, results.WRITE, results.BINDING)
+_SHARES = tuple(
+    Column(
+        _NAMES[part],
+        heading,
+        cell=_share(part),
+        meaning=f"{_NAMES[part]}: {text}",
+        leaves=_LEAVING.index(part) if part in _LEAVING else None,
+    )
+    for part, (heading, text) in _PARTS.items()
+)
 
 
 # Plots of where the time went: a bar for each case, and its slowest operation as it went on.

@@ -33,6 +33,7 @@ class Checkpointing:
         "This turns off automatic checkpoints of the workers.",
         name="checkpointer",
         metavar="MODE",
+        column="checkpointer",
     )
     interval_s: float = option(
         duration_with_unit(0.001),
@@ -42,6 +43,7 @@ class Checkpointing:
         name="checkpoint-interval",
         metavar="TIME",
         meaning="Pause between checkpoints, and between samples of the WAL size, in seconds.",
+        column="checkpoint_interval_s",
     )
     pinned_reader: bool = option(
         switch,
@@ -50,6 +52,7 @@ class Checkpointing:
         "Add a process that holds a snapshot open, which keeps checkpoints from completing.",
         flag=True,
         meaning="Whether a further process holds a snapshot open over the whole window.",
+        column="pinned_readers",
     )
 
 
@@ -81,8 +84,15 @@ class Load:
     key_type: str = option(
         choice(*KEY_TYPES), "int", LOAD, f"Type of the keys: {either(KEY_TYPES)}.", metavar="TYPE"
     )
-    value_size: int = option(whole(8, 1 << 20), 8, LOAD, "Size of a value, at least 8.", metavar="BYTES")
-    batch: int = option(whole(1, 100_000), 1, LOAD, "Writes per transaction.")
+    value_size: int = option(
+        whole(8, 1 << 20),
+        8,
+        LOAD,
+        "Size of a value, at least 8.",
+        metavar="BYTES",
+        column="value_size_bytes",
+    )
+    batch: int = option(whole(1, 100_000), 1, LOAD, "Writes per transaction.", column="batch_rows")
     begin: str = option(
         choice(*BEGINS),
         "immediate",
@@ -106,6 +116,7 @@ class Load:
         "Show where the time of an operation goes, and which process held the lock.",
         flag=True,
         meaning="Whether the report shows where the time of an operation goes, and who held the lock.",
+        column=None,
     )
     checkpointing: Checkpointing | None = None
     """What processes beside the workers do to the WAL; None: there are none."""

@@ -10,7 +10,7 @@ from sqlstress.analysis.wording import listing
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.show.shown import Value
+from sqlstress.show.blocks import Value
 from sqlstress.statistics.units import whole
 from sqlstress.user_work.show import UserShown, suspected
 

@@ -33,12 +33,12 @@ from sqlstress.show.blocks import (
     NAME,
     Block,
     Column,
-    Figure,
     Legend,
     Lines,
     Table,
     Verdict,
     conclusions,
+    meanings,
     shortened,
     table_of,
 )
@@ -358,40 +358,58 @@ def process_table(watch: Watch) -> Table:
             pins[place] = max(pin.seconds, pins.get(place, 0.0))
     rows = list(enumerate(watch.processes[:MOST_ROWS]))
 
-    def percentage(lock: str) -> Figure[tuple[int, Process]]:
+    def percentage(lock: str, meaning: str = "", leaves: int | None = None) -> Column[tuple[int, Process]]:
         heading = {
             WRITE: ("write", "lock %"),
             CHECKPOINT: ("check-", "point %"),
             EXCLUSIVE: ("exclu-", "sive %"),
             READ: ("", "read %"),
         }
-        return Figure(
-            Column(f"{lock} %", heading[lock]),
-            lambda row: _percent(share(holds(row[1], lock).samples, watch.samples)),
+        return Column(
+            f"{lock} %",
+            heading[lock],
+            cell=lambda row: _percent(share(holds(row[1], lock).samples, watch.samples)),
+            meaning=meaning,
+            leaves=leaves,
         )
 
-    figures: tuple[Figure[tuple[int, Process]], ...] = (
-        Figure(Column("pid", ("", "pid"), role=NAME), lambda row: str(row[1].pid) if row[1].pid > 0 else "?"),
-        Figure(
-            Column("process", ("", "process"), "left", role=NAME),
-            lambda row: shortened(called(row[1]), _NAME_WIDTH) or "?",
+    columns: tuple[Column[tuple[int, Process]], ...] = (
+        Column("pid", role=NAME, cell=lambda row: str(row[1].pid) if row[1].pid > 0 else "?"),
+        Column(
+            "process",
+            align="left",
+            role=NAME,
+            cell=lambda row: shortened(called(row[1]), _NAME_WIDTH) or "?",
         ),
-        Figure(Column("user", ("", "user"), "left", role=DETAIL), lambda row: row[1].user[:12] or None),
-        Figure(
-            Column("since", ("", "since"), "left", role=DETAIL),
-            lambda row: row[1].started[11:16] + " ended" * row[1].gone or None,
+        Column("user", align="left", role=DETAIL, cell=lambda row: row[1].user[:12] or None, leaves=20),
+        Column(
+            "since",
+            align="left",
+            role=DETAIL,
+            cell=lambda row: row[1].started[11:16] + " ended" * row[1].gone or None,
+            meaning=_SINCE,
+            leaves=10,
         ),
-        percentage(WRITE),
-        Figure(Column("longest", ("", "longest")), lambda row: _longest(watch, holds(row[1], WRITE))),
-        percentage(EXCLUSIVE),
-        percentage(READ),
-        Figure(
-            Column("pins the WAL s", ("pins the", "WAL s")),
-            lambda row: f"{pins[row[0]]:.1f}" if row[0] in pins else None,
+        percentage(WRITE, "write lock: share of the samples in which nobody else could write"),
+        Column(
+            "longest",
+            cell=lambda row: _longest(watch, holds(row[1], WRITE)),
+            meaning="longest: seen without a break and without a commit",
         ),
-        percentage(CHECKPOINT),
+        percentage(EXCLUSIVE, "exclusive: nobody else could read either", leaves=40),
+        percentage(
+            READ,
+            "read: share of the samples that saw it reading (of several on one snapshot, one is listed)",
+        ),
+        Column(
+            "pins the WAL s",
+            ("pins the", "WAL s"),
+            cell=lambda row: f"{pins[row[0]]:.1f}" if row[0] in pins else None,
+            meaning="pins the WAL: the longest transaction that read an old state of a growing WAL",
+        ),
+        percentage(CHECKPOINT, leaves=30),
     )
-    return table_of(rows, figures, ("since", "user", "checkpoint %", "exclusive %"))
+    return table_of(rows, columns)
 
 
 def _percent(part: float) -> str | None:
@@ -405,18 +423,11 @@ def _longest(watch: Watch, of: Holds) -> str | None:
     return ("<" if finding.sentence is shared.held_below else "") + finding.text
 
 
-_MEANINGS = {
-    "write %": "write lock: share of the samples in which nobody else could write",
-    "longest": "longest: seen without a break and without a commit",
-    "exclusive %": "exclusive: nobody else could read either",
-    "read %": "read: share of the samples that saw it reading (of several on one snapshot, one is listed)",
-    "pins the WAL s": "pins the WAL: the longest transaction that read an old state of a growing WAL",
-    "since": "since: when the process began (UTC)",
-}
+_SINCE = "since: when the process began (UTC)"
 
 
 def _legend(watch: Watch, table: Table) -> Iterator[str]:
-    yield from table.explained(_MEANINGS)
+    yield from sorted(meanings(table), key=lambda meaning: meaning == _SINCE)  # the least important last
     shortest = format_duration(round(1 / max(1, watch.asked.rate), 3))
     yield (
         f"shares may be wrong by up to {percent(share_error(watch.samples))} of the time (95%, "

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
 from sqlstress.analysis.group import group_runs
-from sqlstress.experiments.kv.show import build, legend
-from sqlstress.experiments.kv.spec import Load
+from sqlstress.experiments.kv import show
+from sqlstress.experiments.kv.show import build
+from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.options.option import LOAD, SQLITE, option
+from sqlstress.options.parsing import switch, whole
 from sqlstress.report import Check, Report, Trial, Verdict
-from sqlstress.show.blocks import MISSING, Table
+from sqlstress.show.blocks import MISSING, Legend, Table, count_cell
+from sqlstress.show.case_table import trial_column
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import report_text
 from tests.loads import OTHERS
@@ -32,7 +36,7 @@ def column(report: Report, name: str) -> list[str]:
 
 def explained(report: Report) -> str:
     (group,) = group_runs(report.runs)
-    return "; ".join(legend(group, build(group))) + "."
+    return Legend(build(group)).text
 
 
 def test_a_kind_of_operation_that_was_not_done_or_never_completed_has_no_column() -> None:
@@ -126,6 +130,19 @@ def test_percentiles_that_are_not_shown_are_not_explained() -> None:
     assert "p99" not in explained(each_trial(lambda trial: replace(trial, latency={})))
 
 
+@pytest.mark.parametrize("form", ["txt", "md", "html", "csv"])
+def test_new_column_is_in_every_format_by_its_declaration(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = trial_column(
+        "made up", "made_up", lambda trial: 7 * trial.transactions, count_cell, meaning="made up: seven times"
+    )
+    known = show.columns
+    monkeypatch.setattr(show, "columns", lambda group: (*known(group), made_up))
+    written = report_text(EXAMPLE) if form == "txt" else FORMATS[form](EXAMPLE)
+    count = 7 * EXAMPLE.runs[0].trials[0].transactions
+    assert (str(count) if form == "csv" else f"{count:,}") in written
+    assert ("made_up" if form == "csv" else "made up: seven times.") in " ".join(written.split())
+
+
 # What a load was asked for stands in the CSV and above the table: a new option has to come there.
 
 
@@ -154,6 +171,22 @@ def test_every_option_of_a_load_has_a_column() -> None:
     usual = row(Load())
     missing = [name for name, value in OTHERS.items() if row(Load(**{name: value})) == usual]
     assert missing == list(NOT_A_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpLoad(Load):
+    made_up: int = option(whole(1, 9), 1, LOAD, "An option that no version has.")
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUpCheckpointing(Checkpointing):
+    made_up_pause: bool = option(switch, False, SQLITE, "An option that no version has.", column="pauses")
+
+
+def test_new_option_has_a_column_without_further_code() -> None:
+    written = row(MadeUpLoad(made_up=5, checkpointing=MadeUpCheckpointing(made_up_pause=True)))
+    assert (written["made_up"], written["pauses"]) == ("5", "1")
+    assert {*written} - {*row(Load())} == {"made_up", "pauses"}
 
 
 def test_every_option_of_a_load_stands_above_the_table() -> None:
