@@ -8,10 +8,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
+from statistics import NormalDist
 
 from sqlstress.report import Arrived, Latency, Report, Run, Trial
 from sqlstress.report.case import Arrivals, Case
-from tests.example_report import example_report, histogram_around
+from sqlstress.statistics.histogram import Recorder
+from tests.example_report import example_report
 
 EXAMPLE = example_report()
 PROCESSES = 4
@@ -77,3 +79,14 @@ def late(window: Trial, seconds: float) -> Trial:
 def _around(ns: int, count: int) -> Latency:
     buckets: Mapping[int, int] = histogram_around(ns, 0.5, count)
     return Latency.from_buckets(buckets, 6 * ns)
+
+
+def histogram_around(median_ns: int, sigma: float, count: int) -> dict[int, int]:
+    """Return a histogram of `count` operations, log-normal, cut to nine points so that files stay small."""
+    points = 9
+    recorder = Recorder()
+    for place in range(points):
+        deviation = NormalDist().inv_cdf((place + 0.5) / points)
+        share = count * (place + 1) // points - count * place // points
+        recorder.record([round(median_ns * 2.718281828 ** (sigma * deviation))] * share)
+    return recorder.buckets()

@@ -36,7 +36,7 @@ def goldens() -> None:
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    for written in (HERE / "golden").rglob("*.got"):
+    for written in (*(HERE / "golden").rglob("*.got"), *(HERE / "corpus").glob("golden-kv.json.got")):
         written.replace(written.with_suffix(""))
 
 

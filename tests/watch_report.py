@@ -1,11 +1,10 @@
-"""Watches made by hand."""
+"""The watch of the corpus, and watches that differ from it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from sqlstress.experiments.watch.spec import (
-    CHECKPOINT,
     DELETED,
     DELETED_WAL,
     EXCLUSIVE,
@@ -16,69 +15,18 @@ from sqlstress.experiments.watch.spec import (
     WRITE,
     Course,
     Event,
-    Pin,
     Process,
     Watch,
     Watching,
 )
 from sqlstress.report import Report
 from sqlstress.report.results import Holds
-from tests.example_report import example_report
+from tests.example_report import corpus_report
 
-IMPORT = Process(
-    2598,
-    ("/usr/bin/python3.11", "manage.py", "import_orders"),
-    "www-data",
-    "2026-11-26T05:40:12+00:00",
-    locks={
-        WRITE: Holds(863, 4, 3.04, 3.06, 2.1, 1.2),
-        READ: Holds(880),
-        CHECKPOINT: Holds(21, 3, 0.12, 0.14, 5.1),
-    },
-)
-WORKER = Process(
-    2600,
-    ("gunicorn: worker [shop]",),
-    "www-data",
-    "2026-11-26T04:00:00+00:00",
-    locks={WRITE: Holds(104, 98, 0.0, 0.021, 3.3)},
-)
-READER = Process(
-    2601,
-    ("/usr/bin/python3.11", "/srv/shop/report.py"),
-    "backup",
-    "2026-11-26T05:41:00+00:00",
-    gone=True,
-    locks={READ: Holds(1000)},
-)
-WATCH = Watch(
-    "app.db",
-    Watching(),
-    seconds=10.01,
-    samples=1000,
-    open_samples=1000,
-    longest_gap_s=0.041,
-    journal="wal",
-    commits=812,
-    write=Holds(967, 20, 3.1, 3.12, 2.1, 1.2),
-    processes=(IMPORT, WORKER, READER),
-    pins=(Pin((2,), 4, 0.004, 9.99, 8227, True),),
-    page_bytes=4096,
-    frames=8231,
-    frames_now=8231,
-    checkpointed=4,
-    wal_bytes=33_912_032,
-    wal_bytes_now=33_912_032,
-    openers=3,
-    links=1,
-    course=Course(
-        0.1,
-        (10,) * 100,
-        {"0": (9, 9, 0, 10) * 25, "1": (1, 0, 8, 0) * 25},
-        tuple(82 * step for step in range(1, 101)),
-        (4,) * 100,
-    ),
-)
+_KEPT = corpus_report("watch").results["watch"]
+assert isinstance(_KEPT, Watch)
+WATCH = _KEPT
+IMPORT, WORKER, READER = WATCH.processes
 TOO_LONG = replace(
     WATCH,
     asked=Watching(None, 100, 2.0),
@@ -121,4 +69,4 @@ LOSING = replace(WATCH, processes=(replace(WORKER, wal=DELETED_WAL, name="app.db
 
 def watch_report(watch: Watch = WATCH) -> Report:
     """Return a report of a watch."""
-    return replace(example_report(), runs=(), planned=0, results={"watch": watch})
+    return replace(corpus_report("watch"), results={"watch": watch})

@@ -23,7 +23,6 @@ from sqlstress.studies.ab import AbStudy
 from sqlstress.studies.slices import SliceBench
 from tests.ab_report import EXAMPLE, Script, of_ratio, trial
 from tests.cli.conftest import Cli, Said, saved
-from tests.rows import thorough
 from tests.studies.test_same_code import environment
 
 ROOT = Path(__file__).parents[2]
@@ -341,7 +340,6 @@ def assert_refused(said: Said, name: str, package: Path) -> None:
     assert [run.trials for run in report.runs] == [(), ()]
 
 
-@pytest.mark.thorough
 def test_ab_refuses_to_compare_a_package_with_itself(
     cli: Cli, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,7 +365,8 @@ def pythons(checkout: Path) -> tuple[str, ...]:
     return tuple(options)
 
 
-@pytest.mark.parametrize("name", ["load.py", thorough("load_before.py")])
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["load.py", "load_before.py"])
 def test_ab_refuses_an_install_in_place_in_both_environments(
     cli: Cli, checkout: Path, pythons: tuple[str, ...], name: str
 ) -> None:

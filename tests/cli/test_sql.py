@@ -188,15 +188,6 @@ def test_a_plan_and_python_name_scripts_as_the_command_line_does(
 
 
 @pytest.mark.thorough
-def test_reports_of_scripts_are_compared(cli: Cli) -> None:
-    cli("sql", "-bselect-only", "-c1,2", *ONCE)
-    Path("report.json").rename("a.json")
-    cli("sql", "-bselect-only", "-c1,2", *ONCE)
-    said = cli("compare", "a.json", "report.json")
-    assert said.code == 0 and "NOT COMPARABLE" not in said.out and "Ratios are relative to A" in said.out
-
-
-@pytest.mark.thorough
 def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
     Path("t.sql").write_text("CREATE TABLE t (x)")
     Path("define.sql").write_text(

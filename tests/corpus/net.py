@@ -3,8 +3,8 @@
     python -m tests.corpus.net        write digests.json anew, after a change that is meant
 
 The reports are those of reports/, those of golden files, and a few of own work (app, sql, exec), saved
-here as the version that made them wrote them. A digest stands for a text that is kept nowhere; where one
-differs, the text goes to a `.got` file.
+here as the version that made them wrote them. Other tests read them too (`corpus_report`). A digest stands
+for a text that is kept nowhere; where one differs, the text goes to a `.got` file.
 """
 
 from __future__ import annotations

@@ -134,10 +134,10 @@ TREES = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 
 @pytest.fixture
 def limited_program() -> Iterator[tuple[str, ...]]:
-    """A program that runs sqlstress with a fifth of a core."""
+    """A program that runs sqlstress with half a core."""
     name = f"sqlstress-test-{os.getpid()}"
     for tree in TREES if sys.platform == "linux" else ():
-        settings = {"cpu.max": "20000 100000", "cpu.cfs_quota_us": "20000"}
+        settings = {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"}
         made = tree / name
         try:
             made.mkdir()
@@ -162,14 +162,14 @@ def limited_program() -> Iterator[tuple[str, ...]]:
 
 
 def test_a_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:
-    load = ("kv", "-c", "4", "--repeat", "2", "--duration", "1s", "--driver", "dry", "-o", "q.json")
+    load = ("kv", "-c", "4", "--repeat", "2", "--duration", "500ms", "--driver", "dry", "-o", "q.json")
     code, output, _ = sqlstress(tmp_path, *load, program=limited_program)
     assert code == 0
     report = json.loads((tmp_path / "q.json").read_text())
-    assert report["environment"]["host"]["cpu_quota"] == 0.2
+    assert report["environment"]["host"]["cpu_quota"] == 0.5
     trials = report["runs"][0]["trials"]
     assert all(trial["quota"]["throttled"] > 0 for trial in trials)
     text = " ".join(output.split())
-    assert "limited to 0.2 by a CPU quota" in text
-    assert "The CPU quota of 0.2 cores stopped the processes in up to" in text
+    assert "limited to 0.5 by a CPU quota" in text
+    assert "The CPU quota of 0.5 cores stopped the processes in up to" in text
     assert "Other programs" not in text and "the disk became" not in text

@@ -35,7 +35,7 @@ def refusal(text: str) -> str:
 
 
 def test_the_example_report_is_written_as_its_golden_file_and_read_from_it() -> None:
-    assert_golden("report.json", TEXT)
+    assert_golden("../corpus/golden-kv.json", TEXT)
     assert from_json(TEXT) == example_report()
     again = from_json(to_json(failed_report()))
     assert [run.verdict.status for run in again.runs] == ["ok", "ok", "failed", "ok", "ok", "ok", "ok", "ok"]

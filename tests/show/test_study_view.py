@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
 
-from sqlstress.report import Arm, LimitSearch, Promise, Report, SqliteBuild, from_json, to_json
-from sqlstress.report.json_schema import report_schema
+from sqlstress.report import Arm, LimitSearch, Promise, Report, SqliteBuild
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.github import workflow_commands
 from sqlstress.show.page.html_file import report_html
@@ -62,14 +59,8 @@ def test_each_python_is_named_with_its_version() -> None:
 REPORT = limit_report()
 
 
-def test_its_json_is_read_as_it_was_written_and_fits_the_schema() -> None:
-    assert from_json(to_json(REPORT)) == REPORT
-    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(to_json(REPORT)))
-
-
 @pytest.mark.parametrize("form", FORMATS)
-def test_every_format_shows_it(form: str) -> None:
-    assert FORMATS[form](REPORT)
+def test_every_format_shows_a_search_without_rates(form: str) -> None:
     assert FORMATS[form](limit_report({}))
 
 

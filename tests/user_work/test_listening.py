@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.pages import ROOT
+from tests.rows import mostly_thorough
 
 CALLS = 20
 TRACED = f"""
@@ -197,9 +198,9 @@ def own():
 """
 
 
-@pytest.mark.parametrize("code", OWN.values(), ids=OWN)
-def test_a_connection_of_one_thread_is_heard_although_others_might_use_it(code: str, tmp_path: Path) -> None:
-    let_go, statements = heard(LOCAL + code, tmp_path)
+@pytest.mark.parametrize("name", mostly_thorough(OWN, ["threads of each call"]))
+def test_a_connection_of_one_thread_is_heard_although_others_might_use_it(name: str, tmp_path: Path) -> None:
+    let_go, statements = heard(LOCAL + OWN[name], tmp_path)
     assert not let_go
     assert min(statements) > 5 * 20  # a lock can keep a statement from being explained
 

@@ -17,8 +17,8 @@ from sqlstress.show.junit import report_junit
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.page.html_file import report_html
 from sqlstress.show.text import report_text
-from tests.crash_report import EXAMPLE, KILLS, crash_report, empty_report, lost_report
-from tests.example_report import assert_golden
+from tests.crash_report import KILLS, crash_report, empty_report, lost_report
+from tests.example_report import assert_golden, example_report
 
 ROOT = Path(__file__).parents[3]
 ENDED = crash_report(replace(KILLS, rounds=7, error="worker 1: SQLITE_FULL: disk full"))
@@ -33,7 +33,7 @@ def test_what_is_shown_is_the_golden_one() -> None:
 @pytest.mark.parametrize("form", sorted(FORMATS.keys() - set(DOCUMENTS)))
 def test_a_format_that_holds_figures_of_cases_refuses_a_crash_test(form: str) -> None:
     with pytest.raises(UsageError, match=f"{form} holds the figures of cases, and a crash test has none"):
-        FORMATS[form](EXAMPLE, crash_report())
+        FORMATS[form](example_report(), crash_report())
 
 
 @pytest.mark.parametrize(
