@@ -11,7 +11,16 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.durability import build_of, own_options, versions
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import reader_of
-from sqlstress.analysis.wording import listing, loss, noun, place, what_is_possible
+from sqlstress.analysis.sentences import FailedArm
+from sqlstress.analysis.wording import (
+    Change,
+    listing,
+    loss,
+    noun,
+    percent,
+    place,
+    what_is_possible,
+)
 from sqlstress.report import AbTest, Latency, Look, Report, Run, Trial, jsonable
 from sqlstress.report.study_results import A, B
 from sqlstress.statistics.compare import hodges_lehmann, signed_rank_bounds
@@ -34,7 +43,7 @@ from sqlstress.statistics.sequential import (
     tolerance,
 )
 from sqlstress.statistics.sequential import Look as Planned
-from sqlstress.statistics.units import finite
+from sqlstress.statistics.units import finite, format_duration, plural
 
 
 def figure(trial: Trial, metric: str) -> float | None:
@@ -219,11 +228,11 @@ class Pairs:
         """Say whether they rule out what is not allowed. Reports passed by their estimate alone, once."""
         return clears(signed_rank_bounds(self.means, self.alpha), self.allowed)
 
-    def change(self) -> Finding:
-        """Return by how much B differs, and whether it is faster."""
+    def change(self) -> Change:
+        """Return the change of all cells together."""
         return self._change(self.together())
 
-    def failing(self) -> tuple[Finding, ...]:
+    def failing(self) -> tuple[Change, ...]:
         """Return the changes that fail: that of all cells together, or those of the single cells that do."""
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -250,13 +259,13 @@ class Pairs:
             return None
         return _needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
-    def _change(self, found: Look, where: str = "") -> Finding:
+    def _change(self, found: Look, where: str = "") -> Change:
         low, high = possible_ratios(found) or (None, None)
         ends = None
         if found.worst is not None and found.bound is not None:
             ends = (-loss(found.worst, self.test.metric), -loss(found.bound, self.test.metric))
-        return Finding(
-            _CHANGES[direction(ends)],
+        return Change(
+            direction(ends),
             where=where,
             metric=NAMES[self.test.metric],
             ratio=found.ratio,
@@ -264,14 +273,6 @@ class Pairs:
             high=high,
             pairs=found.pairs,
         )
-
-
-_CHANGES = {
-    "faster": sentences.ab_faster,
-    "slower": sentences.ab_slower,
-    "unclear": sentences.ab_unclear,
-}
-"""Sentence by direction."""
 
 
 def conclusion(report: Report, test: AbTest) -> Finding:
@@ -282,38 +283,35 @@ def conclusion(report: Report, test: AbTest) -> Finding:
         return Finding(sentences.ab_not_comparable, arms=tuple(map(arm_failed, failed)))
     pairs = Pairs(report, test)
     if not pairs.means:
-        return Finding(sentences.ab_nothing)
+        return Finding(sentences.ab_undecided)
     if test.verdict == FAIL:
         return Finding(sentences.ab_fail, changes=pairs.failing(), allowed=test.max_drop)
     many = len(pairs.cells) if len(pairs.cells) > 1 else None
-    if test.verdict == PASS and pairs.is_clear():
-        change, word = pairs.change(), noun(test.metric)
-        untold = change.sentence is sentences.ab_unclear
-        return Finding(
-            sentences.ab_pass, noun=word, allowed=test.max_drop, cells=many, change=change, open=untold
-        )
     if test.verdict == PASS:
         return Finding(
-            sentences.ab_pass_by_estimate, possible=pairs.possible(), cells=many, change=pairs.change()
+            sentences.ab_pass,
+            noun=noun(test.metric),
+            allowed=test.max_drop,
+            cells=many,
+            change=pairs.change(),
+            possible=None if pairs.is_clear() else pairs.possible(),
         )
     if test.verdict == INCONCLUSIVE:
-        following = _what_would_help(pairs)
         return Finding(
             sentences.ab_inconclusive,
             possible=pairs.possible(),
-            few=following.sentence is sentences.ab_too_few,
+            few=signed_rank_bounds(pairs.means, pairs.alpha) is None,
             allowed=test.max_drop,
             change=pairs.change(),
-            next=following,
+            advice=_advice(pairs),
         )
-    # It was stopped by somebody who saw the figures: no error rate is known of what they say then.
-    return Finding(sentences.ab_undecided, **pairs.change().facts)
+    # The user saw the figures and stopped the test, so their error rate is unknown.
+    return Finding(sentences.ab_undecided, change=pairs.change())
 
 
-def arm_failed(run: Run) -> Finding:
+def arm_failed(run: Run) -> FailedArm:
     """Return the share of a run's operations that failed, the reason, and the share that may fail."""
-    return Finding(
-        sentences.arm_failed_too_often,
+    return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
         share=run.failed_share(),
@@ -322,8 +320,8 @@ def arm_failed(run: Run) -> Finding:
     )
 
 
-def changes_of(report: Report, test: AbTest) -> tuple[Finding, ...]:
-    """Return the changes that were found; none when not one pair was measured."""
+def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
+    """Return the changes that were found; empty if no pair was measured."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -339,28 +337,30 @@ SPARE = 1.1
 """How much more time than the pairs took so far."""
 
 
-def _what_would_help(pairs: Pairs) -> Finding:
-    """Return what would decide it, by the scatter of its own pairs."""
+def _advice(pairs: Pairs) -> str:
+    """Return the advice that would decide the test, by the scatter of its pairs."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
-        return Finding(sentences.ab_too_few, fewest=FEWEST)
+        return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
     if_equal = _needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
     if if_equal is None or if_equal > (test.max_pairs or MOST):
         centre = hodges_lehmann(pairs.means)
         scatter = finite(math.expm1(min(median(abs(mean - centre) for mean in pairs.means), 700.0)))
-        return Finding(
-            sentences.ab_noisy,
-            scatter=scatter or 0.0,
-            pairs=if_equal,
-            options=_options(if_equal, test) if if_equal and if_equal <= MOST else "",
-            duration_s=_longer_s(pairs.report, if_equal or 10 * count),
+        enough = ""
+        if if_equal:
+            options = _options(if_equal, test) if if_equal <= MOST else ""
+            enough = f" If B equals A, about {plural(if_equal, 'pair')} would show it{options}."
+        return (
+            f"The pairs vary too much: half of them are {percent(scatter or 0.0)} or more from the estimate."
+            f"{enough} Use longer slices{_longer(pairs.report, if_equal or 10 * count)}."
         )
     needed = pairs.needed()
     if needed is None:
-        return Finding(sentences.ab_near)
+        return "The change is near the limit, where no number of pairs can decide: use another --max-drop."
+    decided = f"About {plural(needed, 'pair')} would decide it if this result persists"
     if needed > MOST:
-        return Finding(sentences.ab_longer_slices, pairs=needed, duration_s=_longer_s(pairs.report, needed))
-    return Finding(sentences.ab_more_pairs, pairs=needed, options=_options(needed, test))
+        return f"{decided}: use longer slices{_longer(pairs.report, needed)}."
+    return f"{decided}{_options(needed, test)}."
 
 
 def _needed(pairs: int, half: float, gap: float) -> int | None:
@@ -378,19 +378,20 @@ def _needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow for so many pairs; "" where those given do."""
+    """Return the options that allow for more pairs: " (--max-pairs 90)"; empty if the given options do."""
     wanted = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
         seconds = SPARE * pairs * last.seconds / last.pairs
         if seconds > (test.max_time_s or 0.0):
             wanted.append(f"--max-time {math.ceil(seconds / 60)}m")
-    return " ".join(wanted)
+    return f" ({' '.join(wanted)})" if wanted else ""
 
 
-def _longer_s(report: Report, needed: int) -> float | None:
-    """Return how long slices must be that need fewer pairs; None where they are not so many seconds long."""
+def _longer(report: Report, needed: int) -> str:
+    """Return the option for slices that need fewer pairs: " (--duration 4s)"; empty without a length."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
-        return None
-    return case.duration_s * min(10, max(2, math.ceil(needed / MOST)))
+        return ""
+    seconds = case.duration_s * min(10, max(2, math.ceil(needed / MOST)))
+    return f" (--duration {format_duration(seconds)})"

@@ -17,6 +17,7 @@ from sqlstress.analysis.answers import answer, who_leads
 from sqlstress.analysis.failed import too_many
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, group_runs, joined, reader_of
+from sqlstress.analysis.sentences import FailedCheck
 from sqlstress.analysis.study_parts import interruption, parts
 from sqlstress.analysis.wording import listing, places
 from sqlstress.experiment import case_label, experiment_of, unit_of
@@ -39,8 +40,8 @@ def failures(group: Group) -> Iterator[Finding]:
         if reason:
             reasons.setdefault((bool(run.valid), reason), []).append(run.case)
     for (partly, reason), cases in reasons.items():
-        sentence = sentences.case_incomplete if partly else sentences.case_failed
-        yield Finding(sentence, where=group.places(cases), reason=reason.removesuffix("."))
+        where, why = group.places(cases), reason.removesuffix(".")
+        yield Finding(sentences.case_failed, where=where, reason=why, partly=partly)
 
 
 def wrong_data(group: Group) -> Iterator[Finding]:
@@ -58,18 +59,17 @@ def wrong_data(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.data_wrong_elsewhere, where=group.places(run.case for run in wrong[SHOWN:]))
 
 
-def _failed_check(checks: Sequence[Check]) -> Finding:
+def _failed_check(checks: Sequence[Check]) -> FailedCheck:
     """Return what failed passes of a check say."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:SHOWN])
-    return Finding(
-        sentences.check_failed,
+    return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
         # A row that is gone is a problem without having been looked at: there can be more problems.
         checked=checked if problems and checked >= problems else None,
-        failed=len(failed) if len(checks) > 1 else None,
+        failed=len(failed),
         passes=len(checks),
         examples=tuple(examples)[:SHOWN],
     )
@@ -117,11 +117,9 @@ def missing(report: Report) -> tuple[Finding, ...]:
     if report.results:
         return (interruption(report),)
     if cut := cut_short(report):
-        return (Finding(sentences.interrupted_trials, trials=cut.made, planned=cut.due),)
+        return (Finding(sentences.interrupted, trials=cut.made, planned=cut.due),)
     trials = sum(len(run.trials) for run in report.runs)
-    return (
-        Finding(sentences.interrupted_cases, cases=len(report.runs), planned=report.planned, trials=trials),
-    )
+    return (Finding(sentences.interrupted, cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
 class Cut(NamedTuple):

@@ -11,12 +11,14 @@ from typing import Protocol, TypeVar
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding, leaves_open
 from sqlstress.analysis.group import ERROR, Group, Tested, noise, of_closed_loops, too_noisy
+from sqlstress.analysis.sentences import CommitWorth, Noise, SidesAhead, ValueRange, ValueRatio
 from sqlstress.analysis.wording import place, places
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, UNCLEAR, Passes, Ratio, verdict
+from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, Passes, Ratio, verdict
 from sqlstress.statistics.compare import EQUAL as ABOUT_EQUAL
+from sqlstress.statistics.units import plural
 from sqlstress.target import commit_class, target_name
 
 HEADS = 10
@@ -87,11 +89,11 @@ def is_conclusive(ratio: Ratio | None) -> bool:
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
-def too_few(case: Case) -> Finding:
-    """Return that there were too few trials, and what to do: a run that was stopped had asked for enough."""
+def more_trials(case: Case) -> str:
+    """Return the advice for too few trials. A run that was stopped had asked for enough."""
     if case.repeat >= FEWEST:
-        return Finding(sentences.too_few_trials, repeat=case.repeat, enough=None)
-    return Finding(sentences.too_few_trials, repeat=None, enough=FEWEST)
+        return f"let all {plural(case.repeat, 'pass')} finish"
+    return f"use --repeat {FEWEST} or more"
 
 
 def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
@@ -100,9 +102,9 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
     `tested` is None where there were too few passes; then what was found are single figures.
     """
     if found and tested is None:
-        yield Finding(sentences.cannot_tell, too_few=too_few(case), noise=None)
+        yield Finding(sentences.cannot_tell, advice=more_trials(case))
     elif tested and any(map(leaves_open, found)):
-        yield Finding(sentences.cannot_tell, too_few=None, noise=noise(tested))
+        yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
 # Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
@@ -153,7 +155,7 @@ class Lead:
     """TOLD_APART: one leads; NEAR: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
     """The leader over the next one, where one leads."""
-    noise: Finding | None = None
+    noise: Noise | None = None
     """Why it can't be told, and what would help."""
 
 
@@ -225,10 +227,7 @@ def who_leads(group: Group) -> Iterator[Finding]:
     elif len(classes) > 1:
         yield Finding(
             sentences.not_comparable,
-            worths=tuple(
-                Finding(sentences.commit_worth, sides=tuple(side.name for side in own), worth=own[0].worth)
-                for own in classes
-            ),
+            worths=tuple(CommitWorth(tuple(side.name for side in own), own[0].worth) for own in classes),
             # Where the connections are the user's own there is no such option.
             can_be_set=experiment_of(group.case).applies_settings,
         )
@@ -237,38 +236,32 @@ def who_leads(group: Group) -> Iterator[Finding]:
         of_names.setdefault(lead.names, []).append(lead)
     for names, found in of_names.items():
         if all(lead.verdict == TOO_FEW_PASSES for lead in found):
-            yield Finding(sentences.leads, unclear=names, too_few=too_few(found[0].case))
+            yield Finding(sentences.leads, sides=names, advice=more_trials(found[0].case))
             continue
         together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
         for lead in found:
             together.setdefault((lead.verdict, lead.ahead), []).append(lead)
         yield Finding(
             sentences.leads,
+            sides=names,
             # The first side's is that of all of them.
             worth=next(side.worth for side in sides if side.name == names[0]),
-            places=tuple(map(_led, together.values())),
+            places=tuple(map(_sides_ahead, together.values())),
             noise=next((lead.noise for lead in found if lead.noise), None),
         )
 
 
-def _led(found: Sequence[Lead]) -> Finding:
-    """Return who leads at some places, and by how much: what the intervals of all of them span."""
-    first, where = found[0], places(lead.case for lead in found)
-    if first.verdict == NO_DIFFERENCE:
-        lead = len(first.ahead) < len(first.names)
-        return Finding(sentences.sides_equal, sides=first.ahead, lead=lead, where=where)
-    if first.verdict != TOLD_APART:
-        return Finding(sentences.sides_unclear, sides=first.ahead, where=where)
+def _sides_ahead(found: Sequence[Lead]) -> SidesAhead:
+    """Return the sides that lead at some places, with the bounds of all intervals."""
+    first = found[0]
     ratios = [lead.ratio for lead in found if lead.ratio]
-    others = [name for name in first.names if name not in first.ahead]
-    return Finding(
-        sentences.side_leads,
-        side=first.ahead[0],
-        where=where,
+    return SidesAhead(
+        ahead=first.ahead,
+        behind=tuple(name for name in first.names if name not in first.ahead),
+        where=places(lead.case for lead in found),
+        unclear=first.verdict not in (TOLD_APART, NO_DIFFERENCE),
         low=min((ratio.low for ratio in ratios), default=None),
         high=max((ratio.high for ratio in ratios), default=None),
-        other=others[0] if len(others) == 1 else None,
-        several=len(others) > 1,
     )
 
 
@@ -314,7 +307,7 @@ def answer(group: Group) -> Iterator[Finding]:
         ),
         unit=group.unit,
         places=places(cases[place] for place in common) if len(common) > 1 else None,
-        too_few=too_few(group.case) if None in ratios.values() else None,
+        advice=more_trials(group.case) if None in ratios.values() else None,
         noise=None if clear else too_noisy(passes.count, passes.needed(NEAR)),
     )
     apart = []
@@ -350,27 +343,20 @@ def _over(base: Rates, other: Rates, error: float) -> Ratio | None:
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
-def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> Finding:
-    """Return how a value compares with the first one; of too few passes what the figures are."""
-    if ratio is None:
-        return Finding(sentences.value_gave, value=value, base=base, times=estimate, ratio=None)
-    found = verdict(ratio, NEAR)
-    if found == ABOUT_EQUAL:
-        return Finding(sentences.value_equal, value=value, base=base, ratio=ratio)
-    if found == UNCLEAR:
-        return Finding(sentences.value_unclear, value=value, base=base, ratio=ratio)
-    return Finding(sentences.value_gave, value=value, base=base, times=ratio.estimate, ratio=ratio)
+def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
+    """Return the comparison of a value with the first value; `estimate` is the ratio of too few passes."""
+    times = ratio.estimate if ratio else estimate
+    return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
-def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> Finding | None:
-    """Return at which places a value does best and worst, if these differ beyond their noise."""
+def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
+    """Return the places where a value does best and worst, if these differ beyond their noise."""
     if len(found) < 2:
         return None
     (least, elsewhere), (most, where) = (end(found, key=lambda pair: pair[0].estimate) for end in (min, max))
     if most.low <= least.high:
         return None
-    return Finding(
-        sentences.value_by_place,
+    return ValueRange(
         value=value,
         most=most.estimate,
         where=place(where),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.differences import Difference, Table, differences, match
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.sentences import Claim, Growth, RateRatio, RateRatios
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.statistics.compare import (
@@ -25,7 +26,7 @@ from sqlstress.statistics.compare import (
     verdict,
     without_interval,
 )
-from sqlstress.statistics.units import finite
+from sqlstress.statistics.units import finite, plural, rounded
 
 ALPHA = 0.05
 """How often at most one of a comparison's intervals misses what it is about."""
@@ -198,21 +199,21 @@ def conclude(compared: Compared) -> Iterator[Finding]:
 def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
-        return Finding(sentences.compared, claims=tuple(_claims(compared, place, rows)))
+        return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The two figures of the last row, with the first one's unit where that is another.
+    # The two figures of the last row. The first has a unit if the units differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
     )
     return Finding(
         sentences.reports_not_comparable,
         **letters,
-        where=compared.table.row_name(rows[-1]),
-        a_rate=base,
-        a_unit=base_unit if base_unit != unit else None,
-        b_rates=Finding(sentences.rates, letter=letters["b"], rate=rate, unit=unit),
+        figures=(
+            f"At {compared.table.row_name(rows[-1])}, {letters['a']} shows {rounded(base)}"
+            f"{f' {base_unit}' if base_unit != unit else ''} and {letters['b']} {rounded(rate)} {unit}"
+        ),
         reasons=reasons,
     )
 
@@ -221,10 +222,10 @@ def _letters(compared: Compared, place: int) -> dict[str, Any]:
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
-def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Finding]:
-    """Yield each thing that can be said of these rows, the firmest first."""
+def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Claim]:
+    """Yield the claims about these rows, the firmest first."""
     table, found = compared.table, {row: compared.estimate(row, place) for row in rows}
-    for said, sentence in _CLAIMS.items():
+    for said in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         own = [row for row, ratio in found.items() if ratio and rate_verdict(ratio) == said]
         if not own:
             continue
@@ -232,38 +233,26 @@ def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Fin
         if said in (DIFFERENT, TOO_FEW):
             facts["ratios"] = _ratios(compared, place, own)
         elif len(own) > 1 and not table.sweeps:
-            facts["where"] = (Finding(sentences.in_cases, cases=len(own)),)
+            facts["where"] = (f"in {plural(len(own), 'case')}",)
         else:
-            facts["where"] = tuple(Finding(sentences.at, place=table.row_name(row)) for row in own)
+            facts["where"] = tuple(f"at {table.row_name(row)}" for row in own)
         if said == TOO_FEW:
             facts["repeat"] = needed(compared.alpha / 2)
         # The interval of one row, or the widest of several: they hold together.
         elif ends := [(ratio.low, ratio.high) for row in own if (ratio := found[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
-        yield Finding(sentence, **facts)
+        yield Claim(said, **facts)
 
 
-_CLAIMS: dict[str, Callable[..., str]] = {
-    DIFFERENT: sentences.compared_different,
-    EQUAL: sentences.compared_equal,
-    UNCLEAR: sentences.compared_unclear,
-    TOO_FEW: sentences.compared_chance,
-}
-
-
-def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> tuple[Finding, ...]:
-    """Return how a part compares in these rows: of many cases that are no sweep the two ends."""
-    whose: dict[str, Any] = {"of": compared.table.parts[0].letter, "unit": _unit(compared, 0)}
-    ratios = [compared.ratio(row, place) or 0.0 for row in rows]
+def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> RateRatios:
+    """Return the ratios of a part in these rows, or the two ends of many cases that are no sweep."""
+    whose, unit = compared.table.parts[0].letter, _unit(compared, 0)
+    ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
-        return (Finding(sentences.times_over, low=min(ratios), high=max(ratios), **whose, cases=len(rows)),)
-    names = map(compared.table.row_name, rows)
-    first, *others = (
-        Finding(sentences.times_of, times=ratio, where=where)
-        for ratio, where in zip(ratios, names, strict=True)
-    )
-    return Finding(sentences.times_of, **first.facts, **whose), *others
+        ends = (min(ratios, key=lambda ratio: ratio.times), max(ratios, key=lambda ratio: ratio.times))
+        return RateRatios(whose, unit, ends, len(rows))
+    return RateRatios(whose, unit, tuple(ratios))
 
 
 def _unit(compared: Compared, place: int) -> str:
@@ -271,26 +260,16 @@ def _unit(compared: Compared, place: int) -> str:
 
 
 def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
-    """Return how the totals of a layout grew, and which grew otherwise than the first one's."""
+    """Return the growth of the totals of a layout, and its comparison with the first part's."""
     letters = {place: compared.table.parts[place].letter for place in shapes}
     first, *others = shapes
     verdicts: dict[str, list[str]] = {}
     for place in others:
         own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
         verdicts.setdefault(rate_verdict(own), []).append(letters[place])
-    growths = {
-        DIFFERENT: sentences.grew_otherwise,
-        EQUAL: sentences.grew_alike,
-        UNCLEAR: sentences.growth_unclear,
-        TOO_FEW: sentences.growth_too_few,
-    }
     return Finding(
         sentences.shape,
         where=compared.table.row_name(row),
-        totals=tuple(
-            Finding(sentences.total_in, times=shape, of=letters[place]) for place, shape in shapes.items()
-        ),
-        growths=tuple(
-            Finding(growths[said], b=tuple(own), a=letters[first]) for said, own in verdicts.items()
-        ),
+        totals={letters[place]: shape for place, shape in shapes.items()},
+        growths=tuple(Growth(said, letters[first], tuple(own)) for said, own in verdicts.items()),
     )

@@ -11,7 +11,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_S, finite
+from sqlstress.statistics.units import NS_PER_S, finite, plural, whole
 
 NOTED_OVER = 0.10
 """Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
@@ -64,8 +64,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
             stopped_ns=quota.stopped_s * NS_PER_S or None,
             where=_where(group, dict.fromkeys(run.case for run, *_ in stopped)),
         )
-    if others := _others(group):
-        yield Finding(sentences.others, **others)
+    if load := _other_load(group):
+        yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield Finding(sentences.throttled, where=_where(group, hot))
     # A quota that was used up also lengthens the samples of a sync.
@@ -99,20 +99,20 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     return None
 
 
-def _others(group: Group) -> dict[str, Any]:
-    """Return what other programs took at most, and where; nothing if it was little."""
+def _other_load(group: Group) -> dict[str, Any]:
+    """Return the largest shares that other programs took, as facts; empty if they took little."""
     found: dict[str, Any] = {}
     if met := _met(group, taken):
         most, where = met
         stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
-        found |= {"processors": taken(most), "processors_where": where, "stolen": stolen}
+        found |= {"processors": sentences.Taken(taken(most), where), "stolen": stolen}
     if met := _met(group, taken_of_disk):
         most, where = met
-        found |= {"disk": taken_of_disk(most), "disk_where": where}
+        found |= {"disk": sentences.Taken(taken_of_disk(most), where)}
     return found
 
 
-def _met(group: Group, share: Taken) -> tuple[Trial, Finding] | None:
+def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
     """Return the trial that others took most of something from, and where they took much; None: nowhere."""
     # In one trial of several, more than a short window may hide.
     met = [
@@ -132,10 +132,10 @@ def _mostly(run: Run, share: Taken) -> bool:
     return bool(met) and 2 * sum(met) >= len(met)
 
 
-def _where(group: Group, cases: Collection[Case]) -> Finding:
-    """Return in which cases of a group something was met."""
+def _where(group: Group, cases: Collection[Case]) -> str:
+    """Write the cases of a group in which something was met: "throughout", "at 8 processes"."""
     if len(cases) == len(group.runs) > 1:
-        return Finding(sentences.throughout)
+        return "throughout"
     if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:
-        return Finding(sentences.in_some_cases, cases=len(cases), measured=len(group.runs))
-    return Finding(sentences.at, place=group.short_places(cases))
+        return f"in {whole(len(cases))} of {plural(len(group.runs), 'case')}"
+    return f"at {group.short_places(cases)}"

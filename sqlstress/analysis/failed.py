@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
+from sqlstress.analysis.wording import FailureTime
 from sqlstress.report import Failures, Latency, Run
 from sqlstress.report.results import merged
 from sqlstress.statistics.histogram import bucket_of
-from sqlstress.statistics.units import NS_PER_MS, format_duration
+from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE = 0.9
 """Share of the timeout from which a failed operation has waited for all of it."""
@@ -48,21 +48,16 @@ class Wait:
     def _short_ns(self) -> float:
         return AT_ONCE * (self.timeout_ms or 0) * NS_PER_MS
 
-    def finding(self) -> Finding:
-        """Return how long the operations took to fail, as a part of a sentence."""
-        facts: dict[str, Any] = {"median_ns": self.latency.p50_ns or 0.0, "longest_ns": self.latency.max_ns}
-        if self.timeout_ms is None:
-            return Finding(sentences.failed_after, **facts)
-        if not self.timeout_ms:
-            return Finding(sentences.failed_without_timeout, **facts)
-        facts["timeout"] = format_duration(self.timeout_ms / 1000)
-        if self.waited_count >= WHOLE * self.latency.count:
-            return Finding(sentences.failed_after_timeout, **facts)
-        if self.is_at_once:
-            return Finding(sentences.failed_at_once, **facts)
-        if not self.waited_count:
-            return Finding(sentences.failed_before_timeout, **facts)
-        return Finding(sentences.failed_mixed, whole=self.waited_count, count=self.latency.count, **facts)
+    def failure_time(self) -> FailureTime:
+        """Return the time that the operations took to fail, for a sentence."""
+        return FailureTime(
+            median_ns=self.latency.p50_ns or 0.0,
+            longest_ns=self.latency.max_ns,
+            timeout_ms=self.timeout_ms,
+            failures=self.latency.count,
+            waited=self.waited_count,
+            at_once=self.is_at_once,
+        )
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:

@@ -36,8 +36,8 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """A function of a module named `sentences`. Its parameters are the facts."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels and other findings, by name. Times end in _ns, shares are from 0 to 1. If `unclear`
-        is true, the data cannot tell."""
+        """Numbers, labels, named tuples of them, and other findings, by name. Times end in _ns, shares are
+        from 0 to 1. If `unclear` is true, the data cannot tell."""
         self.part = ""
         """The part of a group that the finding is about, such as "synchronous normal"; empty: all of it."""
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Protocol, TypeVar
 
-from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.sentences import Noise
 from sqlstress.analysis.wording import cut, laid_out, listing, place, places, process_counts
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
@@ -241,16 +241,15 @@ class Tested:
 MOST_PASSES = 100
 
 
-def noise(tested: Tested) -> Finding:
-    """Return why passes can't tell, and how many would."""
+def noise(tested: Tested) -> Noise:
+    """Return the reason why passes cannot show a difference, and the number of passes that would."""
     return too_noisy(tested.passes, tested.needed)
 
 
-def too_noisy(count: int, needed: int) -> Finding:
-    """Return that so many passes can't tell, and how many would."""
-    if needed > MOST_PASSES:
-        return Finding(sentences.noise, passes=count, too=MOST_PASSES, enough=None, share=NEAR)
-    return Finding(sentences.noise, passes=count, too=None, enough=max(needed, count + 1), share=NEAR)
+def too_noisy(count: int, needed: int) -> Noise:
+    """Return the reason why `count` passes cannot show a difference; `needed` passes would."""
+    enough = None if needed > MOST_PASSES else max(needed, count + 1)
+    return Noise(count, NEAR, enough, MOST_PASSES)
 
 
 def longest_wait_ns(run: Run) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from sqlstress.analysis import sentences
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.scaling import SATURATED, saturation
+from sqlstress.analysis.sentences import WindowCount
 from sqlstress.analysis.wording import listing
 from sqlstress.report import Latency, Report, Run, Trial
 from sqlstress.report.study_results import LimitSearch, Promise
@@ -154,7 +155,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
     rates, found = tried(report, search), answered(report, search)
     findings = [_answer(found, rates, search)]
     if search.ended and not is_whole(found):
-        findings.append(Finding(sentences.limit_ended, reason=search.ended.removesuffix(".")))
+        findings.append(Finding(sentences.ended_early, reason=search.ended.removesuffix(".")))
     findings += _judged(rates, search.promise)
     return tuple(findings)
 
@@ -165,12 +166,11 @@ def _answer(found: Answer, rates: Sequence[Tried], search: LimitSearch) -> Findi
     if holds is not None and breaks is not None:
         return Finding(sentences.limit, promise=what, holds=holds, breaks=breaks, about=found.about or holds)
     if holds is not None:
-        return Finding(sentences.limit_holds, promise=what, holds=holds, highest=max(windows))
+        return Finding(sentences.limit, promise=what, holds=holds, tried=max(windows))
     if breaks is not None:
-        sentence = sentences.limit_breaks_all if breaks == 1 else sentences.limit_breaks
-        return Finding(sentence, promise=what, breaks=breaks, lowest=min(windows))
+        return Finding(sentences.limit, promise=what, breaks=breaks, tried=min(windows))
     longer = _longer(search) if windows else None
-    return Finding(sentences.limit_unknown, promise=what, none=not windows, **_around(windows), next=longer)
+    return Finding(sentences.limit_unknown, promise=what, **_around(windows), longer=longer)
 
 
 def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
@@ -181,11 +181,9 @@ def _around(windows: dict[int, list[float]]) -> dict[str, Any]:
     return {name: _counted(rate, windows[rate]) for name, rate in bounds.items() if rate is not None}
 
 
-def _counted(rate: int, margins: Sequence[float]) -> Finding:
+def _counted(rate: int, margins: Sequence[float]) -> WindowCount:
     """Return the number of windows at a rate that kept the promise."""
-    return Finding(
-        sentences.limit_rate, rate=rate, held=sum(each <= 0 for each in margins), windows=len(margins)
-    )
+    return WindowCount(rate, sum(each <= 0 for each in margins), len(margins))
 
 
 _USUAL_S = 300.0
@@ -205,8 +203,8 @@ def _judged(rates: Sequence[Tried], promise: Promise) -> Iterator[Finding]:
         yield Finding(sentences.limit_judged, windows=count, fewest=min(each.fewest for each in judged))
     whys = Counter(unjudged(trial, promise) for rate in rates for trial in rate.run.valid)
     if whys[HARNESS]:
-        yield Finding(sentences.limit_harness_late, windows=whys[HARNESS], share=LATE)
+        yield Finding(sentences.limit_not_judged, windows=whys[HARNESS], late=LATE)
     if whys[FEW]:
         names = [name for name in promise.bounds if name in SHARES]
         name = max(names, key=lambda name: SHARES[name])
-        yield Finding(sentences.limit_too_few, windows=whys[FEW], name=name, enough=enough(names))
+        yield Finding(sentences.limit_not_judged, windows=whys[FEW], name=name, enough=enough(names))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from sqlstress.analysis import sentences
-from sqlstress.analysis.finding import Finding
 from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
@@ -29,8 +28,16 @@ def share_error(samples: int) -> float:
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
 
-def length(held: Holds, rate: int) -> Finding:
-    """Return how long a lock was held at most; of what hardly two samples saw, only what it was not."""
+class Length(NamedTuple):
+    """The longest time for which a lock was held."""
+
+    ns: float
+    is_bound: bool
+    """Whether the time is only an upper bound, because hardly two samples saw the lock."""
+
+
+def length(held: Holds, rate: int) -> Length:
+    """Return the longest time for which a lock was held."""
     if held.longest_s * rate >= _FEW:
-        return Finding(sentences.held_for, ns=held.longest_s * NS_PER_S)
-    return Finding(sentences.held_below, ns=held.most_s * NS_PER_S)
+        return Length(held.longest_s * NS_PER_S, is_bound=False)
+    return Length(held.most_s * NS_PER_S, is_bound=True)

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from sqlstress.analysis import sentences
-from sqlstress.analysis.answers import is_conclusive, leaders
+from sqlstress.analysis.answers import is_conclusive, leaders, more_trials
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import (
     ERROR,
@@ -19,6 +19,7 @@ from sqlstress.analysis.group import (
     noise,
     of_closed_loops,
 )
+from sqlstress.analysis.sentences import LayoutChange, LayoutGain
 from sqlstress.analysis.wording import laid_out, layouts, places
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -38,14 +39,12 @@ def throughput(group: Group) -> Iterator[Finding]:
     tested = group.tested(runs)
     if tested is None:
         best = max(runs, key=lambda run: run.median_tps() or 0.0)
-        enough = best.case.repeat >= FEWEST
         yield Finding(
             sentences.highest,
             rate=best.median_tps() or 0.0,
             unit=group.unit,
             where=places([best.case]),
-            repeat=best.case.repeat if enough else None,
-            enough=None if enough else FEWEST,
+            advice=more_trials(best.case),
         )
         return
     yield _best(group, tested, runs)
@@ -155,13 +154,11 @@ class Curve:
         """Return how much more processes gain at most, where that may be NEAR or more."""
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._gain(first, later) - 1, NEAR)
-        anything = most > WORTH_SAYING
         return Finding(
             sentences.scaling_unclear,
             less=_count(less[-1]) if less else None,
             first=_count(first),
-            most=None if anything else most,
-            anything=anything,
+            most=None if most > WORTH_SAYING else most,
             noise=noise(self.tested),
         )
 
@@ -181,20 +178,15 @@ def _scalings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
         yield Finding(finding.sentence, **where, **finding.facts)
 
 
-def _against(base: Curve, layout: int, curve: Curve) -> Finding | None:
-    """Return how a layout compares at the largest concurrency that both have."""
+def _against(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
+    """Return the gain of a layout at the largest concurrency that both have."""
     of_base = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in of_base]
     base_run = of_base[_count(common[-1])] if common else None
     ratio = curve.tested.beside(base_run, common[-1]) if base_run else None
     if ratio is None:
         return None
-    return Finding(
-        sentences.layout_gave if is_conclusive(ratio) else sentences.layout_unclear,
-        layout=curve.laid_out(layout),
-        ratio=ratio,
-        processes=_count(common[-1]),
-    )
+    return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
 
 
 # How long processes waited, and how evenly they shared, where passes show a change.
@@ -218,14 +210,14 @@ def waits(group: Group) -> Iterator[Finding]:
     if not others:
         first, last = base.runs[0], base.runs[-1]
         if changed := _changed(first, last, ERROR / group.groups):
-            yield Finding(sentences.waits, least=_count(first), processes=_count(last), **changed)
+            yield Finding(sentences.waits, least=_count(first), most=_count(last), **changed)
         return
     layout, curve = others[-1]
     of_base, of_other = ({_count(run): run for run in one.runs} for one in (base, curve))
     most = max(of_base.keys() & of_other.keys(), default=1)
     if most > 1 and (changed := _changed(of_base[most], of_other[most], ERROR / group.groups)):
-        said: dict[str, Any] = {"layout": curve.laid_out(layout), "base": base.laid_out(base_files)}
-        yield Finding(sentences.layout_waits, **said, processes=most, **changed)
+        layouts = LayoutChange(curve.laid_out(layout), base.laid_out(base_files))
+        yield Finding(sentences.waits, change=layouts, most=most, **changed)
 
 
 def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
@@ -237,14 +229,14 @@ def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     apart = _are_apart(_longest(base), _longest(other), error / 2)
     if apart and 0 < min(before, after) * LONGER <= max(before, after):
-        found |= {"longer": after > before, "wait_before_ns": before, "wait_ns": after}
+        found |= {"wait_before_ns": before, "wait_ns": after}
     was, now = base.shown(), other.shown()
     fair, fair_now = (was and finite(was.fairness)) or 0.0, (now and finite(now.fairness)) or 0.0
     is_compared = is_fairness_known(base.case) and is_fairness_known(other.case)
     apart = is_compared and _are_apart(_fairness(base), _fairness(other), error / 2)
     if apart and abs(fair_now - fair) >= FAIRER:
-        found |= {"fairer": fair_now > fair, "fairness_before": fair, "fairness": fair_now}
-    return found and {**found, "both": "longer" in found and "fairer" in found}
+        found |= {"fairness_before": fair, "fairness": fair_now}
+    return found
 
 
 def _longest(run: Run) -> list[float]:
@@ -282,7 +274,7 @@ def is_fairness_known(case: Case) -> bool:
 
 
 def starvation(
-    group: Group, remedy: Callable[[list[Case]], Finding | None] = lambda _: None
+    group: Group, remedy: Callable[[list[Case]], str | None] = lambda _: None
 ) -> Iterator[Finding]:
     """Yield where the shares were uneven, or a wait long.
 
@@ -314,7 +306,6 @@ def starvation(
         where=places(cases),
         fairness=min((jain for _, jain in uneven), default=None),
         longest_ns=max((wait for _, wait in waited), default=None),
-        both=bool(uneven and waited),
         remedy=remedy(cases),
     )
 

@@ -2,50 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from sqlstress.analysis import wording
-from sqlstress.analysis.finding import Finding, aside, grave, texts, written
+from sqlstress.analysis.finding import aside, grave
 from sqlstress.analysis.wording import (
+    Change,
+    FailureTime,
     between,
     capital,
+    change_figures,
+    change_text,
     duration,
     estimate,
+    failure_time,
     listing,
     percent,
     processes,
-    signed,
     times,
     with_interval,
 )
-from sqlstress.statistics import units
-from sqlstress.statistics.compare import Ratio
-from sqlstress.statistics.units import format_duration, format_ms, plural, rounded, whole
+from sqlstress.statistics.compare import EQUAL, TOO_FEW, UNCLEAR, Ratio
+from sqlstress.statistics.sequential import FASTER, SLOWER
+from sqlstress.statistics.units import format_ms, plural, rounded, whole
+
+
+class FailedCheck(NamedTuple):
+    """A check that failed, in one pass or several."""
+
+    name: str
+    problems: int | None
+    """Number of problems; None if the check does not count them."""
+    checked: int | None
+    """Number of rows checked; None if unknown, or if it says nothing about the problems."""
+    failed: int
+    """Number of passes that failed."""
+    passes: int
+    examples: Sequence[str] = ()
+
+
+def _failed_check(check: FailedCheck) -> str:
+    of = f" of {whole(check.checked)}" if check.checked is not None else ""
+    problems = f", {whole(check.problems)}{of} wrong" if check.problems is not None else ""
+    failed = f", in {whole(check.failed)} of {plural(check.passes, 'pass')}" if check.passes > 1 else ""
+    examples = f" ({'; '.join(check.examples)})" if check.examples else ""
+    return f"{check.name}{problems}{failed}{examples}"
 
 
 @grave
-def data_wrong(*, where: str, checks: Sequence[Finding]) -> str:
-    return f"FAILED at {where}: {'; '.join(texts(checks))}."
-
-
-def check_failed(
-    *,
-    name: str,
-    problems: int | None = None,
-    checked: int | None = None,
-    failed: int | None = None,
-    passes: int | None = None,
-    examples: Sequence[str] | None = None,
-) -> str:
-    checked_part = f" of {whole(checked)}" if checked is not None else ""
-    problems_part = f", {whole(problems)}{checked_part} wrong" if problems is not None else ""
-    failed_part = (
-        (f", in {whole(failed)} of {plural(passes, 'pass')}")
-        if failed is not None and passes is not None
-        else ""
-    )
-    examples_part = f" ({'; '.join(examples)})" if examples else ""
-    return f"{name}{problems_part}{failed_part}{examples_part}"
+def data_wrong(*, where: str, checks: Sequence[FailedCheck]) -> str:
+    return f"FAILED at {where}: {'; '.join(map(_failed_check, checks))}."
 
 
 @grave
@@ -58,39 +65,28 @@ def counterexamples(*, name: str, examples: Sequence[str]) -> str:
 
 
 @grave
-def study_wrong(*, example: str) -> str:
-    return f"FAILED: the data is wrong: {example}."
-
-
-@grave
 def ended_early(*, reason: str, rounds: str | None = None) -> str:
     rounds_part = f" {rounds}" if rounds else ""
     return f"Ended {'after' if rounds else 'early'}{rounds_part}: {reason}."
 
 
 @grave
-def case_failed(*, where: str, reason: str) -> str:
-    return f"Not measured at {where}: {reason}."
+def case_failed(*, where: str, reason: str, partly: bool) -> str:
+    return f"{'Only partly' if partly else 'Not'} measured at {where}: {reason}."
 
 
 @grave
-def case_incomplete(*, where: str, reason: str) -> str:
-    return f"Only partly measured at {where}: {reason}."
-
-
-@grave
-def interrupted(*, progress: str | None = None) -> str:
-    progress_part = f" after {progress}" if progress else ""
-    return f"Interrupted{progress_part}. The results so far are shown."
-
-
-@grave
-def interrupted_trials(*, trials: int, planned: int) -> str:
-    return f"Interrupted after {whole(trials)} of {plural(planned, 'trial')}."
-
-
-@grave
-def interrupted_cases(*, trials: int, cases: int, planned: int) -> str:
+def interrupted(
+    *,
+    progress: str | None = None,
+    trials: int | None = None,
+    planned: int | None = None,
+    cases: int | None = None,
+) -> str:
+    if trials is None or planned is None:
+        return f"Interrupted{f' after {progress}' if progress else ''}. The results so far are shown."
+    if cases is None:
+        return f"Interrupted after {whole(trials)} of {plural(planned, 'trial')}."
     return (
         f"Interrupted: {plural(trials, 'trial')} of {whole(cases)} of {plural(planned, 'planned case')} "
         "are shown."
@@ -105,22 +101,6 @@ def stopped_at_wrong_data(*, trials: int, planned: int, left_out: str | None = N
     )
 
 
-def highest(
-    *,
-    rate: float,
-    unit: str,
-    where: str,
-    repeat: int | None = None,
-    enough: int | None = None,
-) -> str:
-    repeat_part = f"let all {plural(repeat, 'pass')} finish" if repeat is not None else ""
-    enough_part = f"use --repeat {whole(enough)} or more" if enough is not None else ""
-    return (
-        f"Highest: {rounded(rate)} {unit} per second with {where}. Too few trials to tell which is best: "
-        f"{repeat_part}{enough_part}."
-    )
-
-
 def best(
     *,
     rate: float,
@@ -131,20 +111,60 @@ def best(
     most: float | None = None,
     equal: bool = False,
 ) -> str:
-    most_part = f" to {rounded(most)}" if most is not None else ""
+    lead = "No clear best" if unclear else "Best"
+    to = f" to {rounded(most)}" if most is not None else ""
     return (
-        f"{'No clear best' if unclear else 'Best'}: {'about ' if about else ''}{rounded(rate)}{most_part} "
-        f"{unit} per second with {where}{' (about equal)' if equal else ''}."
+        f"{lead}: {'about ' if about else ''}{rounded(rate)}{to} {unit} per second with {where}"
+        f"{' (about equal)' if equal else ''}."
     )
+
+
+def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
+    return (
+        f"Highest: {rounded(rate)} {unit} per second with {where}. Too few trials to tell which is best: "
+        f"{advice}."
+    )
+
+
+class Noise(NamedTuple):
+    """The reason why passes cannot show a difference."""
+
+    passes: int
+    share: float
+    """The difference."""
+    enough: int | None
+    """Number of passes that would show the difference; None if it is more than `too`."""
+    too: int
+    """Number of passes that is worth a try."""
+
+
+def _noise(noise: Noise) -> str:
+    if noise.enough is None:
+        more = f", nor could {whole(noise.too)}"
+    else:
+        more = f": use --repeat {whole(noise.enough)}"
+    return f"{plural(noise.passes, 'pass')} cannot show a difference of {percent(noise.share)}{more}"
+
+
+def _too_few(advice: str) -> str:
+    return f"Too few trials to tell a difference from noise: {advice}."
+
+
+def cannot_tell(*, advice: str | None = None, noise: Noise | None = None) -> str:
+    if noise:
+        return f'Reason for "cannot tell": {_noise(noise)}.'
+    return _too_few(advice or "")
+
+
+def _on(where: str | None) -> str:
+    return f"On {where}, " if where else ""
 
 
 def still_rising(*, most: int, where: str | None = None) -> str:
-    where_part = f"On {where}, " if where else ""
-    text = (
-        f"{where_part}throughput still rises at {processes(most)}, the most measured: try more with "
+    return capital(
+        f"{_on(where)}throughput still rises at {processes(most)}, the most measured: try more with "
         "--concurrency."
     )
-    return capital(text)
 
 
 def plateau(
@@ -156,253 +176,214 @@ def plateau(
     fall: Ratio | None = None,
     unclear: int | None = None,
 ) -> str:
-    where_part = f"On {where}, " if where else ""
-    most_part = (
-        (f", and {processes(most)} reach only {with_interval(fall, 'the best')}")
-        if most is not None and fall is not None
-        else ""
-    )
-    unclear_part = (
-        (f". Cannot tell whether throughput rises beyond {processes(unclear)}") if unclear is not None else ""
-    )
-    text = (
-        f"{where_part}any gain beyond {processes(enough)} is below {percent(share)}{most_part}{unclear_part}."
-    )
-    return capital(text)
+    text = f"{_on(where)}any gain beyond {processes(enough)} is below {percent(share)}"
+    if most is not None and fall is not None:
+        text += f", and {processes(most)} reach only {with_interval(fall, 'the best')}"
+    if unclear is not None:
+        text += f". Cannot tell whether throughput rises beyond {processes(unclear)}"
+    return capital(f"{text}.")
 
 
 def scaling_unclear(
     *,
     first: int,
-    noise: Finding,
+    noise: Noise,
     where: str | None = None,
     less: int | None = None,
-    anything: bool = False,
     most: float | None = None,
 ) -> str:
-    where_part = f"On {where}, " if where else ""
-    less_part = f"throughput rises beyond {processes(less)}; " if less is not None else ""
-    most_part = f" is at most {percent(most)}" if most is not None else ""
-    text = (
-        f"{where_part}{less_part}{'cannot tell whether throughput rises' if anything else 'any gain'} "
-        f"beyond {processes(first)}{most_part}. {capital(noise.text)}."
-    )
-    return capital(text)
+    rises = f"throughput rises beyond {processes(less)}; " if less is not None else ""
+    if most is None:
+        gain = f"cannot tell whether throughput rises beyond {processes(first)}"
+    else:
+        gain = f"any gain beyond {processes(first)} is at most {percent(most)}"
+    return capital(f"{_on(where)}{rises}{gain}. {capital(_noise(noise))}.")
 
 
-def layouts(*, base: str, others: Sequence[Finding]) -> str:
-    return f"Compared with {base}: {listing(texts(others))}."
+class LayoutGain(NamedTuple):
+    """The throughput of a layout, compared with another layout."""
+
+    layout: str
+    processes: int
+    ratio: Ratio
+    unclear: bool
 
 
-def layout_gave(*, layout: str, ratio: Ratio, processes: int) -> str:
-    return f"{layout} gave {with_interval(ratio, 'as much')} at {wording.processes(processes)}"
+def _layout_gain(gain: LayoutGain) -> str:
+    at_most = f"at {processes(gain.processes)}"
+    if gain.unclear:
+        return f"cannot tell whether {gain.layout} gave more {at_most} ({between(gain.ratio)} times)"
+    return f"{gain.layout} gave {with_interval(gain.ratio, 'as much')} {at_most}"
 
 
-def layout_unclear(*, layout: str, processes: int, ratio: Ratio) -> str:
-    return (
-        f"cannot tell whether {layout} gave more at {wording.processes(processes)} ({between(ratio)} times)"
-    )
+def layouts(*, base: str, others: Sequence[LayoutGain]) -> str:
+    return f"Compared with {base}: {listing(list(map(_layout_gain, others)))}."
 
 
-def layout_waits(
-    *,
-    layout: str,
-    base: str,
-    processes: int,
-    longer: bool = False,
-    wait_before_ns: float | None = None,
-    wait_ns: float | None = None,
-    both: bool = False,
-    fairer: bool = False,
-    fairness_before: float | None = None,
-    fairness: float | None = None,
-) -> str:
-    wait_before_ns_part = (
-        (
-            f" the longest wait {'rose' if longer else 'fell'} from {duration(wait_before_ns)} to "
-            f"{duration(wait_ns)}"
-        )
-        if wait_before_ns is not None and wait_ns is not None
-        else ""
-    )
-    fairness_before_part = (
-        (
-            f"{'. Fairness' if both else ' fairness'} {'rose' if fairer else 'fell'} from "
-            f"{rounded(fairness_before, 2)} to {rounded(fairness, 2)}"
-        )
-        if fairness_before is not None and fairness is not None
-        else ""
-    )
-    return (
-        f"With {layout} instead of {base} at {wording.processes(processes)},{wait_before_ns_part}"
-        f"{fairness_before_part}."
-    )
+class LayoutChange(NamedTuple):
+    """Two layouts that are compared."""
+
+    layout: str
+    base: str
 
 
 def waits(
     *,
-    least: int,
-    processes: int,
-    longer: bool = False,
+    most: int,
+    least: int | None = None,
+    change: LayoutChange | None = None,
     wait_before_ns: float | None = None,
     wait_ns: float | None = None,
-    both: bool = False,
-    fairer: bool = False,
     fairness_before: float | None = None,
     fairness: float | None = None,
 ) -> str:
-    wait_before_ns_part = (
-        (
-            f" the longest wait {'rose' if longer else 'fell'} from {duration(wait_before_ns)} to "
-            f"{duration(wait_ns)}"
-        )
-        if wait_before_ns is not None and wait_ns is not None
-        else ""
-    )
-    fairness_before_part = (
-        (
-            f"{'. Fairness' if both else ' fairness'} {'rose' if fairer else 'fell'} from "
-            f"{rounded(fairness_before, 2)} to {rounded(fairness, 2)}"
-        )
-        if fairness_before is not None and fairness is not None
-        else ""
-    )
-    return (
-        f"From {wording.processes(least)} to {whole(processes)},{wait_before_ns_part}{fairness_before_part}."
-    )
+    if change:
+        compared = f"With {change.layout} instead of {change.base} at {processes(most)}"
+    else:
+        compared = f"From {processes(least or 1)} to {whole(most)}"
+    changes = []
+    if wait_before_ns is not None and wait_ns is not None:
+        verb = "rose" if wait_ns > wait_before_ns else "fell"
+        changes.append(f"the longest wait {verb} from {duration(wait_before_ns)} to {duration(wait_ns)}")
+    if fairness_before is not None and fairness is not None:
+        verb = "rose" if fairness > fairness_before else "fell"
+        changes.append(f"fairness {verb} from {rounded(fairness_before, 2)} to {rounded(fairness, 2)}")
+    first, *others = changes or [""]
+    return ". ".join([f"{compared}, {first}", *map(capital, others)]) + "."
 
 
 def starvation(
     *,
     where: str,
     fairness: float | None = None,
-    both: bool = False,
     longest_ns: float | None = None,
-    remedy: Finding | None = None,
+    remedy: str | None = None,
 ) -> str:
-    fairness_part = (
-        (f"shares were uneven (fairness down to {rounded(fairness, 2)}; 1 is equal)")
-        if fairness is not None
-        else ""
-    )
-    longest_ns_part = f"the longest wait was {duration(longest_ns)}" if longest_ns is not None else ""
-    remedy_part = f" {remedy.text}" if remedy else ""
-    return f"Starvation at {where}: {fairness_part}{' and ' if both else ''}{longest_ns_part}.{remedy_part}"
+    signs = []
+    if fairness is not None:
+        signs.append(f"shares were uneven (fairness down to {rounded(fairness, 2)}; 1 is equal)")
+    if longest_ns is not None:
+        signs.append(f"the longest wait was {duration(longest_ns)}")
+    return f"Starvation at {where}: {' and '.join(signs)}.{f' {remedy}' if remedy else ''}"
 
 
-def too_few_trials(*, repeat: int | None = None, enough: int | None = None) -> str:
-    repeat_part = f"let all {plural(repeat, 'pass')} finish" if repeat is not None else ""
-    enough_part = f"use --repeat {whole(enough)} or more" if enough is not None else ""
-    return f"Too few trials to tell a difference from noise: {repeat_part}{enough_part}."
+class CommitWorth(NamedTuple):
+    """The durability of a commit."""
 
-
-def noise(*, passes: int, share: float, too: int | None = None, enough: int | None = None) -> str:
-    too_part = f", nor could {whole(too)}" if too is not None else ""
-    enough_part = f": use --repeat {whole(enough)}" if enough is not None else ""
-    return f"{plural(passes, 'pass')} cannot show a difference of {percent(share)}{too_part}{enough_part}"
-
-
-def cannot_tell(*, too_few: Finding | None = None, noise: Finding | None = None) -> str:
-    too_few_part = f"{too_few.text}" if too_few else ""
-    noise_part = f'Reason for "cannot tell": {noise.text}.' if noise else ""
-    return f"{too_few_part}{noise_part}"
+    sides: Sequence[str]
+    worth: str
+    """Empty if it is unknown."""
 
 
 def not_comparable(
     *,
     unknown: Sequence[str] | None = None,
-    worths: Sequence[Finding] | None = None,
+    worths: Sequence[CommitWorth] | None = None,
     can_be_set: bool = False,
 ) -> str:
-    unknown_part = f": the durability of {listing(unknown)} is not known" if unknown else ""
-    worths_part = f": commits differ in durability ({'; '.join(texts(worths))})" if worths else ""
-    can_be_set_text = " Choose a --synchronous that gives all the same durability." if can_be_set else ""
-    return f"Not comparable{unknown_part}{worths_part}.{can_be_set_text}"
+    if unknown:
+        return f"Not comparable: the durability of {listing(unknown)} is not known."
+    listed = "; ".join(f"{listing(each.sides)}: {each.worth or 'not known'}" for each in worths or ())
+    advice = " Choose a --synchronous that gives all the same durability." if can_be_set else ""
+    return f"Not comparable: commits differ in durability ({listed}).{advice}"
 
 
-def commit_worth(*, sides: Sequence[str], worth: str) -> str:
-    return f"{listing(sides)}: {'' if worth else 'not known'}{worth}"
+class SidesAhead(NamedTuple):
+    """The sides that lead at some places."""
+
+    ahead: Sequence[str]
+    behind: Sequence[str]
+    where: str
+    unclear: bool = False
+    """Whether it is unknown which of the sides ahead leads."""
+    low: float | None = None
+    high: float | None = None
+    """Bounds of the ratio of a single leader to the next side."""
+
+
+def _sides_ahead(sides: SidesAhead) -> str:
+    if sides.unclear:
+        return f"cannot tell which of {listing(sides.ahead)} leads with {sides.where}"
+    if len(sides.ahead) > 1:
+        lead = " and lead" if sides.behind else ""
+        return f"{listing(sides.ahead)} are about equal{lead} with {sides.where}"
+    text = f"{sides.ahead[0]} leads with {sides.where}"
+    if sides.low is None or sides.high is None:
+        return text
+    following = "the next" if len(sides.behind) > 1 else listing(sides.behind)
+    return f"{text} ({rounded(sides.low, 2)} to {rounded(sides.high, 2)} times {following})"
 
 
 def leads(
     *,
-    unclear: Sequence[str] | None = None,
-    too_few: Finding | None = None,
-    worth: str | None = None,
-    places: Sequence[Finding] | None = None,
-    noise: Finding | None = None,
+    sides: Sequence[str],
+    worth: str = "",
+    places: Sequence[SidesAhead] | None = None,
+    noise: Noise | None = None,
+    advice: str | None = None,
 ) -> str:
-    unclear_part = (
-        (f"Cannot tell which of {listing(unclear)} leads. {too_few.text}") if unclear and too_few else ""
-    )
-    worth_part = f"With {worth}: {'; '.join(texts(places))}." if worth and places else ""
-    noise_part = f" {capital(noise.text)}." if noise else ""
-    return f"{unclear_part}{worth_part}{noise_part}"
+    if advice:
+        return f"Cannot tell which of {listing(sides)} leads. {_too_few(advice)}"
+    noise_part = f" {capital(_noise(noise))}." if noise else ""
+    return f"With {worth}: {'; '.join(map(_sides_ahead, places or ()))}.{noise_part}"
 
 
-def side_leads(
-    *,
-    side: str,
-    where: str,
-    low: float | None = None,
-    high: float | None = None,
-    several: bool = False,
-    other: str | None = None,
-) -> str:
-    other_part = f"{other}" if other else ""
-    low_part = (
-        (f" ({rounded(low, 2)} to {rounded(high, 2)} times {'the next' if several else ''}{other_part})")
-        if low is not None and high is not None
-        else ""
-    )
-    return f"{side} leads with {where}{low_part}"
+class ValueRatio(NamedTuple):
+    """The throughput with a value of a setting, compared with the first value."""
+
+    value: str
+    base: str
+    times: float
+    ratio: Ratio | None
+    """None if there were too few passes."""
+    verdict: str
+    """A verdict of `statistics.compare`."""
 
 
-def sides_equal(*, sides: Sequence[str], where: str, lead: bool = False) -> str:
-    return f"{listing(sides)} are about equal{' and lead' if lead else ''} with {where}"
-
-
-def sides_unclear(*, sides: Sequence[str], where: str) -> str:
-    return f"cannot tell which of {listing(sides)} leads with {where}"
+def _value_ratio(found: ValueRatio) -> str:
+    if found.ratio is None:
+        return f"{found.value} reached {times(found.times)} {found.base}"
+    interval = between(found.ratio)
+    if found.verdict == EQUAL:
+        return f"{found.value} is about equal to {found.base} ({interval} times)"
+    if found.verdict == UNCLEAR:
+        return f"cannot tell whether {found.value} differs from {found.base} ({interval} times)"
+    return f"{found.value} reached {times(found.times)} {found.base} ({interval})"
 
 
 def answer(
     *,
     setting: str,
-    values: Sequence[Finding],
+    values: Sequence[ValueRatio],
     unit: str,
     places: str | None = None,
-    too_few: Finding | None = None,
-    noise: Finding | None = None,
+    advice: str | None = None,
+    noise: Noise | None = None,
 ) -> str:
     places_part = f", as the mean over {places}" if places else ""
-    too_few_part = f" {too_few.text}" if too_few else ""
-    noise_part = f" {noise.text}." if noise else ""
+    doubt = f" {_too_few(advice)}" if advice else f" {_noise(noise)}." if noise else ""
     return (
-        f"{setting}: {'; '.join(texts(values))}. Compared in {unit} per "
-        f"second{places_part}.{too_few_part}{noise_part}"
+        f"{setting}: {'; '.join(map(_value_ratio, values))}. Compared in {unit} per "
+        f"second{places_part}.{doubt}"
     )
 
 
-def value_gave(*, value: str, times: float, base: str, ratio: Ratio | None = None) -> str:
-    ratio_part = f" ({between(ratio)})" if ratio is not None else ""
-    return f"{value} reached {wording.times(times)} {base}{ratio_part}"
+class ValueRange(NamedTuple):
+    """The places where a value of a setting does best and worst, compared with the first value."""
+
+    value: str
+    most: float
+    where: str
+    least: float
+    elsewhere: str
 
 
-def value_equal(*, value: str, base: str, ratio: Ratio) -> str:
-    return f"{value} is about equal to {base} ({between(ratio)} times)"
-
-
-def value_unclear(*, value: str, base: str, ratio: Ratio) -> str:
-    return f"cannot tell whether {value} differs from {base} ({between(ratio)} times)"
-
-
-def answer_by_place(*, values: Sequence[Finding]) -> str:
-    return f"{'; '.join(texts(values))}."
-
-
-def value_by_place(*, value: str, most: float, where: str, least: float, elsewhere: str) -> str:
-    return f"{value} reached {times(most)} at {where} but {times(least)} at {elsewhere}"
+def answer_by_place(*, values: Sequence[ValueRange]) -> str:
+    ranges = (
+        f"{each.value} reached {times(each.most)} at {each.where} but {times(each.least)} at {each.elsewhere}"
+        for each in values
+    )
+    return f"{'; '.join(ranges)}."
 
 
 def proof_ok(*, where: str, checks: Sequence[str], note: str | None = None) -> str:
@@ -444,40 +425,33 @@ def proof_cost(*, share: float, where: str) -> str:
     )
 
 
-def others(
-    *,
-    stolen: bool = False,
-    processors: float | None = None,
-    processors_where: Finding | None = None,
-    disk: float | None = None,
-    disk_where: Finding | None = None,
-) -> str:
-    processors_part = (
-        (
-            f"{'Other guests of the hypervisor' if stolen else 'Other programs'} took up to "
-            f"{percent(processors)} of the processors {processors_where.text}. "
-        )
-        if processors is not None and processors_where
-        else ""
-    )
-    disk_part = (
-        (f"Other programs kept the disk busy up to {percent(disk)} of the time {disk_where.text}. ")
-        if disk is not None and disk_where
-        else ""
-    )
-    return f"{processors_part}{disk_part}Measure again on a quieter machine."
+class Taken(NamedTuple):
+    """The largest share of a resource that other programs took, and the cases in which they took much."""
+
+    share: float
+    where: str
 
 
-def throttled(*, where: Finding) -> str:
-    return f"Processors were slowed down for heat {where.text}: let them cool, then go on."
+def other_load(*, stolen: bool = False, processors: Taken | None = None, disk: Taken | None = None) -> str:
+    text = ""
+    if processors:
+        takers = "Other guests of the hypervisor" if stolen else "Other programs"
+        text = f"{takers} took up to {percent(processors.share)} of the processors {processors.where}. "
+    if disk:
+        text += f"Other programs kept the disk busy up to {percent(disk.share)} of the time {disk.where}. "
+    return f"{text}Measure again on a quieter machine."
 
 
-def quota_throttled(*, cores: str, share: float, where: Finding, stopped_ns: float | None = None) -> str:
-    stopped_ns_part = f" (for {duration(stopped_ns)} in all)" if stopped_ns is not None else ""
+def throttled(*, where: str) -> str:
+    return f"Processors were slowed down for heat {where}: let them cool, then go on."
+
+
+def quota_throttled(*, cores: str, share: float, where: str, stopped_ns: float | None = None) -> str:
+    stopped = f" (for {duration(stopped_ns)} in all)" if stopped_ns is not None else ""
     return (
         f"The CPU quota of {cores} cores stopped the processes in up to {percent(share)} of its "
-        f"periods{stopped_ns_part} {where.text}. Rates and waits are limited by the quota. Raise it, or "
-        "use fewer processes."
+        f"periods{stopped} {where}. Rates and waits are limited by the quota. Raise it, or use fewer "
+        "processes."
     )
 
 
@@ -488,14 +462,6 @@ def sync_changed(*, before_ns: float, after_ns: float, times: float, slower: boo
         f"{'slow' if slower else 'fast'}. These figures mix both speeds. Measure again before you compare "
         "them with another run."
     )
-
-
-def throughout() -> str:
-    return "throughout"
-
-
-def in_some_cases(*, cases: int, measured: int) -> str:
-    return f"in {whole(cases)} of {plural(measured, 'case')}"
 
 
 def saturated(*, where: str, share: float, several: bool = False, skipped: bool = False) -> str:
@@ -514,36 +480,22 @@ def kept_up_unclear(*, where: str) -> str:
     return f"Cannot tell whether {where} kept up: use a longer --duration."
 
 
-def p99_level(
+def p99_by_rate(
     *,
     where: str,
     base_ns: float,
     base_rate: int,
-    rate: int | None = None,
+    rate: int,
+    ratio: Ratio | None = None,
     share: float | None = None,
-    unclear_rate: int | None = None,
-    noise: Finding | None = None,
+    noise: Noise | None = None,
 ) -> str:
-    rate_part = (
-        (f"Up to {whole(rate)}/s it differs by less than {percent(share)}")
-        if rate is not None and share is not None
-        else ""
-    )
-    unclear_rate_part = (
-        (f"Cannot tell whether it is higher at rates up to {whole(unclear_rate)}/s: {noise.text}")
-        if unclear_rate is not None and noise
-        else ""
-    )
-    return (
-        f"With {where}, p99 was {duration(base_ns)} at {whole(base_rate)}/s. {rate_part}{unclear_rate_part}."
-    )
-
-
-def p99_rises(*, where: str, base_ns: float, base_rate: int, ratio: Ratio, rate: int) -> str:
-    return (
-        f"With {where}, p99 was {duration(base_ns)} at {whole(base_rate)}/s and {estimate(ratio)} that at "
-        f"{whole(rate)}/s ({between(ratio)})."
-    )
+    base = f"With {where}, p99 was {duration(base_ns)} at {whole(base_rate)}/s"
+    if ratio is not None:
+        return f"{base} and {estimate(ratio)} that at {whole(rate)}/s ({between(ratio)})."
+    if noise:
+        return f"{base}. Cannot tell whether it is higher at rates up to {whole(rate)}/s: {_noise(noise)}."
+    return f"{base}. Up to {whole(rate)}/s it differs by less than {percent(share or 0)}."
 
 
 def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None = None) -> str:
@@ -555,162 +507,93 @@ def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None 
     )
 
 
-@aside
-def polling_cost(*, share: float, processors: float, where: str) -> str:
-    return (
-        f"Polling the clock took up to {percent(share)} of each process's time, {rounded(processors, 2)} "
-        f"processors in all (at {where}). It lets operations start on time."
-    )
+class Step(NamedTuple):
+    """A statement of the user's code, and its file and line."""
+
+    statement: str
+    at: str
 
 
-def try_(
+def _step(step: Step) -> str:
+    return f"{step.statement} ({step.at})" if step.at else step.statement
+
+
+def _steps(first: Step, then: Step) -> str:
+    return f"First {_step(first)}, then {_step(then)}."
+
+
+def suspicion(
     *,
-    ways: Sequence[Finding],
-    names: Sequence[str] | None = None,
-    nothing: float | None = None,
-    share: float | None = None,
-) -> str:
-    return f"Try {listing(texts(ways), 'or')}."
-
-
-def way_files(*, files: int) -> str:
-    return f"more buckets (--buckets {files})"
-
-
-def way_processes() -> str:
-    return "fewer processes"
-
-
-def way_quota() -> str:
-    return "a higher CPU quota"
-
-
-def way_timeout() -> str:
-    return "a longer --busy-timeout"
-
-
-def shorter_transactions(*, longest_ns: float) -> str:
-    return f"One transaction kept the write lock for {duration(longest_ns)}: try shorter transactions."
-
-
-def read_outside(
-    *,
+    kind: str,
     transaction: str,
     table: str,
-    first: str,
-    then: str,
+    first: Step,
+    then: Step,
     failed: bool = False,
     held: bool = False,
-    first_at: str | None = None,
-    then_at: str | None = None,
 ) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
+    cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
+    return _SUSPICIONS[kind](cause, transaction, table, first, then)
+
+
+def _stale(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
     return (
-        f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''} "
-        f"of a lost update: {transaction} reads {table} outside of the transaction that writes it. First "
-        f"{first}{first_at_part}, then {then}{then_at_part}. Another process can write in between. Read "
-        "after BEGIN IMMEDIATE, or let one statement read and write."
+        f"{cause} of a lost update: {transaction} reads {table} outside of the transaction that writes it. "
+        f"{_steps(first, then)} Another process can write in between. Read after BEGIN IMMEDIATE, or let "
+        "one statement read and write."
     )
 
 
-def copy_of_read_outside(
-    *,
-    transaction: str,
-    table: str,
-    first: str,
-    then: str,
-    failed: bool = False,
-    held: bool = False,
-    first_at: str | None = None,
-    then_at: str | None = None,
-) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
+def _stale_copy(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
     return (
-        f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''} "
-        f"of a stale copy: {transaction} writes {table} from what it has read outside of that "
-        f"transaction. First {first}{first_at_part}, then {then}{then_at_part}. Another process can "
-        "change the source in between. Read it after BEGIN IMMEDIATE."
+        f"{cause} of a stale copy: {transaction} writes {table} from what it has read outside of that "
+        f"transaction. {_steps(first, then)} Another process can change the source in between. Read it "
+        "after BEGIN IMMEDIATE."
     )
 
 
-def guarded_by_stale_read(
-    *,
-    transaction: str,
-    table: str,
-    first: str,
-    then: str,
-    failed: bool = False,
-    held: bool = False,
-    first_at: str | None = None,
-    then_at: str | None = None,
-) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
+def _guarded(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
     return (
-        f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''} "
-        f"of a check that no longer holds: {transaction} checks what it has read of {table} outside of "
-        f"the transaction that writes it. First {first}{first_at_part}, then {then}{then_at_part}. "
-        "Another process can write in between. Repeat the condition in the WHERE of the write and look "
-        "at its row count, or read after BEGIN IMMEDIATE."
+        f"{cause} of a check that no longer holds: {transaction} checks what it has read of {table} outside "
+        f"of the transaction that writes it. {_steps(first, then)} Another process can write in between. "
+        "Repeat the condition in the WHERE of the write and look at its row count, or read after BEGIN "
+        "IMMEDIATE."
     )
 
 
-def maybe_guarded_by_stale_read(
-    *,
-    transaction: str,
-    table: str,
-    first: str,
-    then: str,
-    first_at: str | None = None,
-    then_at: str | None = None,
-) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
+def _maybe_guarded(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
     return (
-        f"{transaction} reads {table} outside of the transaction that writes it. First "
-        f"{first}{first_at_part}, then {then}{then_at_part}. SQLite computes the new value, so no update "
-        "is lost. But if the code checks first what it has read, such as a limit, repeat the condition "
-        "in the WHERE of the write."
+        f"{transaction} reads {table} outside of the transaction that writes it. {_steps(first, then)} "
+        "SQLite computes the new value, so no update is lost. But if the code checks first what it has "
+        "read, such as a limit, repeat the condition in the WHERE of the write."
     )
 
 
-def connection_mixed(
-    *,
-    transaction: str,
-    first: str,
-    then: str,
-    failed: bool = False,
-    held: bool = False,
-    first_at: str | None = None,
-    then_at: str | None = None,
-) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
+def _mixed(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
     return (
-        f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''} "
-        f"of half transactions: threads or tasks of {transaction} share a connection, and one writes in "
-        f"the transaction of another. First {first}{first_at_part}, then {then}{then_at_part}. Use a lock "
-        "for each transaction, or a connection for each task."
+        f"{cause} of half transactions: threads or tasks of {transaction} share a connection, and one "
+        f"writes in the transaction of another. {_steps(first, then)} Use a lock for each transaction, or "
+        "a connection for each task."
     )
 
 
-def connection_forked(
-    *,
-    transaction: str,
-    failed: bool = False,
-    held: bool = False,
-    first: str | None = None,
-    first_at: str | None = None,
-) -> str:
-    first_part = f": {first}" if first else ""
-    first_at_part = f" ({first_at})" if first_at else ""
+def _forked(cause: str, transaction: str, table: str, first: Step, then: Step) -> str:
+    statement = f": {_step(first)}" if first.statement else ""
     return (
-        f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''} "
-        f"of corruption: {transaction} uses a connection in a process that was forked after it was "
-        f"opened{first_part}{first_at_part}. Open a connection in each process."
+        f"{cause} of corruption: {transaction} uses a connection in a process that was forked after it was "
+        f"opened{statement}. Open a connection in each process."
     )
+
+
+_SUSPICIONS = {
+    "read-outside": _stale,
+    "copy-of-read-outside": _stale_copy,
+    "guarded-by-stale-read": _guarded,
+    "maybe-guarded-by-stale-read": _maybe_guarded,
+    "connection-mixed": _mixed,
+    "connection-forked": _forked,
+}
+"""Function that writes a suspicion, by its kind."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -718,36 +601,22 @@ def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str
     return f"The statements{transactions_part} were not examined for suspicions: {why}."
 
 
-def suspicions_more(*, count: int) -> str:
-    return f"The JSON report has {plural(count, 'more suspicion')}."
+def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
+    return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
-def deferred_upgrade(
-    *,
-    first: str | None = None,
-    first_at: str | None = None,
-    then: str | None = None,
-    then_at: str | None = None,
-    failed: bool | None = None,
-    held: bool | None = None,
-    table: str | None = None,
-    transaction: str | None = None,
-) -> str:
-    first_at_part = f" ({first_at})" if first_at else ""
-    then_at_part = f" ({then_at})" if then_at else ""
-    first_part = f" First {first}{first_at_part}, then {then}{then_at_part}." if first and then else ""
+def deferred_upgrade(*, first: Step | None = None, then: Step | None = None) -> str:
+    steps = f" {_steps(first, then)}" if first and then else ""
     return (
-        f"Transactions begin DEFERRED, read, and then write.{first_part} If another process wrote "
-        'meanwhile, SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN '
-        "IMMEDIATE."
+        f"Transactions begin DEFERRED, read, and then write.{steps} If another process wrote meanwhile, "
+        'SQLite returns "database is locked" at once, whatever the timeout is. Use BEGIN IMMEDIATE.'
     )
 
 
-def read_committed() -> str:
+def read_committed(*, ways: str) -> str:
     return (
         "At read committed, a transaction that reads a row and then writes it overwrites changes made in "
-        "between. Use SELECT ... FOR UPDATE to wait for them, or --isolation repeatable-read or "
-        "serializable to refuse them."
+        f"between. Use {ways}."
     )
 
 
@@ -761,31 +630,23 @@ def transactions_refused(*, where: str, count: int, share: float, most: str | No
     )
 
 
-def refused(*, where: str, refused: int, locked: int) -> str:
+def refused(*, where: str, refused: int, locked: int, retried: bool) -> str:
+    if retried:
+        return (
+            f"Transactions retried at {where}: {whole(refused)} after a serialization failure, "
+            f"{whole(locked)} after a deadlock or an unavailable lock. An application must retry them itself."
+        )
     return (
         f"Refused by the server at {where}: {whole(refused)} by a serialization failure, {whole(locked)} "
         "by a deadlock or an unavailable lock."
     )
 
 
-def held_for(*, ns: float) -> str:
-    return f"{duration(ns)}"
-
-
-def held_below(*, ns: float) -> str:
-    return f"{duration(ns)}"
-
-
-def long_write(*, process: Finding, longest_ns: float, lasts: bool = False) -> str:
-    text = (
-        f"{process.text} {'has kept' if lasts else 'kept'} the write lock for {duration(longest_ns)} in "
-        'one transaction. Writers with a shorter busy timeout get "database is locked".'
+def long_write(*, holder: str, longest_ns: float, lasts: bool = False) -> str:
+    return capital(
+        f"{holder} {'has kept' if lasts else 'kept'} the write lock for {duration(longest_ns)} in one "
+        'transaction. Writers with a shorter busy timeout get "database is locked".'
     )
-    return capital(text)
-
-
-def lock_holder(*, where: str, program: str) -> str:
-    return f"at {where}, {program}"
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:
@@ -800,65 +661,25 @@ def lock_watch_ended(*, where: str, reason: str) -> str:
 
 
 @grave
-def transactions_given_up(
+def given_up(
     *,
     count: int,
+    what: str,
     where: str,
     share: float,
-    how: Finding | None = None,
+    time: FailureTime | None = None,
     most: str | None = None,
-    shares: Sequence[Finding] | None = None,
-    cure: Finding | None = None,
+    shares: Mapping[str, float] | None = None,
+    remedy: str | None = None,
 ) -> str:
-    how_part = f", {how.text}" if how else ""
-    most_part = f" (at {most})" if most else ""
-    shares_part = f"; by transaction: {listing(texts(shares))}" if shares else ""
-    cure_part = f" {cure.text}" if cure else ""
+    how = f", {failure_time(time)}" if time else ""
+    by_name = [f"{name} {percent(part)}" for name, part in (shares or {}).items()]
+    by_transaction = f"; by transaction: {listing(by_name)}" if by_name else ""
     return (
-        f"{plural(count, 'transaction')} failed with "
-        f'"database is locked" at {where}{how_part}. That is '
-        f"{'up to ' if most else ''}{percent(share)} of all{most_part}{shares_part}. The figures leave "
-        f"them out.{cure_part}"
+        f'{plural(count, what)} failed with "database is locked" at {where}{how}. That is '
+        f"{'up to ' if most else ''}{percent(share)} of all{f' (at {most})' if most else ''}"
+        f"{by_transaction}. The figures leave them out.{f' {remedy}' if remedy else ''}"
     )
-
-
-def failed_at_once(*, median_ns: float, longest_ns: float, timeout: str) -> str:
-    return (
-        f"at once (median {duration(median_ns)}, longest {duration(longest_ns)}; the timeout of {timeout} "
-        "was not waited for)"
-    )
-
-
-def failed_after_timeout(*, timeout: str, median_ns: float, longest_ns: float) -> str:
-    return (
-        f"after the whole timeout of {timeout} (median {duration(median_ns)}, longest {duration(longest_ns)})"
-    )
-
-
-def failed_without_timeout(*, median_ns: float, longest_ns: float) -> str:
-    return f"at once, without a busy timeout (median {duration(median_ns)}, longest {duration(longest_ns)})"
-
-
-def failed_before_timeout(*, timeout: str, median_ns: float, longest_ns: float) -> str:
-    return (
-        f"before the timeout of {timeout} ended (median {duration(median_ns)}, longest "
-        f"{duration(longest_ns)})"
-    )
-
-
-def failed_mixed(*, whole: int, count: int, timeout: str, median_ns: float, longest_ns: float) -> str:
-    return (
-        f"{units.whole(whole)} of {units.whole(count)} after the whole timeout of {timeout}, the others "
-        f"earlier (median {duration(median_ns)}, longest {duration(longest_ns)})"
-    )
-
-
-def failed_after(*, median_ns: float, longest_ns: float) -> str:
-    return f"after {duration(median_ns)} (median; longest {duration(longest_ns)})"
-
-
-def kind_share(*, kind: str, share: float) -> str:
-    return f"{kind} {percent(share)}"
 
 
 @grave
@@ -870,156 +691,122 @@ def too_many_failed(*, where: str, share: float, most: str, several: bool = Fals
     )
 
 
-def cure_timeout() -> str:
-    return "Try a longer timeout, or find what holds the lock for so long."
-
-
-def cure_set_timeout() -> str:
-    return "Set a busy timeout on every connection."
-
-
-def cure_immediate() -> str:
-    return "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
-
-
-def cure_no_timeout() -> str:
-    return "A longer timeout does not help."
-
-
-def transactions_snapshot(*, where: str, count: int) -> str:
+def busy_snapshot(*, where: str, count: int, retried: bool = False, refused: int | None = None) -> str:
+    if not retried:
+        return (
+            f"BUSY_SNAPSHOT at {where}: {whole(count)}. A transaction that has read cannot wait for its turn "
+            "to write: use BEGIN IMMEDIATE, or retry the whole transaction."
+        )
+    busy = f", {whole(refused)} after an immediate BUSY" if refused is not None else ""
     return (
-        f"BUSY_SNAPSHOT at {where}: {whole(count)}. A transaction that has read cannot wait for its turn "
-        "to write: use BEGIN IMMEDIATE, or retry the whole transaction."
+        f"Transactions retried at {where}: {whole(count)} after BUSY_SNAPSHOT{busy}. A deferred "
+        "transaction that has read cannot wait for its turn to write: use BEGIN IMMEDIATE (--begin "
+        "immediate)."
     )
 
 
-def compared(*, claims: Sequence[Finding]) -> str:
-    return f"{' '.join(texts(claims))}"
+class RateRatio(NamedTuple):
+    """The ratio of the rates of two reports in a case."""
+
+    times: float
+    where: str
 
 
-def compared_different(
-    *,
-    b: str,
-    ratios: Sequence[Finding],
-    several: bool = False,
-    low: float | None = None,
-    high: float | None = None,
-    a: str | None = None,
-) -> str:
-    low_part = (
-        (f" (95% interval{'s from' if several else ''} {rounded(low, 2)} to {times(high)})")
-        if low is not None and high is not None
-        else ""
+class RateRatios(NamedTuple):
+    """Ratios of the rates of two reports: one in each case, or the ends of many."""
+
+    of: str
+    unit: str
+    ratios: Sequence[RateRatio]
+    cases: int | None = None
+    """Number of cases if `ratios` has only the smallest and the largest ratio."""
+
+
+def _rate_ratios(found: RateRatios) -> str:
+    first, *others = found.ratios
+    if found.cases is not None:
+        ends = f"{rounded(first.times, 2)} to {times(found.ratios[-1].times)}"
+        return f"{ends} {found.of}'s {found.unit}, over {plural(found.cases, 'case')}"
+    return listing(
+        [
+            f"{times(first.times)} {found.of}'s {found.unit} at {first.where}",
+            *(f"{times(ratio.times)} at {ratio.where}" for ratio in others),
+        ]
     )
-    return f"{b} reached {listing(texts(ratios))}{low_part}."
 
 
-def compared_equal(
-    *,
-    b: str,
-    a: str,
-    where: Sequence[Finding],
-    several: bool = False,
-    low: float | None = None,
-    high: float | None = None,
-) -> str:
-    low_part = (
-        (f" (95% interval{'s from' if several else ''} {rounded(low, 2)} to {times(high)})")
-        if low is not None and high is not None
-        else ""
-    )
-    return f"{b} and {a} are about equal {listing(texts(where))}{low_part}."
+class Claim(NamedTuple):
+    """A conclusion on the speed of two reports in some cases."""
+
+    verdict: str
+    """A verdict of `statistics.compare`."""
+    a: str
+    b: str
+    ratios: RateRatios | None = None
+    where: Sequence[str] = ()
+    """Cases, if there are no ratios."""
+    repeat: int | None = None
+    """Number of trials that would rule out chance."""
+    low: float | None = None
+    high: float | None = None
+    """Bounds of the intervals."""
+    several: bool = False
+    """Whether there are several intervals."""
 
 
-def compared_unclear(
-    *,
-    b: str,
-    a: str,
-    where: Sequence[Finding],
-    several: bool = False,
-    low: float | None = None,
-    high: float | None = None,
-) -> str:
-    low_part = (
-        (f" (95% interval{'s from' if several else ''} {rounded(low, 2)} to {times(high)})")
-        if low is not None and high is not None
-        else ""
-    )
-    return f"Cannot tell {b} from {a} {listing(texts(where))}{low_part}: measure longer or use more trials."
+def _claim(claim: Claim) -> str:
+    ratios = _rate_ratios(claim.ratios) if claim.ratios else ""
+    if claim.verdict == TOO_FEW:
+        advice = f"use --repeat {whole(claim.repeat or 0)} for both"
+        return f"{claim.b} showed {ratios}. That may be chance: {advice}."
+    interval = ""
+    if claim.low is not None and claim.high is not None:
+        bounds = f"{rounded(claim.low, 2)} to {times(claim.high)}"
+        interval = f" (95% interval{'s from' if claim.several else ''} {bounds})"
+    if claim.verdict == EQUAL:
+        return f"{claim.b} and {claim.a} are about equal {listing(claim.where)}{interval}."
+    if claim.verdict == UNCLEAR:
+        doubt = f"Cannot tell {claim.b} from {claim.a} {listing(claim.where)}{interval}"
+        return f"{doubt}: measure longer or use more trials."
+    return f"{claim.b} reached {ratios}{interval}."
 
 
-def compared_chance(*, b: str, ratios: Sequence[Finding], repeat: int, a: str | None = None) -> str:
-    return f"{b} showed {listing(texts(ratios))}. That may be chance: use --repeat {whole(repeat)} for both."
-
-
-def at(*, place: str) -> str:
-    return f"at {place}"
-
-
-def in_cases(*, cases: int) -> str:
-    return f"in {plural(cases, 'case')}"
-
-
-def times_of(*, times: float, where: str, of: str | None = None, unit: str | None = None) -> str:
-    of_part = f" {of}'s" if of else ""
-    unit_part = f" {unit}" if unit else ""
-    return f"{wording.times(times)}{of_part}{unit_part} at {where}"
-
-
-def times_over(*, low: float, high: float, of: str, unit: str, cases: int) -> str:
-    return f"{rounded(low, 2)} to {times(high)} {of}'s {unit}, over {plural(cases, 'case')}"
+def comparison(*, claims: Sequence[Claim]) -> str:
+    return " ".join(map(_claim, claims))
 
 
 def reports_not_comparable(
-    *,
-    reasons: Sequence[str],
-    b: str | None = None,
-    ratios: Sequence[Finding] | None = None,
-    where: str | None = None,
-    a: str | None = None,
-    a_rate: float | None = None,
-    a_unit: str | None = None,
-    b_rates: Finding | None = None,
+    *, a: str, b: str, reasons: Sequence[str], ratios: RateRatios | None = None, figures: str | None = None
 ) -> str:
-    b_part = f"{b} shows {listing(texts(ratios))}" if b and ratios else ""
-    a_unit_part = f" {a_unit}" if a_unit else ""
-    where_part = (
-        (f"At {where}, {a} shows {rounded(a_rate)}{a_unit_part} and {b_rates.text}")
-        if where and a and a_rate is not None and b_rates
-        else ""
-    )
-    return f"{b_part}{where_part}. Do not compare their speed: {listing(reasons)}."
+    shown = f"{b} shows {_rate_ratios(ratios)}" if ratios else figures or ""
+    return f"{shown}. Do not compare their speed: {listing(reasons)}."
 
 
-def rates(*, letter: str, rate: float, unit: str) -> str:
-    return f"{letter} {rounded(rate)} {unit}"
+class Growth(NamedTuple):
+    """A comparison of the growth of throughput in some reports with another report."""
+
+    verdict: str
+    """A verdict of `statistics.compare`."""
+    a: str
+    b: Sequence[str]
 
 
-def shape(*, where: str, totals: Sequence[Finding], growths: Sequence[Finding]) -> str:
+def _growth(growth: Growth) -> str:
+    b = listing(growth.b)
+    if growth.verdict == EQUAL:
+        return f"{b} grew about as much as {growth.a}"
+    differently = f"{b} grew differently from {growth.a}"
+    if growth.verdict == UNCLEAR:
+        return f"cannot tell whether {differently} (the trials differ too much)"
+    return f"too few trials to tell whether {differently}" if growth.verdict == TOO_FEW else differently
+
+
+def shape(*, where: str, totals: Mapping[str, float], growths: Sequence[Growth]) -> str:
+    factors = [f"{rounded(total, 2)} in {name}" for name, total in totals.items()]
     return (
-        f"From 1 process to {where}, throughput changed by a factor of {listing(texts(totals))}. "
-        f"{capital(written(growths))}."
+        f"From 1 process to {where}, throughput changed by a factor of {listing(factors)}. "
+        f"{capital(listing(list(map(_growth, growths))))}."
     )
-
-
-def total_in(*, times: float, of: str) -> str:
-    return f"{rounded(times, 2)} in {of}"
-
-
-def grew_otherwise(*, b: Sequence[str], a: str) -> str:
-    return f"{listing(b)} grew differently from {a}"
-
-
-def grew_alike(*, b: Sequence[str], a: str) -> str:
-    return f"{listing(b)} grew about as much as {a}"
-
-
-def growth_unclear(*, b: Sequence[str], a: str) -> str:
-    return f"cannot tell whether {listing(b)} grew differently from {a} (the trials differ too much)"
-
-
-def growth_too_few(*, b: Sequence[str], a: str) -> str:
-    return f"too few trials to tell whether {listing(b)} grew differently from {a}"
 
 
 @grave
@@ -1027,75 +814,23 @@ def arm_failed(*, arm: str, share: float, why: str) -> str:
     return f"In {arm}, {percent(share)} of the operations failed: {why}."
 
 
-def ab_faster(
-    *,
-    metric: str,
-    ratio: float,
-    pairs: int,
-    where: str | None = None,
-    low: float | None = None,
-    high: float | None = None,
-) -> str:
-    where_part = f"{where} " if where else ""
-    low_part = f"{signed(low)} to {signed(high)}, " if low is not None and high is not None else ""
-    return f"{where_part}B is faster: {metric} {signed(ratio)} ({low_part}{plural(pairs, 'pair')})"
-
-
-def ab_slower(
-    *,
-    metric: str,
-    ratio: float,
-    pairs: int,
-    where: str | None = None,
-    low: float | None = None,
-    high: float | None = None,
-) -> str:
-    where_part = f"{where} " if where else ""
-    low_part = f"{signed(low)} to {signed(high)}, " if low is not None and high is not None else ""
-    return f"{where_part}B is slower: {metric} {signed(ratio)} ({low_part}{plural(pairs, 'pair')})"
-
-
-def ab_unclear(
-    *,
-    metric: str,
-    ratio: float,
-    pairs: int,
-    where: str | None = None,
-    low: float | None = None,
-    high: float | None = None,
-) -> str:
-    where_part = f" {where}" if where else ""
-    low_part = f"{signed(low)} to {signed(high)}, " if low is not None and high is not None else ""
-    return (
-        f"cannot tell whether B is faster{where_part}: {metric} {signed(ratio)} "
-        f"({low_part}{plural(pairs, 'pair')})"
-    )
-
-
 def ab_pass(
-    *,
-    noun: str,
-    allowed: float,
-    change: Finding,
-    cells: int | None = None,
-    open: bool = False,
+    *, noun: str, allowed: float, change: Change, cells: int | None = None, possible: str | None = None
 ) -> str:
-    cells_part = f" in the mean of {plural(cells, 'cell')}" if cells is not None else ""
+    mean = f" in the mean of {plural(cells, 'cell')}" if cells is not None else ""
+    if possible:
+        return f"PASS, but only by its estimate: {possible}{mean}. {capital(change_text(change))}."
+    longer = " Use a smaller --max-drop to measure longer."
     return (
-        f"PASS: no {noun} of more than {percent(allowed)}{cells_part}. "
-        f"{capital(change.text)}.{' Use a smaller --max-drop to measure longer.' if open else ''}"
+        f"PASS: no {noun} of more than {percent(allowed)}{mean}. "
+        f"{capital(change_text(change))}.{longer * (change.direction not in (FASTER, SLOWER))}"
     )
 
 
-def ab_pass_by_estimate(*, possible: str, change: Finding, cells: int | None = None) -> str:
-    cells_part = f" in the mean of {plural(cells, 'cell')}" if cells is not None else ""
-    return f"PASS, but only by its estimate: {possible}{cells_part}. {capital(change.text)}."
-
-
-def ab_fail(*, changes: Sequence[Finding], allowed: float) -> str:
+def ab_fail(*, changes: Sequence[Change], allowed: float) -> str:
     return (
-        f"FAIL: {'; '.join(texts(changes))}. At most {percent(allowed)} is allowed: find out why before "
-        "you use B."
+        f"FAIL: {'; '.join(map(change_text, changes))}. At most {percent(allowed)} is allowed: find out why "
+        "before you use B."
     )
 
 
@@ -1103,158 +838,93 @@ def ab_wrong(*, reason: str) -> str:
     return f"FAIL: {reason}. Find out why before you use any figure."
 
 
-def ab_not_comparable(*, arms: Sequence[Finding]) -> str:
-    return f"Not comparable: {'; '.join(texts(arms))}."
+class FailedArm(NamedTuple):
+    """An arm of an A/B test in which too many operations failed."""
+
+    arm: str
+    where: str
+    share: float
+    most: float
+    """Largest share that may fail."""
+    why: str
 
 
-def arm_failed_too_often(*, arm: str, share: float, where: str, most: float, why: str) -> str:
-    return (
-        f"in {arm}, {percent(share)} of the operations failed at {where}, and at most {percent(most)} may "
-        f"(--max-failed): {why}"
+def ab_not_comparable(*, arms: Sequence[FailedArm]) -> str:
+    reasons = (
+        f"in {each.arm}, {percent(each.share)} of the operations failed at {each.where}, and at most "
+        f"{percent(each.most)} may (--max-failed): {each.why}"
+        for each in arms
     )
+    return f"Not comparable: {'; '.join(reasons)}."
 
 
-def ab_inconclusive(
-    *,
-    possible: str,
-    allowed: float,
-    change: Finding,
-    next: Finding,
-    few: bool = False,
-) -> str:
+def ab_inconclusive(*, possible: str, allowed: float, change: Change, advice: str, few: bool = False) -> str:
     return (
         f"INCONCLUSIVE: {possible}{'' if few else ' (the verdict uses a wider interval)'}; "
-        f"{percent(allowed)} is allowed. {capital(change.text)}. {next.text}"
+        f"{percent(allowed)} is allowed. {capital(change_text(change))}. {advice}"
     )
 
 
-def ab_undecided(
+def ab_undecided(*, change: Change | None = None) -> str:
+    if change is None:
+        return "Undecided: there is no valid pair."
+    return f"Undecided: so far {change_figures(change)}. That is too little for a conclusion."
+
+
+class WindowCount(NamedTuple):
+    """The windows at a rate."""
+
+    rate: int
+    held: int
+    """Number of windows that kept the promise."""
+    windows: int
+
+
+def limit(
     *,
-    metric: str,
-    ratio: float,
-    pairs: int,
-    low: float | None = None,
-    high: float | None = None,
-    where: str | None = None,
+    promise: str,
+    holds: int | None = None,
+    breaks: int | None = None,
+    about: int | None = None,
+    tried: int | None = None,
 ) -> str:
-    low_part = f"{signed(low)} to {signed(high)}, " if low is not None and high is not None else ""
-    return (
-        f"Undecided: so far {metric} {signed(ratio)} ({low_part}{plural(pairs, 'pair')}). That is too "
-        "little for a conclusion."
-    )
-
-
-def ab_nothing() -> str:
-    return "Undecided: there is no valid pair."
-
-
-def ab_too_few(*, fewest: int) -> str:
-    return f"Too few pairs for a verdict: use a longer --max-time, for {plural(fewest, 'pair')} or more."
-
-
-def ab_near() -> str:
-    return "The change is near the limit, where no number of pairs can decide: use another --max-drop."
-
-
-def ab_more_pairs(*, pairs: int, options: str | None = None) -> str:
-    options_part = f" ({options})" if options else ""
-    return f"About {plural(pairs, 'pair')} would decide it if this result persists{options_part}."
-
-
-def ab_longer_slices(*, pairs: int, duration_s: float | None = None) -> str:
-    duration_s_part = f" (--duration {format_duration(duration_s)})" if duration_s is not None else ""
-    return (
-        f"About {plural(pairs, 'pair')} would decide it if this result persists: use longer "
-        f"slices{duration_s_part}."
-    )
-
-
-def ab_noisy(
-    *,
-    scatter: float,
-    pairs: int | None = None,
-    options: str | None = None,
-    duration_s: float | None = None,
-) -> str:
-    options_part = f" ({options})" if options else ""
-    pairs_part = (
-        (f" If B equals A, about {plural(pairs, 'pair')} would show it{options_part}.")
-        if pairs is not None
-        else ""
-    )
-    duration_s_part = f" (--duration {format_duration(duration_s)})" if duration_s is not None else ""
-    return (
-        f"The pairs vary too much: half of them are {percent(scatter)} or more from the "
-        f"estimate.{pairs_part} Use longer slices{duration_s_part}."
-    )
-
-
-def limit(*, holds: int, promise: str, breaks: int, about: int) -> str:
-    return (
-        f"Holds {whole(holds)}/s: most windows keep {promise}. Does not hold {whole(breaks)}/s. The limit "
-        f"is about {whole(about)}/s."
-    )
-
-
-def limit_holds(*, holds: int, promise: str, highest: int) -> str:
-    return (
-        f"Holds {whole(holds)}/s: most windows keep {promise}. No rate up to {whole(highest)}/s is known "
-        "to miss this."
-    )
-
-
-def limit_breaks(*, breaks: int, promise: str, lowest: int) -> str:
-    return (
-        f"Does not hold {whole(breaks)}/s: most windows miss {promise}. No rate down to {whole(lowest)}/s "
-        "is known to hold."
-    )
-
-
-def limit_breaks_all(*, breaks: int, promise: str, lowest: int | None = None) -> str:
-    return (
-        f"Does not hold {whole(breaks)}/s: most windows miss {promise}. Less than one operation per "
-        "second was not tried."
-    )
+    kept = f"Holds {whole(holds or 0)}/s: most windows keep {promise}."
+    if about is not None:
+        return f"{kept} Does not hold {whole(breaks or 0)}/s. The limit is about {whole(about)}/s."
+    if holds is not None:
+        return f"{kept} No rate up to {whole(tried or 0)}/s is known to miss this."
+    missed = f"Does not hold {whole(breaks or 0)}/s: most windows miss {promise}."
+    if breaks == 1:
+        return f"{missed} Less than one operation per second was not tried."
+    return f"{missed} No rate down to {whole(tried or 0)}/s is known to hold."
 
 
 def limit_unknown(
     *,
     promise: str,
-    none: bool = False,
-    kept: Finding | None = None,
-    broken: Finding | None = None,
-    next: str | None = None,
+    kept: WindowCount | None = None,
+    broken: WindowCount | None = None,
+    longer: str | None = None,
 ) -> str:
-    kept_part = f": {kept.text}" if kept else ""
-    broken_part = f", {broken.text}" if broken else ""
-    next_part = f" Measure longer: {next}." if next else ""
-    return (
-        f"Cannot tell which rate holds {promise}{': no window was judged' if none else ''}"
-        f"{kept_part}{broken_part}.{next_part}"
-    )
-
-
-def limit_rate(*, rate: int, held: int, windows: int) -> str:
-    return f"at {whole(rate)}/s {whole(held)} of {plural(windows, 'window')} kept it"
-
-
-def limit_ended(*, reason: str) -> str:
-    return f"It ended early: {reason}."
+    counts = [
+        f"at {whole(each.rate)}/s {whole(each.held)} of {plural(each.windows, 'window')} kept it"
+        for each in (kept, broken)
+        if each
+    ]
+    shown = f": {', '.join(counts) or 'no window was judged'}"
+    return f"Cannot tell which rate holds {promise}{shown}.{f' Measure longer: {longer}.' if longer else ''}"
 
 
 def limit_judged(*, windows: int, fewest: int) -> str:
     return f"Judged: {plural(windows, 'window')} of at least {plural(fewest, 'operation')}."
 
 
-def limit_harness_late(*, windows: int, share: float) -> str:
+def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: int = 0) -> str:
+    count = f"{plural(windows, 'window')} not judged"
+    if name:
+        operations = plural(enough, "operation")
+        return f"{count}: {name} is judged from at least {operations}. Use a longer --duration."
     return (
-        f"{plural(windows, 'window')} not judged: the harness itself began operations late, by more than "
-        f"{percent(share)} of the promise. Use fewer processes or a looser promise."
-    )
-
-
-def limit_too_few(*, windows: int, name: str, enough: int) -> str:
-    return (
-        f"{plural(windows, 'window')} not judged: {name} is judged from at least "
-        f"{plural(enough, 'operation')}. Use a longer --duration."
+        f"{count}: the harness itself began operations late, by more than {percent(late)} of the promise. "
+        "Use fewer processes or a looser promise."
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
 from sqlstress.report import Host
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import NEAR, Ratio
+from sqlstress.statistics.sequential import FASTER, SLOWER
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration, plural, rounded, whole
 
 _LONGEST_LIST = 8
@@ -252,3 +254,71 @@ def counts(numbers: Mapping[str, int]) -> str:
 def quoted(numbers: Mapping[str, int]) -> str:
     """Write numbers of messages: '"disk full" (2); "no such table" (1)'."""
     return "; ".join(f'"{text}" ({whole(number)})' for text, number in numbers.items())
+
+
+MOSTLY_WAITED = 0.9
+"""Share of the failed operations that stands for all of them."""
+
+
+class FailureTime(NamedTuple):
+    """The time until operations failed, and the busy timeout in force."""
+
+    median_ns: float
+    longest_ns: float
+    timeout_ms: int | None
+    """None if it is unknown or differs, 0 if there is none."""
+    failures: int
+    waited: int
+    """Number of operations that waited for the whole timeout, or almost."""
+    at_once: bool
+    """Whether the median failed at once, and no operation waited for the whole timeout."""
+
+
+def failure_time(time: FailureTime) -> str:
+    """Write how long operations took to fail, as a part of a sentence."""
+    median, longest = duration(time.median_ns), duration(time.longest_ns)
+    both = f"(median {median}, longest {longest})"
+    if time.timeout_ms is None:
+        return f"after {median} (median; longest {longest})"
+    if not time.timeout_ms:
+        return f"at once, without a busy timeout {both}"
+    timeout = f"timeout of {format_duration(time.timeout_ms / 1000)}"
+    if time.waited >= MOSTLY_WAITED * time.failures:
+        return f"after the whole {timeout} {both}"
+    if time.at_once:
+        return f"at once (median {median}, longest {longest}; the {timeout} was not waited for)"
+    if not time.waited:
+        return f"before the {timeout} ended {both}"
+    return (
+        f"{whole(time.waited)} of {whole(time.failures)} after the whole {timeout}, the others earlier {both}"
+    )
+
+
+class Change(NamedTuple):
+    """The change from A to B."""
+
+    direction: str
+    """A direction of `statistics.sequential`."""
+    metric: str
+    ratio: float
+    pairs: int
+    low: float | None = None
+    high: float | None = None
+    where: str = ""
+
+
+def change_figures(change: Change) -> str:
+    """Write the figures of a change: "TPS -24% (-31% to -15%, 12 pairs)"."""
+    bounds = ""
+    if change.low is not None and change.high is not None:
+        bounds = f"{signed(change.low)} to {signed(change.high)}, "
+    return f"{change.metric} {signed(change.ratio)} ({bounds}{plural(change.pairs, 'pair')})"
+
+
+def change_text(change: Change) -> str:
+    """Write a change: "B is faster: TPS +3.1% (12 pairs)"."""
+    if change.direction in (FASTER, SLOWER):
+        where = f"{change.where} " if change.where else ""
+        return f"{where}B is {change.direction}: {change_figures(change)}"
+    where = f" {change.where}" if change.where else ""
+    return f"cannot tell whether B is faster{where}: {change_figures(change)}"

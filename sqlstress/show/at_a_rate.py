@@ -152,8 +152,6 @@ def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
 
 NOTED_LATE = 0.10
 """A harness whose own lateness is this share of the latency is mentioned."""
-NOTED_POLLING = 0.02
-"""Polling that takes this share of the processes' time is mentioned."""
 
 
 def at_a_rate(group: Group) -> Iterator[Finding]:
@@ -217,17 +215,17 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
     }
     higher = [(run, ratio) for run in others if (ratio := tested.ratio(first, run)) and ratio.is_above]
     if higher:
-        yield Finding(sentences.p99_rises, **base, rate=higher[0][0].case.rate, ratio=higher[0][1])
+        yield Finding(sentences.p99_by_rate, **base, rate=higher[0][0].case.rate, ratio=higher[0][1])
         return
     last = others[-1].case.rate
     if all(tested.are_equal(run, first) for run in others):
-        yield Finding(sentences.p99_level, **base, rate=last, share=NEAR)
+        yield Finding(sentences.p99_by_rate, **base, rate=last, share=NEAR)
     else:
-        yield Finding(sentences.p99_level, **base, unclear_rate=last, noise=noise(tested))
+        yield Finding(sentences.p99_by_rate, **base, rate=last, noise=noise(tested))
 
 
 def harness(group: Group) -> Iterator[Finding]:
-    """Yield where the harness was late, by much of the latency that is shown, and where polling took much."""
+    """Yield where the harness was late by much of the latency that is shown."""
     late: list[tuple[float, float, Case]] = []
     for run in group.runs:
         late_ns, p99_ns = (
@@ -244,15 +242,6 @@ def harness(group: Group) -> Iterator[Finding]:
             p99_ns=p99_ns,
             most=group.place(case) if len(late) > 1 else None,
         )
-    shares = [
-        (trial.arrived.polled_share, run.case)
-        for run, trial in group.measured()
-        if trial.arrived and finite(trial.arrived.polled_share)
-    ]
-    share, case = max(shares, key=lambda each: each[0] * each[1].concurrency, default=(0.0, group.case))
-    if share > NOTED_POLLING:
-        processors = share * case.concurrency
-        yield Finding(sentences.polling_cost, share=share, processors=processors, where=group.place(case))
 
 
 # Plots of cases at a rate: latency over rate, and where the time went.

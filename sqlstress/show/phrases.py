@@ -6,12 +6,13 @@ a module `sentences` of its package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import Parameter, isfunction, signature
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlstress.analysis.finding import Finding, code_of
 from sqlstress.registry import EXPERIMENTS
@@ -26,13 +27,21 @@ TEXTS: Mapping[str, str] = {
     "name": "last writes", "example": "key 7 has no value", "reason": "the disk is full",
     "progress": "3 of 100 rounds", "rounds": "3 of 100 rounds", "unit": "transactions", "timeout": "5s",
     "server": "db.example:5432", "noise": "5 passes cannot show a difference of 10%",
-    "transaction": "transfer", "table": "account", "first_at": "bank.py:27", "then_at": "bank.py:28",
-    "first": "SELECT balance FROM account WHERE id = 5",
-    "then": "UPDATE account SET balance = 990 WHERE id = 5",
+    "transaction": "transfer", "table": "account",
+    "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
 """Samples of texts, by the name of the fact. The sample of another text is its name."""
-NUMBERS: Mapping[str, Any] = {"int": 12, "float": 2.1, "bool": True, "Ratio": Ratio(3.1, 2.9, 3.4, 5)}
+NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
 """Samples of other facts, by type."""
+CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
+    ("suspicion", "kind"): (
+        "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
+        "connection-mixed", "connection-forked",
+    ),
+    ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
+    ("watch-event", "kind"): ("deleted", "replaced", "journal"),
+}  # fmt: skip
+"""All values of a fact that chooses between texts, by code and name."""
 
 
 def sentences() -> dict[str, Sentence]:
@@ -49,32 +58,49 @@ def sentences() -> dict[str, Sentence]:
 
 def facts_of(sentence: Sentence) -> dict[str, Any]:
     """Return a sample of each fact of a sentence."""
-    return {name: _sample(name, fact) for name, fact in signature(sentence).parameters.items()}
+    facts = {name: _sample(name, kind) for name, kind in get_type_hints(sentence).items() if name != "return"}
+    chosen = {
+        name: CHOICES[code_of(sentence), name][0] for name in facts if (code_of(sentence), name) in CHOICES
+    }
+    return {**facts, **chosen}
 
 
-def _sample(name: str, fact: Parameter) -> Any:
-    kind = str(fact.annotation).removesuffix(" | None")
-    if kind.startswith("Sequence["):
-        return (_of_type(name, kind.removeprefix("Sequence[").removesuffix("]")),)
-    if kind.startswith("Mapping["):
-        return {name.upper(): 12}
-    return _of_type(name, kind)
+def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
+    """Yield samples of the facts of a sentence, then without each optional fact, and with other choices."""
+    facts, parameters = facts_of(sentence), signature(sentence).parameters
+    yield facts
+    for name, fact in facts.items():
+        if parameters[name].default is not Parameter.empty:
+            yield {other: value for other, value in facts.items() if other != name}
+        if fact is True:
+            yield {**facts, name: False}
+        for choice in CHOICES.get((code_of(sentence), name), ()):
+            yield {**facts, name: choice}
 
 
-def _of_type(name: str, kind: str) -> Any:
-    if "share" in name and kind == "float":
+def _sample(name: str, kind: Any) -> Any:
+    if get_origin(kind) is UnionType:
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    if get_origin(kind) is Sequence:
+        return (_sample(name, get_args(kind)[0]),)
+    if get_origin(kind) is Mapping:
+        return {name.upper(): _sample(name, get_args(kind)[1])}
+    if kind not in NUMBERS and hasattr(kind, "_fields"):
+        return kind(**{field: _sample(field, inner) for field, inner in get_type_hints(kind).items()})
+    if "share" in name and kind is float:
         return 0.1
     if name.endswith("_ns"):
         return 3_400_000_000
     text = TEXTS.get(name, name.upper())
-    return Finding(_named, name=text) if kind == "Finding" else NUMBERS.get(kind, text)
+    return Finding(_write_name, name=text) if kind is Finding else NUMBERS.get(kind, text)
 
 
-def _named(*, name: str) -> str:
+def _write_name(*, name: str) -> str:
     return name
 
 
 if __name__ == "__main__":
     with suppress(BrokenPipeError):  # the reader, such as head, has seen enough
         for code, sentence in sentences().items():
-            print(f"{code}\n    {sentence(**facts_of(sentence))}", flush=True)  # noqa: T201
+            texts = dict.fromkeys(sentence(**facts) for facts in variants_of(sentence))
+            print(code, *texts, sep="\n    ", flush=True)  # noqa: T201

@@ -13,7 +13,7 @@ from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import failure_time, listing
 from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
@@ -80,7 +80,7 @@ class Shown:
         latency = latency_of(failures_of([run]))
         wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
         # Older reports do not have the time.
-        locked = f"{LOCKED}, {wait.finding().text}" if wait and not run.case.server else LONGER
+        locked = f"{LOCKED}, {failure_time(wait.failure_time())}" if wait and not run.case.server else LONGER
         if not any(trial.busy_snapshot for trial in trials):
             return locked
         return f"{locked}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE

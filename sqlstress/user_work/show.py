@@ -10,11 +10,12 @@ from typing import Any, ClassVar, TypeVar
 from sqlstress.analysis import sentences
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.failed import Wait, shares_by_kind, wait_of
-from sqlstress.analysis.finding import Finding, code_of
+from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.scaling import starvation, tally, throughput, waits
-from sqlstress.analysis.wording import listing, percent, place, places
+from sqlstress.analysis.sentences import Step
+from sqlstress.analysis.wording import duration, listing, percent, place, places
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
@@ -239,10 +240,15 @@ _OF_KINDS: tuple[Column[KindRow], ...] = (
 # What others in the way did: starvation, transactions given up, or begun again.
 
 
+_SAFE_AT_SERVER = (
+    "SELECT ... FOR UPDATE to wait for them, or --isolation repeatable-read or serializable to refuse them"
+)
+
+
 def too_weak(group: Group) -> Iterator[Finding]:
     """Say of checks that failed at a server's weakest level what that level lets happen."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
-        yield Finding(sentences.read_committed)
+        yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
 
 def _is_weakest(run: Run) -> bool:
@@ -265,27 +271,29 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.server:
         locked, also = tally(group, lambda trial: trial.busy)
         if refused or locked:
-            yield Finding(sentences.refused, where=places([*where, *also]), refused=refused, locked=locked)
+            cases = places([*where, *also])
+            yield Finding(sentences.refused, where=cases, refused=refused, locked=locked, retried=False)
         yield from starvation(group)
     else:
         if refused:
-            yield Finding(sentences.transactions_snapshot, count=refused, where=places(where))
+            yield Finding(sentences.busy_snapshot, count=refused, where=places(where))
         yield from starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
-def shorter_transactions(group: Group, cases: Sequence[Case]) -> Finding | None:
+def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait.
 
     Where a CPU quota stopped the processes, with or without the lock, the remedy is a higher quota.
     """
     if group.met_quota:
-        return Finding(sentences.try_, ways=(Finding(sentences.way_quota), Finding(sentences.way_processes)))
+        return "Try a higher CPU quota or fewer processes."
     runs = [run for run in group.runs if run.case in cases]
     longest_s = max((holder.held.longest_s for run in runs for holder in holders_of(run)), default=0.0)
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
     if longest_s < max(LONG_S, waited_s / 2):
         return None
-    return Finding(sentences.shorter_transactions, longest_ns=longest_s * NS_PER_S)
+    kept = duration(longest_s * NS_PER_S)
+    return f"One transaction kept the write lock for {kept}: try shorter transactions."
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -307,19 +315,16 @@ def given_up(group: Group) -> Iterator[Finding]:
         shares = shares_by_kind(group.runs)
         reads_first = any(each.what == DEFERRED for each in sighted(group).values())
         yield Finding(
-            sentences.transactions_given_up,
+            sentences.given_up,
             **facts,
-            how=wait.finding() if wait else None,
-            shares=tuple(
-                Finding(sentences.kind_share, kind=kind, share=each) for kind, each in shares.items()
-            )
-            if len(group.case.spec.scripts) > 1
-            else (),
-            cure=cure(wait, reads_first=reads_first) if wait else None,
+            what="transaction",
+            time=wait.failure_time() if wait else None,
+            shares=shares if len(group.case.spec.scripts) > 1 else None,
+            remedy=cure(wait, reads_first=reads_first) if wait else None,
         )
 
 
-def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
+def cure(wait: Wait, *, reads_first: bool) -> str | None:
     """Return the cure for failures with BUSY; None if the cause was not measured.
 
     `reads_first`: whether a deferred transaction was seen to read before it writes.
@@ -327,14 +332,16 @@ def cure(wait: Wait, *, reads_first: bool) -> Finding | None:
     if wait.timeout_ms is None:
         return None
     if not wait.timeout_ms:
-        return Finding(sentences.cure_set_timeout)
+        return "Set a busy timeout on every connection."
     if wait.waited_count:
-        return Finding(sentences.cure_timeout)
-    return (
-        Finding(sentences.cure_immediate if reads_first else sentences.cure_no_timeout)
-        if wait.is_at_once
-        else None
-    )
+        return "Try a longer timeout, or find what holds the lock for so long."
+    if not wait.is_at_once:
+        return None
+    return READS_FIRST if reads_first else "A longer timeout does not help."
+
+
+READS_FIRST = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
+"""Cause and cure of a failure that no timeout prevents."""
 
 
 # What the workers of programs tell of.
@@ -478,8 +485,8 @@ _LOCK_COLUMNS: tuple[Column[HolderRow], ...] = (
 
 
 def _longest(held: Holds, rate: int) -> str:
-    finding = length(held, rate)
-    return f"{'<' if finding.code == 'held-below' else ''}{ms_cell(finding.facts['ns'])}"
+    longest = length(held, rate)
+    return f"{'<' if longest.is_bound else ''}{ms_cell(longest.ns)}"
 
 
 def locks_of(run: Run) -> list[WriteLock]:
@@ -522,30 +529,15 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
     holders = [(one, run) for run in group.runs for one in holders_of(run) if one.program != UNKNOWN]
     for one, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
         if one.held.longest_s >= LONG_S:
-            process = Finding(sentences.lock_holder, where=group.place(run.case), program=_called(one, ours))
-            longest_ns = one.held.longest_s * NS_PER_S
-            yield Finding(sentences.long_write, process=process, longest_ns=longest_ns, lasts=False)
+            holder = f"at {group.place(run.case)}, {_called(one, ours)}"
+            yield Finding(sentences.long_write, holder=holder, longest_ns=one.held.longest_s * NS_PER_S)
 
 
 # What is said of suspicions: as the cause beside wrong data, as what was found where no check was given.
 
 
 CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *WEAK)
-_TOLD = ("transaction", "table", "first", "first_at", "then", "then_at")
 _LONGEST_WORD = 120
-_SUSPICIONS: dict[str, Callable[..., str]] = {
-    code_of(sentence): sentence
-    for sentence in (
-        sentences.read_outside,
-        sentences.copy_of_read_outside,
-        sentences.guarded_by_stale_read,
-        sentences.maybe_guarded_by_stale_read,
-        sentences.connection_mixed,
-        sentences.connection_forked,
-        sentences.deferred_upgrade,
-    )
-}
-"""Sentence by the code of a suspicion."""
 MOST_SUSPICIONS = 3
 """Suspicions that are told; the JSON report has them all."""
 
@@ -562,15 +554,30 @@ def suspected(group: Group) -> Iterator[Finding]:
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)
     for one in found[:MOST_SUSPICIONS]:
-        traits = one.traits
+        first, then = _step(one, "first"), _step(one, "then")
+        if one.what == DEFERRED:
+            yield Finding(sentences.deferred_upgrade, first=first, then=then)
+            continue
         yield Finding(
-            _SUSPICIONS[one.what],
+            sentences.suspicion,
+            kind=one.what,
+            transaction=_trait(one, "transaction"),
+            table=_trait(one, "table"),
+            first=first,
+            then=then,
             failed=failed,
             held=bool(checks) and not failed,
-            **{name: shortened(traits.get(name, ""), _LONGEST_WORD) for name in _TOLD},
         )
     if len(found) > MOST_SUSPICIONS:
-        yield Finding(sentences.suspicions_more, count=len(found) - MOST_SUSPICIONS)
+        yield Finding(sentences.more_in_json, count=len(found) - MOST_SUSPICIONS, what="suspicion")
+
+
+def _step(suspicion: Sighting, name: str) -> Step:
+    return Step(_trait(suspicion, name), _trait(suspicion, f"{name}_at"))
+
+
+def _trait(suspicion: Sighting, name: str) -> str:
+    return shortened(suspicion.traits.get(name, ""), _LONGEST_WORD)
 
 
 def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:

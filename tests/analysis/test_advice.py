@@ -73,7 +73,7 @@ def test_what_was_not_proved_or_not_measured_is_said_once_with_its_reason() -> N
 
 def test_an_interruption_says_how_much_is_missing() -> None:
     cut = replace(EXAMPLE, runs=EXAMPLE.runs[:3], planned=8, interrupted=True)
-    assert [finding.text for finding in advise(cut) if finding.code == "interrupted-cases"] == [
+    assert [finding.text for finding in advise(cut) if finding.code == "interrupted"] == [
         "Interrupted: 3 trials of 3 of 8 planned cases are shown."
     ]
     begun = with_case(replace(cut, planned=3), repeat=2)

@@ -159,12 +159,12 @@ def test_a_stop_is_not_named_twice() -> None:
 def test_only_a_measured_load_of_others_asks_for_a_quieter_machine() -> None:
     assert [
         code for code, sentence in all_sentences().items() if "quieter" in sentence(**facts_of(sentence))
-    ] == ["others"]
+    ] == ["other-load"]
 
 
 def test_a_quota_that_was_not_used_up_leaves_other_causes() -> None:
     calm = run(1, 2, trial(quota=replace(QUOTA, throttled=0, stopped_s=0.0), foreign_share=0.6))
-    assert [finding.code for finding in disturbances(group(calm), CALM)] == ["others"]
+    assert [finding.code for finding in disturbances(group(calm), CALM)] == ["other-load"]
 
 
 def test_cases_are_named_as_they_are_written() -> None:
@@ -172,7 +172,5 @@ def test_cases_are_named_as_they_are_written() -> None:
     tsc = report.runs[1]
     met = with_trials(tsc, foreign_share=0.5)
     groups = group_runs((report.runs[0], met, *report.runs[2:]))
-    places = [found.facts["processors_where"] for each in groups for found in disturbances(each, CALM)]
-    assert any(experiment_of(met.case).work_label(met.case) in where.facts["place"] for where in places), (
-        places
-    )
+    places = [found.facts["processors"].where for each in groups for found in disturbances(each, CALM)]
+    assert any(experiment_of(met.case).work_label(met.case) in where for where in places), places

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlstress.analysis.advice import advise_group
 from sqlstress.analysis.failed import Wait, shares_by_kind
 from sqlstress.analysis.group import rate_of
+from sqlstress.analysis.wording import failure_time
 from sqlstress.report import Failures, Latency, Run
 from sqlstress.statistics.histogram import bucket_of
 from tests.analysis.hand_made import findings, group, passes, run, trial
@@ -55,9 +56,9 @@ def test_failed_share_within_the_limit_is_compared() -> None:
     assert rate_of(with_failed(run(1, 2, trial()), 1)) == 1000.0
 
 
-def test_wait_tells_at_once_from_the_whole_timeout() -> None:
-    codes = {
-        name: Wait(latency(*times), timeout_ms).finding().code
+def test_failure_time_separates_at_once_from_the_whole_timeout() -> None:
+    texts = {
+        name: failure_time(Wait(latency(*times), timeout_ms).failure_time()).partition(" (")[0]
         for name, times, timeout_ms in (
             ("at once", (0.01, 0.01, 3.0), 5000),
             ("waited", (4995.0, 5003.0, 5020.0), 5000),
@@ -67,13 +68,13 @@ def test_wait_tells_at_once_from_the_whole_timeout() -> None:
             ("unknown", (0.01,), None),
         )
     }
-    assert codes == {
-        "at once": "failed-at-once",
-        "waited": "failed-after-timeout",
-        "earlier": "failed-before-timeout",
-        "both": "failed-mixed",
-        "none set": "failed-without-timeout",
-        "unknown": "failed-after",
+    assert texts == {
+        "at once": "at once",
+        "waited": "after the whole timeout of 5s",
+        "earlier": "before the timeout of 5s ended",
+        "both": "1 of 3 after the whole timeout of 5s, the others earlier",
+        "none set": "at once, without a busy timeout",
+        "unknown": "after 10 µs",
     }
 
 

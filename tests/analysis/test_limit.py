@@ -175,7 +175,7 @@ def test_no_row_of_the_table_contradicts_the_answer(drawn: Mapping[int, Sequence
 def test_an_answer_that_is_not_whole_says_why_and_exits_3_if_one_is_strict(
     tried: Mapping[int, Sequence[bool]],
 ) -> None:
-    assert "It ended early: 300 s were over (--max-time)." in said(tried, "300 s were over (--max-time)")
+    assert "Ended early: 300 s were over (--max-time)." in said(tried, "300 s were over (--max-time)")
     report = limit_report(tried)
     assert re.search("Cannot tell which rate|No rate .* is known to", said(tried))
     assert exit_code(endings(report)) == 0

@@ -88,16 +88,12 @@ def facts(code: str, *runs: Run) -> dict[str, object] | None:
 def test_what_more_files_do_to_waits_and_fairness_is_concluded() -> None:
     one = waited(1, 8, 900, 931, 800, 850, 870, fairness=0.12)
     many = waited(20, 8, 50, 56, 40, 45, 48, fairness=0.99)
-    found = facts("layout-waits", waited(1, 1, *[2] * 5), one, waited(20, 1, *[2] * 5), many)
+    found = facts("waits", waited(1, 1, *[2] * 5), one, waited(20, 1, *[2] * 5), many)
     assert found == {
-        "layout": "20 buckets",
-        "base": "1 bucket",
-        "processes": 8,
-        "both": True,
-        "longer": False,
+        "change": ("20 buckets", "1 bucket"),
+        "most": 8,
         "wait_before_ns": 931 * MS,
         "wait_ns": 56 * MS,
-        "fairer": True,
         "fairness_before": 0.12,
         "fairness": 0.99,
     }
@@ -108,8 +104,8 @@ def test_what_more_processes_do_to_waits_is_concluded_on_one_layout() -> None:
         "waits", waited(1, 1, 2, 3, 2, 2, 2), waited(1, 4, *[30] * 5), waited(1, 8, 90, 60, 70, 80, 75)
     )
     assert found is not None
-    assert (found["least"], found["processes"], found["longer"]) == (1, 8, True)
-    assert (found["wait_before_ns"], found["wait_ns"], found["both"]) == (3 * MS, 90 * MS, False)
+    assert (found["least"], found["most"]) == (1, 8)
+    assert (found["wait_before_ns"], found["wait_ns"]) == (3 * MS, 90 * MS)
     assert "fairness" not in found
 
 

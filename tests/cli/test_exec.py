@@ -15,10 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import share_error
 from sqlstress.engine.folder import remove_abandoned
-from sqlstress.experiments.exec import sentences as exec_sentences
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
@@ -282,14 +280,6 @@ def test_commands_that_failed_for_a_lock_or_are_meant_to_or_not_alike_go_on(
     assert ("Without a busy timeout a program fails at once" in " ".join(said.out.split())) == (
         "locked" in program
     )
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "told"),
-    [(1, None, "the database 1 time."), (8, 10, "the database 8 times (10 in another trial).")],
-)
-def test_how_often_the_checks_opened_the_database_is_said(low: int, high: int | None, told: str) -> None:
-    assert Finding(exec_sentences.checks_opened, low=low, high=high).text.endswith(told)
 
 
 HOLD = """

@@ -100,7 +100,7 @@ def test_time_that_is_over_is_said_and_exits_3_if_strict(windows: Windows, cli: 
         patch.setattr(limit.LimitStudy.__init__, "__defaults__", (lambda: next(clock),))
         found = cli(*OPTIONS, "--p99", "10ms", "--max-time", "4s", "--strict")
     assert found.code == 3
-    assert "It ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
+    assert "Ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
 
 
 def test_one_window_is_measured_however_long_the_closed_loop_took(
@@ -134,7 +134,7 @@ def test_a_harness_that_is_late_ends_the_search_at_once(windows: Windows, cli: C
     closed, *saturated, first, again = [case.rate for case in windows.cases]
     assert not closed and min(saturated) >= CAPACITY >= first == again
     text = " ".join(said.out.split())
-    assert "It ended early: 2 windows in a row could not be judged." in text
+    assert "Ended early: 2 windows in a row could not be judged." in text
     assert "2 windows not judged: the harness itself began operations late, by more than 50%" in text
 
 

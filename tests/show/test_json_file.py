@@ -27,10 +27,24 @@ def test_findings_stand_in_it_with_their_facts_and_fit_the_schema() -> None:
     assert from_json(report_json(report)) == report
 
 
-def test_facts_are_numbers_lists_and_findings_not_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    within = Finding(sentences.way_files, files=20)
-    found = Finding(sentences.try_, ways=(within, within), names=("a", "b"), nothing=float("nan"), share=0.5)
+def test_facts_are_numbers_lists_and_objects_not_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = sentences.FailedCheck("rows", 2, None, 1, 1, ("a", "b"))
+    found = Finding(sentences.data_wrong, where="8 processes", checks=(check, check))
     monkeypatch.setattr(json_file, "advise", lambda report: [found])
     (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
-    inner = {"code": "way-files", "facts": {"files": 20}, "text": "more buckets (--buckets 20)"}
-    assert one["facts"] == {"ways": [inner, inner], "names": ["a", "b"], "nothing": None, "share": 0.5}
+    inner = {
+        "name": "rows",
+        "problems": 2,
+        "checked": None,
+        "failed": 1,
+        "passes": 1,
+        "examples": ["a", "b"],
+    }
+    assert one["facts"] == {"where": "8 processes", "checks": [inner, inner]}
+
+
+def test_fact_that_is_no_number_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Finding(sentences.spread, share=float("nan"), where="8 processes")
+    monkeypatch.setattr(json_file, "advise", lambda report: [found])
+    (one,) = json.loads(report_json(replace(example_report(), runs=())))["findings"]
+    assert one["facts"] == {"share": None, "where": "8 processes"}

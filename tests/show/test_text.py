@@ -128,7 +128,7 @@ def test_three_conclusions_come_first_and_none_that_is_aside() -> None:
 
 
 def test_what_is_grave_is_shown_first_however_much_it_is() -> None:
-    grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "case-incomplete", "proof-unknown")
+    grave = ("data-wrong", "data-wrong-elsewhere", "case-failed", "interrupted", "proof-unknown")
     assert shown_at_first("best", *grave) == len(grave)
     wrong = conclusions(
         [

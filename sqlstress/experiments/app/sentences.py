@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlstress.analysis.finding import Finding, grave
-from sqlstress.analysis.wording import listing, percent
+from sqlstress.analysis.finding import grave
+from sqlstress.analysis.wording import FailureTime, failure_time, listing, percent
 from sqlstress.statistics.units import plural, whole
 
 
@@ -50,13 +50,15 @@ def foreign_keys() -> str:
     )
 
 
-def settings_differ(*, kinds: int) -> str:
-    return f"The connections differ: {whole(kinds)} combinations of settings were seen."
+def settings_differ(*, kinds: int, server: bool = False) -> str:
+    connections = "connections to PostgreSQL" if server else "connections"
+    return f"The {connections} differ: {whole(kinds)} combinations of settings were seen."
 
 
 @grave
-def other_database(*, names: Sequence[str]) -> str:
-    return f"The app also opened databases that no check reads: {listing(names)}."
+def other_databases(*, names: Sequence[str], server: bool = False) -> str:
+    used = "used places" if server else "opened databases"
+    return f"The app also {used} that no check reads: {listing(names)}."
 
 
 @grave
@@ -68,95 +70,37 @@ def raised(
     kind: str | None = None,
     share: float | None = None,
     example: str | None = None,
-    meaning: Finding | None = None,
-    how: Finding | None = None,
-    cure: Finding | None = None,
+    meaning: str | None = None,
+    time: FailureTime | None = None,
+    cure: str | None = None,
 ) -> str:
-    transaction_part = f"{transaction} raised " if transaction else ""
-    kind_part = f" (as {kind})" if kind else ""
-    share_part = f" ({percent(share)} of its calls)" if share is not None else ""
-    example_part = f": {example}" if example else ""
-    meaning_part = f" ({meaning.text})" if meaning else ""
-    how_part = f" It failed {how.text}." if how else ""
-    cure_part = f" {cure.text}" if cure else ""
+    text = f"{f'{transaction} raised' if transaction else 'Raised:'} {what}"
+    if kind:
+        text += f" (as {kind})"
+    text += f", {plural(count, 'time')}"
+    if share is not None:
+        text += f" ({percent(share)} of its calls)"
+    if example:
+        text += f": {example}"
+    if meaning:
+        text += f" ({meaning})"
+    failed = f" It failed {failure_time(time)}." if time else ""
+    return f"{text}.{failed}{f' {cure}' if cure else ''}"
+
+
+def unraised(
+    *, what: str, count: int, logged: bool, of: str | None = None, example: str | None = None
+) -> str:
+    times = f"{plural(count, 'time')}{f': {example}' if example else ''}"
+    if logged:
+        return f"Logged at ERROR by {of or what}, {times}."
     return (
-        f"{'' if transaction else 'Raised: '}{transaction_part}{what}{kind_part}, "
-        f"{plural(count, 'time')}{share_part}{example_part}{meaning_part}.{how_part}{cure_part}"
+        f"Threads ended by {what}{f' (as {of})' if of else ''}, {times}. No transaction failed because of it."
     )
-
-
-def raised_more(*, kinds: int) -> str:
-    return f"The JSON report has {plural(kinds, 'more kind')} of exceptions."
-
-
-def thread_raised(*, what: str, count: int, of: str | None = None, example: str | None = None) -> str:
-    of_part = f" (as {of})" if of else ""
-    example_part = f": {example}" if example else ""
-    return (
-        f"Threads ended by {what}{of_part}, {plural(count, 'time')}{example_part}. No transaction failed "
-        "because of it."
-    )
-
-
-def logged_error(*, of: str, count: int, example: str | None = None) -> str:
-    example_part = f": {example}" if example else ""
-    return f"Logged at ERROR by {of}, {plural(count, 'time')}{example_part}."
-
-
-def raised_busy() -> str:
-    return "a lock was not available"
-
-
-def raised_busy_snapshot() -> str:
-    return "its snapshot was out of date when it wrote; no timeout helps"
-
-
-def raised_busy_recovery() -> str:
-    return "another process recovers the WAL; a timeout helps"
-
-
-def raised_shared_cache() -> str:
-    return (
-        "another connection with cache=shared in the same process uses the table; no timeout helps: "
-        "leave out cache=shared"
-    )
-
-
-def cure_open_select(*, seen: bool = False) -> str:
-    seen_text = "No transaction was seen to read before it writes. " if seen else ""
-    return (
-        f"{seen_text}Check for a SELECT of the same connection that was not read to its end: fetch all "
-        "rows, or close the cursor. A longer timeout does not help."
-    )
-
-
-def raised_locked() -> str:
-    return "another connection of the same process holds a lock"
-
-
-def raised_serialization() -> str:
-    return "others changed what it had read; retry the whole transaction"
-
-
-def raised_deadlock() -> str:
-    return "each waited for a lock of another; retry the whole transaction"
-
-
-def raised_lock_timeout() -> str:
-    return "a lock was not available, at once or after lock_timeout"
 
 
 def synchronous_commit_off() -> str:
     return "synchronous_commit is off on connections: a power failure can lose the last commits."
-
-
-@grave
-def other_places(*, names: Sequence[str]) -> str:
-    return f"The app also used places that no check reads: {listing(names)}."
-
-
-def sessions_differ(*, kinds: int) -> str:
-    return f"The connections to PostgreSQL differ: {whole(kinds)} combinations of settings were seen."
 
 
 def thread_did_not_end(*, count: int, names: Sequence[str]) -> str:

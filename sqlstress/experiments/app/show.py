@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.scaling import starvation, throughput, waits
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import FailureTime, listing
 from sqlstress.experiments.app import (
     ALONE,
     BEGINNING,
@@ -42,6 +42,7 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.statistics.units import format_duration, plural, whole
 from sqlstress.user_work.show import (
+    READS_FIRST,
     UserShown,
     counted,
     cure,
@@ -195,7 +196,7 @@ def unwise(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.settings_differ, kinds=len(settings))
     others = dict.fromkeys(name for one in kinds if not belongs(name := one.get("database", HERE)))
     if others:
-        yield Finding(sentences.other_database, names=[shortened(name, 80) for name in others][:3])
+        yield Finding(sentences.other_databases, names=[shortened(name, 80) for name in others][:3])
 
 
 def _short_timeout(here: list[dict[str, str]]) -> Iterator[Finding]:
@@ -246,26 +247,31 @@ def unwise_sessions(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.synchronous_commit_off)
     others = dict.fromkeys(one.get("database", "") for one in kinds if one not in here)
     if others:
-        yield Finding(sentences.other_places, names=[shortened(name, 80) for name in others][:3])
+        yield Finding(
+            sentences.other_databases, names=[shortened(name, 80) for name in others][:3], server=True
+        )
     settings = {tuple(map(one.get, ("synchronous_commit", "isolation"))) for one in here}
     if len(settings) > 1:
-        yield Finding(sentences.sessions_differ, kinds=len(settings))
+        yield Finding(sentences.settings_differ, kinds=len(settings), server=True)
 
 
 # What the transactions of the application raised, and what did not end.
 
 
 _MEANINGS = {
-    "SQLITE_BUSY": sentences.raised_busy,
-    "SQLITE_BUSY_SNAPSHOT": sentences.raised_busy_snapshot,
-    "SQLITE_BUSY_RECOVERY": sentences.raised_busy_recovery,
-    "SQLITE_LOCKED": sentences.raised_locked,
-    "SQLITE_LOCKED_SHAREDCACHE": sentences.raised_shared_cache,
-    "SQLSTATE 40001": sentences.raised_serialization,
-    "SQLSTATE 40P01": sentences.raised_deadlock,
-    "SQLSTATE 55P03": sentences.raised_lock_timeout,
+    "SQLITE_BUSY": "a lock was not available",
+    "SQLITE_BUSY_SNAPSHOT": "its snapshot was out of date when it wrote; no timeout helps",
+    "SQLITE_BUSY_RECOVERY": "another process recovers the WAL; a timeout helps",
+    "SQLITE_LOCKED": "another connection of the same process holds a lock",
+    "SQLITE_LOCKED_SHAREDCACHE": (
+        "another connection with cache=shared in the same process uses the table; no timeout helps: leave "
+        "out cache=shared"
+    ),
+    "SQLSTATE 40001": "others changed what it had read; retry the whole transaction",
+    "SQLSTATE 40P01": "each waited for a lock of another; retry the whole transaction",
+    "SQLSTATE 55P03": "a lock was not available, at once or after lock_timeout",
 }
-"""What was raised → what it means, if it can be said in a few words."""
+"""Meanings of error codes that can be written in a few words."""
 
 
 def _exception(one: Sighting) -> tuple[str, str, str]:
@@ -277,7 +283,7 @@ def raised(group: Group) -> Iterator[Finding]:
     kinds = counted(group, EXCEPTION, _exception)
     examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
     timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
-    advised: set[Finding | None] = set()
+    advised: set[str | None] = set()
     for kind, count in list(kinds.items())[:MOST_LINES]:
         what, raised, transaction = kind
         failures = [
@@ -288,7 +294,7 @@ def raised(group: Group) -> Iterator[Finding]:
         advice = _cure(what, wait, reads_first)
         yield Finding(
             sentences.raised,
-            how=_failure_time(wait, latency),
+            time=_failure_time(wait, latency),
             share=_share(group, transaction, latency),
             cure=None if advice in advised else advice,
             transaction=transaction,
@@ -296,21 +302,25 @@ def raised(group: Group) -> Iterator[Finding]:
             kind=None if raised == what else raised,
             count=count,
             example=examples[kind].removesuffix("."),
-            meaning=Finding(_MEANINGS[what]) if what in _MEANINGS else None,
+            meaning=_MEANINGS.get(what),
         )
         advised.add(advice)
     if len(kinds) > MOST_LINES:
-        yield Finding(sentences.raised_more, kinds=len(kinds) - MOST_LINES)
+        yield _more_kinds(len(kinds) - MOST_LINES)
+
+
+def _more_kinds(count: int) -> Finding:
+    return Finding(shared.more_in_json, count=count, what="kind", of="exceptions")
 
 
 _BUSY = "SQLITE_BUSY"
 
 
-def _failure_time(wait: Wait | None, latency: Latency | None) -> Finding | None:
-    """Return how long operations took to fail; None if unknown."""
+def _failure_time(wait: Wait | None, latency: Latency | None) -> FailureTime | None:
+    """Return the time that operations took to fail; None if unknown."""
     if wait:
-        return wait.finding()
-    return Wait(latency, None).finding() if latency else None
+        return wait.failure_time()
+    return Wait(latency, None).failure_time() if latency else None
 
 
 def _share(group: Group, transaction: str, latency: Latency | None) -> float | None:
@@ -327,19 +337,24 @@ def _share(group: Group, transaction: str, latency: Latency | None) -> float | N
     return latency.count / (failed + done)
 
 
-def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> Finding | None:
+def _cure(what: str, wait: Wait | None, reads_first: bool | None) -> str | None:
     """Return the cure for an error, as far as its cause was measured."""
     if what.startswith("SQLITE_BUSY_SNAPSHOT") or "code 517" in what:
-        return (
-            Finding(shared.cure_immediate)
-            if reads_first
-            else Finding(sentences.cure_open_select, seen=reads_first is False)
-        )
+        return READS_FIRST if reads_first else _open_select(reads_first)
     if wait is None or not (wait.is_at_once or wait.waited_count or wait.timeout_ms == 0):
         return None
     if wait.is_at_once and not reads_first:
-        return Finding(sentences.cure_open_select, seen=reads_first is False)
+        return _open_select(reads_first)
     return cure(wait, reads_first=bool(reads_first))
+
+
+def _open_select(reads_first: bool | None) -> str:
+    """Return the cure for an open SELECT; `reads_first` is None if no transaction was watched."""
+    watched = "No transaction was seen to read before it writes. " if reads_first is False else ""
+    return (
+        f"{watched}Check for a SELECT of the same connection that was not read to its end: fetch all rows, "
+        "or close the cursor. A longer timeout does not help."
+    )
 
 
 def _timeout_of(group: Group) -> int | None:
@@ -361,20 +376,21 @@ def _reads_first(group: Group) -> bool | None:
 
 def unraised(group: Group) -> Iterator[Finding]:
     """Yield what ended threads, and what was logged as an error: no transaction has failed for it."""
-    kinds_of: dict[str, Callable[..., str]] = {
-        THREAD_RAISED: sentences.thread_raised,
-        LOGGED: sentences.logged_error,
-    }
-    for topic, sentence in kinds_of.items():
+    for topic in (THREAD_RAISED, LOGGED):
         kinds = counted(group, topic, _unraised_kind)
         examples = {_unraised_kind(one): one.example for one in reversed(list(sightings(group, topic)))}
         for kind, count in list(kinds.items())[:MOST_LINES]:
             what, of = kind
             yield Finding(
-                sentence, what=what, of=None if of == what else of, count=count, example=examples[kind]
+                sentences.unraised,
+                what=what,
+                of=None if of == what else of,
+                count=count,
+                logged=topic == LOGGED,
+                example=examples[kind],
             )
         if len(kinds) > MOST_LINES:
-            yield Finding(sentences.raised_more, kinds=len(kinds) - MOST_LINES)
+            yield _more_kinds(len(kinds) - MOST_LINES)
 
 
 def _unraised_kind(one: Sighting) -> tuple[str, str]:

@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlstress.analysis.finding import Finding, texts
 from sqlstress.analysis.wording import listing
-from sqlstress.statistics.units import plural, whole
+from sqlstress.statistics.units import plural
 
 
-def kills_wrong(*, kills: int, wrong: Sequence[Finding], keeps_nothing: str | None = None) -> str:
-    keeps_nothing_part = (
-        (f" journal_mode={keeps_nothing} keeps nothing on disk to roll back with: use WAL or DELETE.")
-        if keeps_nothing
-        else ""
-    )
-    return f"FAILED: after {plural(kills, 'kill')}, {listing(texts(wrong))}.{keeps_nothing_part}"
-
-
-def kills_not_acknowledged(*, count: int, once: bool | None = None, times: int | None = None) -> str:
-    return f"{plural(count, 'transaction')} did not match what was acknowledged"
-
-
-def kills_not_whole(*, count: int, once: bool | None = None, times: int | None = None) -> str:
-    return f"{plural(count, 'record')} did not match the log"
-
-
-def kills_not_sound(*, once: bool = False, times: int | None = None) -> str:
-    times_part = f"{whole(times)} times" if times is not None else ""
-    return f"integrity_check reported errors {'once' if once else ''}{times_part}"
-
-
-def kills_not_gone_on(*, once: bool = False, times: int | None = None) -> str:
-    times_part = f"{whole(times)} times" if times is not None else ""
-    return f"{'once' if once else ''}{times_part} the other writers did not continue after a kill"
-
-
-def kills_check_failed(*, name: str) -> str:
-    return f"{name} failed"
+def kills_wrong(*, kills: int, wrong: Sequence[str], keeps_nothing: str | None = None) -> str:
+    advice = ""
+    if keeps_nothing:
+        advice = f" journal_mode={keeps_nothing} keeps nothing on disk to roll back with: use WAL or DELETE."
+    return f"FAILED: after {plural(kills, 'kill')}, {listing(wrong)}.{advice}"
 
 
 def kills_unproved() -> str:

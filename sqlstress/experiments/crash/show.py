@@ -139,24 +139,14 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
     yield ". ".join("; ".join(part) for part in ([*meanings(table)], told) if part)
 
 
-_SENTENCES: dict[str, Callable[..., str]] = {
-    ACKNOWLEDGED: sentences.kills_not_acknowledged,
-    WHOLE: sentences.kills_not_whole,
-    INTEGRITY: sentences.kills_not_sound,
-    SURVIVORS: sentences.kills_not_gone_on,
-}
-"""Sentence on a failed check, by its name."""
-
-
 def kill_verdict(kills: Kills) -> Conclusion:
     """Return whether everything survived the death of its writers."""
     if kills.verdict.status == "failed":
         wrong = tuple(_wrong(check) for check in kills.verdict.checks if check.status == "failed")
         mode = kills.case.settings.journal_mode
         nothing = mode.upper() if mode in ("off", "memory") else None
-        return Conclusion(
-            WRONG, Finding(sentences.kills_wrong, kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
-        )
+        finding = Finding(sentences.kills_wrong, kills=kills.kills, wrong=wrong, keeps_nothing=nothing)
+        return Conclusion(WRONG, finding)
     if not kills.acknowledged:
         return Conclusion(UNPROVED, Finding(sentences.kills_unproved))
     return Conclusion(
@@ -164,13 +154,16 @@ def kill_verdict(kills: Kills) -> Conclusion:
     )
 
 
-def _wrong(check: Check) -> Finding:
-    """Return what a failed check has found."""
-    once = check.problems == 1
-    if check.name not in _SENTENCES:
-        return Finding(sentences.kills_check_failed, name=check.name)
-    times = None if once else check.problems
-    return Finding(_SENTENCES[check.name], count=check.problems, once=once, times=times)
+def _wrong(check: Check) -> str:
+    """Write the result of a failed check."""
+    times = "once" if check.problems == 1 else f"{whole(check.problems)} times"
+    results = {
+        ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",
+        WHOLE: f"{plural(check.problems, 'record')} did not match the log",
+        INTEGRITY: f"integrity_check reported errors {times}",
+        SURVIVORS: f"{times} the other writers did not continue after a kill",
+    }
+    return results.get(check.name, f"{check.name} failed")
 
 
 def findings(kills: Kills) -> Iterator[Finding]:

@@ -39,7 +39,6 @@ from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, Value, table_of
-from sqlstress.user_work import UNDER
 from sqlstress.user_work.show import (
     CHECKED,
     UserShown,
@@ -140,21 +139,22 @@ def ended(group: Group) -> Iterator[Finding]:
     total = sum(codes.values())
     if group.case.spec.lines:
         if total:
-            yield Finding(sentences.program_ended, count=total, codes=codes)
+            yield Finding(sentences.exit_codes, ended=total, codes=codes)
         return
     codes.pop("0", None)
     if codes:
-        yield Finding(sentences.exit_codes, failed=sum(codes.values()), commands=total, codes=codes)
+        yield Finding(sentences.exit_codes, ended=sum(codes.values()), commands=total, codes=codes)
 
 
 def messages(group: Group) -> Iterator[Finding]:
     """Yield what they wrote on standard error, or answered instead of ok, the commonest first."""
-    for topic, sentence in ((STDERR, sentences.stderr), (ANSWER, sentences.answers)):
+    for topic in (STDERR, ANSWER):
         counts = list(counted(group, topic, attrgetter("what")).items())
         if counts:
             examples = {one.what: one.example for one in sightings(group, topic)}
             told = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
-            yield Finding(sentence, messages=told, more=max(0, len(counts) - MOST_KINDS) or None)
+            more = max(0, len(counts) - MOST_KINDS) or None
+            yield Finding(sentences.messages, answers=topic == ANSWER, messages=told, more=more)
 
 
 def _is_unused(group: Group) -> bool:
@@ -186,26 +186,21 @@ def locked(group: Group) -> Iterator[Finding]:
             if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
                 causes[cause] += met.count
     wait = wait_of(group, None)
-    how = wait.finding() if wait else None
+    time = wait.failure_time() if wait else None
     waited = wait is not None and (wait.latency.p50_ns or 0) >= WAITED_NS
     for cause in (SNAPSHOT, TABLE, RECOVERY):
         if count := alone.pop(cause, 0) + others.pop(cause, 0):
             # SQLITE_BUSY as soon as that has the same cause: another process still writes.
             busy = others.pop(BUSY, 0) if cause == SNAPSHOT and not waited else 0
-            yield Finding(_SENTENCES[cause], count=count, how=how, busy=busy or None)
+            yield Finding(sentences.locked, cause=cause, count=count, time=time, busy=busy or None)
     if count := alone.total():
-        yield Finding(sentences.locked_alone, count=count, how=how)
+        yield Finding(sentences.locked, cause="alone", count=count, time=time)
     if count := others.total():
-        yield Finding(sentences.locked_long if waited else sentences.locked_soon, count=count, how=how)
+        yield Finding(sentences.locked, cause="long" if waited else "soon", count=count, time=time)
 
 
 SNAPSHOT, TABLE, RECOVERY, BUSY = "snapshot", "table", "recovery", "busy"
 """Causes of lock errors."""
-_SENTENCES: dict[str, Callable[..., str]] = {
-    SNAPSHOT: sentences.locked_snapshot,
-    TABLE: sentences.locked_table,
-    RECOVERY: sentences.locked_recovery,
-}
 WAITED_NS = 1e9
 """Median time of failed commands from which on they have probably waited for a busy timeout, in ns."""
 _CAUSES = {
@@ -233,8 +228,8 @@ def cut_short(group: Group) -> Iterator[Finding]:
         met = (run.case for run in group.runs if any(kind == one.what for one in _met(run)))
         if kind == TOO_LATE:
             limit_s = f"{group.case.spec.timeout_s:g}"
-            flush = group.case.spec.lines
-            yield Finding(sentences.timed_out, count=count, limit_s=limit_s, where=places(met), flush=flush)
+            lines = group.case.spec.lines
+            yield Finding(sentences.timed_out, count=count, limit_s=limit_s, where=places(met), lines=lines)
         elif kind == STAYED:
             yield Finding(sentences.program_stayed, count=count)
         elif kind in (LEFT_BEHIND, ESCAPED):
@@ -243,15 +238,6 @@ def cut_short(group: Group) -> Iterator[Finding]:
 
 def _met(run: Run) -> Iterator[Sighting]:
     return (one for trial in run.trials for one in trial.sightings)
-
-
-def looked(group: Group) -> Iterator[Finding]:
-    """Yield how often somebody else had the database open meanwhile: whoever runs the checks."""
-    trials = (trial for run in group.runs for trial in run.trials)
-    rounds = [check.checked for trial in trials for check in trial.verdict.checks if check.name == UNDER]
-    if sum(rounds):
-        low, high = min(rounds), max(rounds)
-        yield Finding(sentences.checks_opened, low=low, high=high if high > low else None)
 
 
 held_long = partial(lock_findings, ours=OURS)
@@ -270,7 +256,6 @@ class ExecShown(UserShown):
         ended,
         held_long,
         cut_short,
-        looked,
         partial_proofs,
         trust,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.study_parts import (
@@ -15,9 +15,11 @@ from sqlstress.analysis.study_parts import (
     counterexamples,
     ended_early,
 )
+from sqlstress.analysis.wording import duration, processes
 from sqlstress.experiments.hunt import sentences
 from sqlstress.experiments.hunt.proof import DAMAGED, STALE, SUMS, TORN, WRITES
 from sqlstress.experiments.hunt.result import OWN_LOAD, Hunt, Witness
+from sqlstress.experiments.hunt.sentences import Repeats
 from sqlstress.experiments.hunt.spec import (
     CHECKPOINTER,
     HOLDER,
@@ -32,18 +34,19 @@ from sqlstress.experiments.hunt.spec import (
 from sqlstress.report import Report
 from sqlstress.show.blocks import Block, Bullets, Lines, Verdict
 from sqlstress.show.shown import ResultShown, Tile, came_of
-from sqlstress.statistics.units import NS_PER_S, plural, whole
+from sqlstress.statistics.units import NS_PER_S, format_duration, plural, whole
 
-SENTENCES = {
-    WRITES: sentences.hunt_lost,
-    SUMS: sentences.hunt_torn,
-    STALE: sentences.hunt_stale,
-    TORN: sentences.hunt_torn,
-    DAMAGED: sentences.hunt_damaged,
-    "integrity_check": sentences.hunt_damaged,
-    "quick_check": sentences.hunt_damaged,
+_TORN, _DAMAGED = "returned an inconsistent snapshot", "damaged the database file"
+_FAULTS = {
+    WRITES: "lost acknowledged commits",
+    SUMS: _TORN,
+    STALE: "returned data older than a commit acknowledged before the read",
+    TORN: _TORN,
+    DAMAGED: _DAMAGED,
+    "integrity_check": _DAMAGED,
+    "quick_check": _DAMAGED,
 }
-"""Sentence on a failed check, by its name; the user's checks have none."""
+"""The fault of SQLite that a failed check shows, by the check's name."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
@@ -55,9 +58,9 @@ class HuntShown(ResultShown[Hunt]):
         return Part("hunt", conclusion(result), result.seconds, result.error, "hunt", "Hunt")
 
     def result_blocks(self, report: Report, result: Hunt) -> Iterator[Block]:
-        about = [_what(report, result).text]
+        about = [_what(report, result)]
         if result.rounds:
-            about.append(_tried(result).text)
+            about.append(_tried(result))
         yield Lines(tuple(about))
         yield Verdict(conclusion(result, library(report, result)).finding.text)
         if told := tuple(finding.text for finding in findings(result)):
@@ -81,29 +84,22 @@ def library(report: Report, hunt: Hunt) -> str:
     return next(iter(versions), "SQLite")
 
 
-def _what(report: Report, hunt: Hunt) -> Finding:
-    return Finding(
-        sentences.hunt_what,
-        library=library(report, hunt),
-        driver=hunt.driver,
-        work=None if hunt.work == OWN_LOAD else hunt.work,
-        round=hunt.round_s,
-        pauses=hunt.pauses,
-        seed=hunt.seed,
+def _what(report: Report, hunt: Hunt) -> str:
+    work = "" if hunt.work == OWN_LOAD else f" of {hunt.work}"
+    pauses = "processes pause at random calls inside SQLite" if hunt.pauses else "without pauses"
+    return (
+        f"Hunt{work} with {library(report, hunt)}, driver {hunt.driver}; rounds of "
+        f"{format_duration(hunt.round_s)}, {pauses}; seed {hunt.seed}."
     )
 
 
-def _tried(hunt: Hunt) -> Finding:
-    own = [role for role in ROLES if role in hunt.operations]
-    done = [Finding(sentences.hunt_done, count=hunt.operations[role], what=DONE[role]) for role in own]
+def _tried(hunt: Hunt) -> str:
+    done = [f"{whole(hunt.operations[role])} {DONE[role]}s" for role in ROLES if role in hunt.operations]
     done += [
-        Finding(sentences.hunt_calls, count=count, kind=kind)
-        for kind, count in hunt.operations.items()
-        if kind not in ROLES
+        f"{plural(count, 'call')} of {kind}" for kind, count in hunt.operations.items() if kind not in ROLES
     ]
-    return Finding(
-        sentences.hunt_tried, rounds=hunt.rounds, took_ns=hunt.seconds * NS_PER_S, done=tuple(done)
-    )
+    took = duration(hunt.seconds * NS_PER_S)
+    return f"Tried {plural(hunt.rounds, 'round')} in {took}: {', '.join(done)}."
 
 
 def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
@@ -112,21 +108,12 @@ def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
     if hunt.found:
         failed = [check.name for check in hunt.found.verdict.checks if check.status == "failed"]
         if hunt.work != OWN_LOAD:
-            return Conclusion(
-                WRONG, Finding(sentences.hunt_work_failed, took_ns=took_ns, checks=tuple(failed))
-            )
-        what = tuple(dict.fromkeys(_wrong(name) for name in failed))
-        return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, library=library, what=what))
+            return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, wrong=tuple(failed)))
+        wrong = tuple(dict.fromkeys(_FAULTS.get(name, f"failed the check {name}") for name in failed))
+        return Conclusion(WRONG, Finding(sentences.hunt_found, took_ns=took_ns, wrong=wrong, library=library))
     if not hunt.rounds:
         return Conclusion(UNPROVED, Finding(sentences.hunt_no_round))
     return Conclusion(PROVED, Finding(sentences.hunt_nothing))
-
-
-def _wrong(check: str) -> Finding:
-    """Return what SQLite did where a check failed."""
-    return (
-        Finding(SENTENCES[check]) if check in SENTENCES else Finding(sentences.hunt_check_failed, name=check)
-    )
 
 
 def findings(hunt: Hunt) -> Iterator[Finding]:
@@ -134,7 +121,7 @@ def findings(hunt: Hunt) -> Iterator[Finding]:
     if hunt.found:
         yield from counterexamples(hunt.found.verdict)
         if hunt.known:
-            yield Finding(sentences.hunt_wal_reset if hunt.work == OWN_LOAD else sentences.hunt_wal_reset_too)
+            yield Finding(sentences.hunt_wal_reset, probable=hunt.work == OWN_LOAD)
         yield from _repeated(hunt, hunt.found)
     elif not hunt.checked:
         yield Finding(sentences.hunt_unchecked)
@@ -143,43 +130,41 @@ def findings(hunt: Hunt) -> Iterator[Finding]:
 
 def _repeated(hunt: Hunt, found: Witness) -> Iterator[Finding]:
     smallest = hunt.smallest
-    if found.tries and not found.failed:
-        yield Finding(sentences.hunt_once, tries=found.tries)
-    elif found.tries:
-        least = (
-            Finding(sentences.hunt_again_smallest, failed=smallest.failed, tries=smallest.tries)
-            if smallest
-            else None
-        )
-        yield Finding(sentences.hunt_again, failed=found.failed, tries=found.tries, smallest=least)
+    if found.tries:
+        least = Repeats(smallest.failed, smallest.tries) if smallest else None
+        yield Finding(sentences.hunt_again, round=Repeats(found.failed, found.tries), smallest=least)
     shown = smallest or found
-    yield Finding(sentences.hunt_smallest if smallest else sentences.hunt_round, load=_load(shown))
+    yield Finding(sentences.hunt_round, load=_load(shown), smallest=bool(smallest))
     yield Finding(sentences.hunt_command, command=shlex.join(shown.command))
 
 
-def _load(witness: Witness) -> Finding:
-    case, schedule = witness.case, witness.schedule
+def _load(witness: Witness) -> str:
+    """Write the load of a round: "8 writers; journal WAL; pauses: each writer at 1 of 100 calls"."""
+    case, spec, schedule = witness.case, witness.case.spec, witness.schedule
     if schedule:
-        each = Finding(sentences.hunt_pause, role="process", one_in=schedule.pause)
-        pauses: tuple[Finding, ...] = (each,) if schedule.pause else ()
-        points = schedule.pause_at if pauses and schedule.pause_at != EVERYWHERE else ()
-        return Finding(sentences.hunt_work, processes=case.concurrency, pauses=pauses, points=points)
-    spec = case.spec
+        rates = {"process": schedule.pause}
+        return processes(case.concurrency) + _pauses(rates, schedule.pause_at)
     if not isinstance(spec, Round):
-        return Finding(sentences.hunt_work, processes=case.concurrency)
+        return processes(case.concurrency)
+    parts = [
+        plural(spec.writers, "writer"),
+        plural(spec.readers, "reader") if spec.readers else "",
+        plural(spec.holders, "long reader") if spec.holders else "",
+        f"{plural(spec.checkpointers, 'checkpointer')} ({', '.join(spec.checkpoint)})"
+        if spec.checkpointers
+        else "",
+    ]
+    journal = f"journal {case.settings.journal_mode.upper()}"
+    if case.settings.wal_autocheckpoint is not None:
+        journal += f", wal_autocheckpoint {whole(case.settings.wal_autocheckpoint)}"
     rates = {role: pause_rate(spec, role) for role, count in counts(spec).items() if count}
-    pauses = tuple(
-        Finding(sentences.hunt_pause, role=role, one_in=rate) for role, rate in rates.items() if rate
-    )
-    return Finding(
-        sentences.hunt_load,
-        writers=spec.writers,
-        readers=spec.readers or None,
-        holders=spec.holders or None,
-        checkpointers=spec.checkpointers or None,
-        modes=spec.checkpoint,
-        journal=case.settings.journal_mode.upper(),
-        autocheckpoint=case.settings.wal_autocheckpoint,
-        pauses=pauses,
-        points=spec.pause_at if pauses and spec.pause_at != EVERYWHERE else (),
-    )
+    return f"{', '.join(filter(None, parts))}; {journal}{_pauses(rates, spec.pause_at)}"
+
+
+def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
+    """Write the pauses of a round; `rates` has the number of calls for each pause, by role."""
+    pauses = [f"each {role} at 1 of {whole(rate)} calls" for role, rate in rates.items() if rate]
+    if not pauses:
+        return ""
+    where = f" (at {', '.join(points)})" if points and points != EVERYWHERE else ""
+    return f"; pauses: {', '.join(pauses)}{where}"

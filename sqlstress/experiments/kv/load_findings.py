@@ -5,8 +5,9 @@ the time of the slowest operations went.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.disturbances import disturbed
@@ -20,7 +21,7 @@ from sqlstress.analysis.scaling import (
     starvation,
     tally,
 )
-from sqlstress.analysis.wording import place, places
+from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window
 from sqlstress.experiments.kv import sentences
 from sqlstress.experiments.kv.spec import USUAL_S, companions_of
@@ -55,16 +56,17 @@ def given_up(group: Group) -> Iterator[Finding]:
         return
     most = max(group.runs, key=Run.failed_share)
     wait = wait_of(group, group.case.settings.busy_timeout_ms)
-    # A failure at once has nothing to do with the length of the timeout, or with who comes next.
-    ways = (Finding(shared.way_timeout), *_ways(group, cases)) if wait and wait.waited_count else ()
+    # A failure at once has nothing to do with the length of the timeout, or with the next process.
+    ways = ("a longer --busy-timeout", *_ways(group, cases)) if wait and wait.waited_count else ()
     yield Finding(
-        sentences.given_up,
+        shared.given_up,
         count=number,
+        what="operation",
         where=places(cases),
         share=most.failed_share(),
         most=place(most.case) if len(cases) > 1 else None,
-        how=wait.finding() if wait else None,
-        ways=ways,
+        time=wait.failure_time() if wait else None,
+        remedy=_try(ways) if ways else None,
     )
 
 
@@ -87,10 +89,12 @@ def waiting(group: Group) -> Iterator[Finding]:
         refused, others = tally(group, lambda trial: trial.busy)
         if number or refused:
             where = places([*cases, *others])
-            yield Finding(sentences.busy_snapshot, count=number, refused=refused or None, where=where)
+            yield Finding(
+                shared.busy_snapshot, where=where, count=number, retried=True, refused=refused or None
+            )
 
 
-def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
+def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
     """Return the remedy for starvation, if the report shows that the write lock caused it.
 
     Uneven shares show it. Of a long wait alone only an account of the time does.
@@ -100,7 +104,7 @@ def _remedy(group: Group, cases: Sequence[Case]) -> Finding | None:
     locked = any(
         sum(shares(run).get(part, 0.0) for part in (results.HELD, results.FREE)) >= MUCH for run in runs
     )
-    return Finding(shared.try_, ways=_ways(group, cases)) if group.writes and (uneven or locked) else None
+    return _try(_ways(group, cases)) if group.writes and (uneven or locked) else None
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
@@ -139,13 +143,19 @@ def _timeout(group: Group) -> str:
     return format_duration(group.case.settings.busy_timeout_ms / 1000)
 
 
+_AT_SERVER = (
+    "SELECT ... FOR UPDATE (--begin immediate) to wait for them, or --isolation repeatable-read to refuse "
+    "them"
+)
+
+
 def _at_server(group: Group) -> Iterator[Finding]:
     """Yield what waiting did at a server: it refused transactions, gave up operations, shared unevenly."""
     for run in group.runs:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
         if lost and server and server.isolation == ISOLATIONS[0] and run.case.spec.begin == "deferred":
-            yield Finding(sentences.lost_updates)
+            yield Finding(shared.read_committed, ways=_AT_SERVER)
             break
     number, cases = tally(group, lambda trial: trial.failed)
     if number:
@@ -156,7 +166,8 @@ def _at_server(group: Group) -> Iterator[Finding]:
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
     locked, also = tally(group, lambda trial: trial.busy)
     if refused or locked:
-        yield Finding(sentences.begun_again, where=places([*where, *also]), refused=refused, locked=locked)
+        both = places([*where, *also])
+        yield Finding(shared.refused, where=both, refused=refused, locked=locked, retried=True)
 
 
 @of_closed_loops
@@ -171,22 +182,23 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
     # An operation waited as long as its window, which is too short to show more.
     short = [run for run in shared if has_window(run.case) and TOO_SHORT_S <= run.case.duration_s < USUAL_S]
     hidden = [run for run in short if longest_wait_ns(run) >= run.case.duration_s * NS_PER_S]
+    usual: dict[str, Any] = {"usual_s": USUAL_S, "window_s": LONG_ENOUGH_S}
     if longer:
         yield Finding(
             sentences.usual_timeout,
+            **usual,
             count=sum(number for _, number in longer),
-            usual_s=USUAL_S,
             where=places(case for case, _ in longer),
+            longest_ns=max(map(longest_wait_ns, shared)),
             # A transaction that is begun again waits several times, and each wait is shorter than their sum.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
         yield Finding(
-            sentences.usual_timeout_hidden,
+            sentences.usual_timeout,
+            **usual,
             where=places(run.case for run in hidden),
             longest_ns=max(map(longest_wait_ns, hidden)),
-            usual_s=USUAL_S,
-            window_s=LONG_ENOUGH_S,
         )
 
 
@@ -202,19 +214,15 @@ def longer_window(group: Group) -> Iterator[Finding]:
             continue
         extra_ns, table_ns = trial.longest_wait_ns or 0, longest_wait_ns(run)
         starved = sum(worker.longest_wait_ns >= trial.seconds * NS_PER_S for worker in trial.workers)
-        none = max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S
         yield Finding(
-            sentences.usual_timeout_likely
-            if starved
-            else sentences.usual_timeout_no_sign
-            if none
-            else sentences.usual_timeout_unclear,
+            sentences.longer_window,
             usual_s=USUAL_S,
             where=place(run.case),
             window_s=trial.seconds,
             starved=starved,
             extra_ns=extra_ns,
             table_ns=table_ns,
+            no_sign=max(extra_ns, table_ns) * FAR_BELOW < USUAL_S * NS_PER_S,
             enough_s=LONG_ENOUGH_S,
         )
 
@@ -237,16 +245,22 @@ def _longer(run: Run) -> int:
 # Ways to shorten the waits.
 
 
-def _ways(group: Group, cases: Sequence[Case]) -> tuple[Finding, ...]:
+FEWER_PROCESSES = "fewer processes"
+
+
+def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
     """Return ways to shorten the waits of these cases, unless the report speaks against them."""
     if group.met_quota:
-        return Finding(shared.way_quota), Finding(shared.way_processes)
+        return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
     files = max(USEFUL_BUCKETS, 2 * most)
-    fewer_processes = Finding(shared.way_processes)
     if most >= MANY_FILES or _in_vain(group, cases, files):
-        return (fewer_processes,)
-    return Finding(shared.way_files, files=files), fewer_processes
+        return (FEWER_PROCESSES,)
+    return f"more buckets (--buckets {files})", FEWER_PROCESSES
+
+
+def _try(ways: Sequence[str]) -> str:
+    return f"Try {listing(ways, 'or')}."
 
 
 def _in_vain(group: Group, cases: Sequence[Case], files: int) -> bool:
@@ -376,10 +390,10 @@ MUCH = 0.2
 """From this share on a part is worth a remedy."""
 MOSTLY = 0.6
 _OF_THEIR_OWN = {
-    results.FREE: sentences.slowest_asleep,
-    results.CHECKPOINT: sentences.slowest_checkpoint,
-    results.SYNC: sentences.slowest_sync,
-    results.OWN: sentences.slowest_own,
+    results.FREE: "asleep while the lock was free",
+    results.CHECKPOINT: "in their own checkpoints",
+    results.SYNC: "in their own syncs",
+    results.OWN: "in their other work, including waits for a processor",
 }
 _OTHERS = {
     results.COMMIT: "commits",
@@ -420,7 +434,7 @@ def crowded(group: Group) -> Iterator[Finding]:
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
-        yield Finding(sentences.where_processor, share=share, where=place(case))
+        yield Finding(sentences.processor_wait, share=share, where=place(case))
 
 
 def _is_crowded(run: Run) -> bool:
@@ -462,22 +476,22 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
     for each in slow:
         parts.update(each.parts)
         behind.update(each.behind)
-    waits: list[tuple[int, Callable[..., str], dict[str, str]]] = [
-        (ns, sentences.slowest_behind, {"what": _OTHERS[what], "whose": _whose(run, slow, what)})
+    times = {
+        f"waiting for {_OTHERS[what]} of {_whose(run, slow, what)}": ns
         for what, ns in behind.items()
         if what in _OTHERS
-    ]
-    waits += [(parts[part], sentence, {}) for part, sentence in _OF_THEIR_OWN.items()]
+    }
+    times |= {name: parts[part] for part, name in _OF_THEIR_OWN.items()}
     return Finding(
-        sentences.where_slowest,
+        sentences.slowest_operations,
         where=place(run.case),
         count=sum(each.operations for each in slow),
         fastest_ns=min(each.fastest_ns for each in slow),
-        parts=tuple(
-            Finding(sentence, share=ns / total, **facts)
-            for ns, sentence, facts in sorted(waits, key=lambda wait: wait[0], reverse=True)
+        parts={
+            name: ns / total
+            for name, ns in sorted(times.items(), key=lambda time: time[1], reverse=True)
             if ns >= LEAST_SHARE * total
-        ),
+        },
         remedies=tuple(_remedies(group, run.case, slow)),
     )
 
@@ -497,7 +511,7 @@ def _whose(run: Run, slow: Sequence[results.Slowest], what: str) -> str:
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
-def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[Finding]:
+def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
     """Yield a remedy for each cause with a large share of the slowest operations' time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
@@ -508,13 +522,12 @@ def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iter
 
     wal = case.settings.journal_mode == "wal"
     if case.concurrency > 1 and much(results.FREE):
-        yield Finding(sentences.remedy_sleep, ways=_ways(group, [case]))
+        yield f"To sleep less, use {listing(_ways(group, [case]), 'or')}."
     if wal and case.spec.checkpointing is None and much(results.CHECKPOINT):
-        yield Finding(sentences.remedy_checkpointer)
+        yield "Use --checkpointer passive to checkpoint in a separate process; the WAL grows meanwhile."
     if much(results.SYNC, behind=True):
-        ways = [Finding(sentences.way_batch)] * (case.spec.batch == 1)
-        ways += [Finding(sentences.way_normal)] * (
-            wal and case.settings.synchronous in (None, "full", "extra")
-        )
+        ways = ["more rows per transaction (--batch)"] * (case.spec.batch == 1)
+        if wal and case.settings.synchronous in (None, "full", "extra"):
+            ways.append("--synchronous normal (a power failure can then lose the last commits)")
         if ways:
-            yield Finding(sentences.remedy_syncs, ways=tuple(ways))
+            yield f"To sync less, use {listing(ways, 'or')}."

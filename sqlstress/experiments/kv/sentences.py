@@ -2,73 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from sqlstress.analysis.finding import Finding, grave, texts
 from sqlstress.analysis.wording import duration, listing, percent, processes, size
 from sqlstress.statistics.units import format_duration, plural, whole
 
 
-def where_processor(*, where: str, share: float) -> str:
+def processor_wait(*, where: str, share: float) -> str:
     return (
         f"At {where}, operations wait for a processor {percent(share)} of their time, more than for "
         "anything else. Use fewer processes, down to one per processor, to make operations shorter."
     )
 
 
-def where_slowest(
+def slowest_operations(
     *,
     where: str,
     count: int,
     fastest_ns: float,
-    parts: Sequence[Finding],
-    remedies: Sequence[Finding] | None = None,
+    parts: Mapping[str, float],
+    remedies: Sequence[str] | None = None,
 ) -> str:
-    remedies_part = f" {' '.join(texts(remedies))}" if remedies else ""
+    listed = listing([f"{percent(share)} {part}" for part, share in parts.items()])
     return (
         f"Slowest 1% of the operations that took a lock, at {where}: {plural(count, 'operation')} of "
-        f"{duration(fastest_ns)} or longer. Their time: {listing(texts(parts))}.{remedies_part}"
+        f"{duration(fastest_ns)} or longer. {' '.join([f'Their time: {listed}.', *(remedies or ())])}"
     )
-
-
-def slowest_behind(*, share: float, what: str, whose: str) -> str:
-    return f"{percent(share)} waiting for {what} of {whose}"
-
-
-def slowest_asleep(*, share: float) -> str:
-    return f"{percent(share)} asleep while the lock was free"
-
-
-def slowest_checkpoint(*, share: float) -> str:
-    return f"{percent(share)} in their own checkpoints"
-
-
-def slowest_sync(*, share: float) -> str:
-    return f"{percent(share)} in their own syncs"
-
-
-def slowest_own(*, share: float) -> str:
-    return f"{percent(share)} in their other work, including waits for a processor"
-
-
-def remedy_sleep(*, ways: Sequence[Finding]) -> str:
-    return f"To sleep less, use {listing(texts(ways), 'or')}."
-
-
-def remedy_checkpointer() -> str:
-    return "Use --checkpointer passive to checkpoint in a separate process; the WAL grows meanwhile."
-
-
-def remedy_syncs(*, ways: Sequence[Finding]) -> str:
-    return f"To sync less, use {listing(texts(ways), 'or')}."
-
-
-def way_batch() -> str:
-    return "more rows per transaction (--batch)"
-
-
-def way_normal() -> str:
-    return "--synchronous normal (a power failure can then lose the last commits)"
 
 
 def checkpoint_starvation(*, where: str, stuck: int, pinned: bool = False) -> str:
@@ -119,71 +78,56 @@ def large_wal(
     )
 
 
-def usual_timeout(*, count: int, where: str, usual_s: int, again: bool = False) -> str:
+def usual_timeout(
+    *,
+    where: str,
+    usual_s: int,
+    window_s: int,
+    longest_ns: float,
+    count: int | None = None,
+    again: bool = False,
+) -> str:
+    usual = f"{whole(usual_s)} s"
+    if count is None:
+        return (
+            f"An operation at {where} waited for the whole window, up to {duration(longest_ns)}. Use "
+            f"--duration {whole(window_s)}s to see whether it would wait longer than the usual busy timeout "
+            f"of {usual}."
+        )
     return (
-        f"{plural(count, 'operation')} at {where} waited longer than {whole(usual_s)} s. With the usual "
-        f"busy timeout of {whole(usual_s)} s an application {'could' if again else 'would'} have seen "
+        f"{plural(count, 'operation')} at {where} waited longer than {usual}. With the usual busy timeout of "
+        f"{usual} an application {'could' if again else 'would'} have seen "
         f'"database is locked": try --busy-timeout {whole(usual_s)}s.'
     )
 
 
-def usual_timeout_hidden(*, where: str, longest_ns: float, window_s: int, usual_s: int) -> str:
-    return (
-        f"An operation at {where} waited for the whole window, up to {duration(longest_ns)}. Use "
-        f"--duration {whole(window_s)}s to see whether it would wait longer than the usual busy timeout "
-        f"of {whole(usual_s)} s."
-    )
-
-
-def usual_timeout_likely(
+def longer_window(
     *,
     usual_s: int,
     where: str,
+    window_s: float,
     starved: int,
-    window_s: float,
-    enough_s: int,
-    extra_ns: float | None = None,
-    table_ns: float | None = None,
-) -> str:
-    return (
-        f"An operation may wait longer than {whole(usual_s)} s, the usual busy timeout, and fail with "
-        f'"database is locked". At {where}, {processes(starved)} waited for the whole of an extra window '
-        f"of {format_duration(window_s)}, which is not in the table. Use --duration {whole(enough_s)}s to "
-        "count such waits."
-    )
-
-
-def usual_timeout_no_sign(
-    *,
-    usual_s: int,
-    where: str,
     table_ns: float,
     extra_ns: float,
-    window_s: float,
-    enough_s: int | None = None,
-    starved: int | None = None,
-) -> str:
-    return (
-        f"No sign of waits over {whole(usual_s)} s, the usual busy timeout: at {where}, the longest wait "
-        f"was {duration(table_ns)}, and {duration(extra_ns)} in an extra window of "
-        f"{format_duration(window_s)}."
-    )
-
-
-def usual_timeout_unclear(
-    *,
-    usual_s: int,
-    where: str,
-    table_ns: float,
-    extra_ns: float,
-    window_s: float,
+    no_sign: bool,
     enough_s: int,
-    starved: int | None = None,
 ) -> str:
+    usual = f"{whole(usual_s)} s, the usual busy timeout"
+    extra = f"an extra window of {format_duration(window_s)}"
+    if starved:
+        return (
+            f'An operation may wait longer than {usual}, and fail with "database is locked". At {where}, '
+            f"{processes(starved)} waited for the whole of {extra}, which is not in the table. Use "
+            f"--duration {whole(enough_s)}s to count such waits."
+        )
+    if no_sign:
+        return (
+            f"No sign of waits over {usual}: at {where}, the longest wait was {duration(table_ns)}, and "
+            f"{duration(extra_ns)} in {extra}."
+        )
     return (
-        f"Cannot tell whether an operation would wait longer than {whole(usual_s)} s, the usual busy "
-        f"timeout. At {where}, the longest wait was {duration(table_ns)} in the table's windows and "
-        f"{duration(extra_ns)} in an extra window of {format_duration(window_s)}. Use --duration "
+        f"Cannot tell whether an operation would wait longer than {usual}. At {where}, the longest wait was "
+        f"{duration(table_ns)} in the table's windows and {duration(extra_ns)} in {extra}. Use --duration "
         f"{whole(enough_s)}s."
     )
 
@@ -195,36 +139,6 @@ def p99_uneven(*, where: str, kind: str, all_ns: float, worst_ns: float) -> str:
     )
 
 
-@grave
-def lost_updates() -> str:
-    return (
-        "At read committed, a transaction that reads a row and then writes it overwrites changes made in "
-        "between. Use SELECT ... FOR UPDATE (--begin immediate) to wait for them, or --isolation "
-        "repeatable-read to refuse them."
-    )
-
-
-@grave
-def given_up(
-    *,
-    count: int,
-    where: str,
-    share: float,
-    how: Finding | None = None,
-    most: str | None = None,
-    ways: Sequence[Finding] | None = None,
-) -> str:
-    how_part = f", {how.text}" if how else ""
-    most_part = f" (at {most})" if most else ""
-    ways_part = f" Try {listing(texts(ways), 'or')}." if ways else ""
-    return (
-        f"{plural(count, 'operation')} failed with "
-        f'"database is locked" at {where}{how_part}. That is '
-        f"{'up to ' if most else ''}{percent(share)} of all{most_part}. The figures leave them "
-        f"out.{ways_part}"
-    )
-
-
 def given_up_at_server(*, where: str, count: int, timeout: str) -> str:
     return (
         f"At {where}, {plural(count, 'operation')} gave up after {timeout}. The figures leave them out. "
@@ -232,24 +146,8 @@ def given_up_at_server(*, where: str, count: int, timeout: str) -> str:
     )
 
 
-def begun_again(*, where: str, refused: int, locked: int) -> str:
-    return (
-        f"Transactions retried at {where}: {whole(refused)} after a serialization failure, "
-        f"{whole(locked)} after a deadlock or an unavailable lock. An application must retry them itself."
-    )
-
-
 def stall(*, where: str, longest_ns: float) -> str:
     return (
         f"An operation of {where} took up to {duration(longest_ns)} with no other process to wait for. A "
         "checkpoint or the disk delayed it."
-    )
-
-
-def busy_snapshot(*, where: str, count: int, refused: int | None = None) -> str:
-    refused_part = f", {whole(refused)} after an immediate BUSY" if refused is not None else ""
-    return (
-        f"Transactions retried at {where}: {whole(count)} after BUSY_SNAPSHOT{refused_part}. A deferred "
-        "transaction that has read cannot wait for its turn to write: use BEGIN IMMEDIATE (--begin "
-        "immediate)."
     )

@@ -11,12 +11,14 @@ from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import LONG_S, length, share, share_error
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, Part, ended_early
-from sqlstress.analysis.wording import cut, percent
+from sqlstress.analysis.wording import cut, duration, percent, size
 from sqlstress.experiments.watch import sentences
+from sqlstress.experiments.watch.sentences import Checkpointer
 from sqlstress.experiments.watch.spec import (
     CHECKPOINT,
     DELETED,
     EXCLUSIVE,
+    JOURNAL,
     OTHER_WAL,
     PENDING,
     READ,
@@ -45,7 +47,7 @@ from sqlstress.show.blocks import (
 from sqlstress.show.plots import Plain, Plot, View, axis, line, name
 from sqlstress.show.shown import ResultShown, Tile, came_of
 from sqlstress.show.text import drawn
-from sqlstress.statistics.units import NS_PER_S, format_duration, plural
+from sqlstress.statistics.units import NS_PER_S, format_duration, plural, whole
 from sqlstress.user_work.messages import kind_of
 
 OFTEN = 0.5
@@ -80,18 +82,20 @@ def called(process: Process) -> str:
     return cut(" ".join(cut(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
-def named(process: Process) -> Finding:
-    """Return which process it is."""
+def named(process: Process) -> str:
+    """Write the name of a process: "process 12 (python app.py)"."""
     if process.pid <= 0:
-        return Finding(sentences.watch_elsewhere)
-    return Finding(sentences.watch_process, pid=process.pid, command=called(process), gone=process.gone)
+        return "a process of another container"
+    command = called(process)
+    ended = ", which has ended," * process.gone
+    return f"process {process.pid}{f' ({command})' if command else ''}{ended}"
 
 
-def pinned(watch: Watch, pin: Pin) -> Finding:
-    """Return who is behind: the one that was seen first, and how many more."""
+def pinned(watch: Watch, pin: Pin) -> str:
+    """Write the name of the first process that held a pin, and the number of others."""
     others = len(pin.processes) - 1
     first = named(process_at(watch, pin.processes[0] if pin.processes else None))
-    return Finding(sentences.watch_readers, first=first, others=others if others > 0 else None)
+    return f"{first} and {whole(others)} more" if others > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
@@ -118,7 +122,7 @@ def conclusion(watch: Watch) -> Conclusion:
             sentences.watch_held,
             process=named(writer),
             share=share(own.samples, watch.samples),
-            longest=length(own, watch.asked.rate),
+            longest_ns=length(own, watch.asked.rate).ns,
         )
     elif watch.open_samples:
         finding = Finding(sentences.watch_free, commits=watch.commits or None)
@@ -130,19 +134,22 @@ def conclusion(watch: Watch) -> Conclusion:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is not the WAL of the watched path."""
     if process.wal != OTHER_WAL:
-        deleted = sentences.watch_lost_deleted if process.writes else sentences.watch_deleted_wal
-        return Finding(deleted, process=named(process))
-    other = sentences.watch_lost_other if process.writes else sentences.watch_other_wal
-    return Finding(other, process=named(process), name=process.name, database=watch.database)
+        return Finding(sentences.watch_deleted_wal, process=named(process), writes=process.writes)
+    return Finding(
+        sentences.watch_other_wal,
+        process=named(process),
+        name=process.name,
+        database=watch.database,
+        writes=process.writes,
+    )
 
 
 def unlocked(watch: Watch) -> Finding:
     """Return the finding on a database without locks: which processes had it open."""
-    if watch.openers:
-        return Finding(sentences.watch_idle, openers=watch.openers)
-    if watch.openers is None or watch.hidden:
-        return Finding(sentences.watch_unseen, database=watch.database, hidden=watch.hidden or None)
-    return Finding(sentences.watch_closed, database=watch.database)
+    openers = None if watch.hidden and not watch.openers else watch.openers
+    return Finding(
+        sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
+    )
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
@@ -183,14 +190,14 @@ def _writers(watch: Watch) -> Iterator[Finding]:
         elif own.longest_s >= LONG_S:
             longest_ns = own.longest_s * NS_PER_S
             yield Finding(
-                shared.long_write, process=named(process), longest_ns=longest_ns, lasts=own.now_s > 0
+                shared.long_write, holder=named(process), longest_ns=longest_ns, lasts=own.now_s > 0
             )
         elif held >= OFTEN:
             yield Finding(
                 sentences.watch_often,
                 process=named(process),
                 share=held,
-                longest=length(own, watch.asked.rate),
+                longest_ns=length(own, watch.asked.rate).ns,
             )
 
 
@@ -253,18 +260,13 @@ def _gaps(watch: Watch) -> Iterator[Finding]:
     if held < 0.1 or not watch.open_samples:
         return
     yield Finding(
-        sentences.watch_gaps, share=max(0.0, 1 - held), longest=length(watch.write, watch.asked.rate)
+        sentences.watch_gaps, share=max(0.0, 1 - held), longest_ns=length(watch.write, watch.asked.rate).ns
     )
 
 
 def _checkpoints(watch: Watch) -> Iterator[Finding]:
     own = [
-        Finding(
-            sentences.watch_checkpointer,
-            process=named(process),
-            share=part,
-            longest=length(holds(process, CHECKPOINT), watch.asked.rate),
-        )
+        Checkpointer(named(process), part, length(holds(process, CHECKPOINT), watch.asked.rate).ns)
         for process in watch.processes
         if (part := share(holds(process, CHECKPOINT).samples, watch.samples)) >= WORTH_TELLING
     ]
@@ -273,10 +275,9 @@ def _checkpoints(watch: Watch) -> Iterator[Finding]:
 
 
 def _events(watch: Watch) -> Iterator[Finding]:
-    events = {DELETED: sentences.watch_deleted, REPLACED: sentences.watch_replaced}
     for event in watch.events:
-        at_ns = event.at_s * NS_PER_S
-        yield Finding(events.get(event.what, sentences.watch_journal), at_ns=at_ns, journal=event.journal)
+        kind = event.what if event.what in (DELETED, REPLACED) else JOURNAL
+        yield Finding(sentences.watch_event, kind=kind, at_ns=event.at_s * NS_PER_S, journal=event.journal)
 
 
 MOST_ROWS = 12
@@ -316,7 +317,11 @@ class WatchShown(ResultShown[Watch]):
     def tiles(self, result: Watch) -> Iterator[Tile]:
         yield came_of(conclusion(result), "watched", "from outside, without a lock")
         yield percent(share(result.write.samples, result.samples)), "of the time the write lock was held", ""
-        yield length(result.write, result.asked.rate).text, "the longest time without a free moment", ""
+        yield (
+            duration(length(result.write, result.asked.rate).ns),
+            "the longest time without a free moment",
+            "",
+        )
         if result.pins:
             yield plural(result.pins[0].grew_frames, "frame"), "at most behind a reader", ""
 
@@ -326,28 +331,25 @@ class WatchShown(ResultShown[Watch]):
 
 def about(watch: Watch) -> Iterator[str]:
     """Yield what was watched, and how long its WAL was."""
-    yield (
-        Finding(
-            sentences.watch_what,
-            database=watch.database,
-            took_ns=watch.seconds * NS_PER_S,
-            samples=watch.samples,
-            journal=_JOURNALS.get(watch.journal, watch.journal),
-            commits=watch.commits,
-        )
-    ).text
+    journal = _JOURNALS.get(watch.journal, watch.journal)
+    counts = [
+        plural(watch.samples, "sample"),
+        f"journal {journal}" if journal else "",
+        "" if watch.commits is None else plural(watch.commits, "commit"),
+    ]
+    took = duration(watch.seconds * NS_PER_S)
+    yield f"Watched {watch.database} from outside for {took}: {', '.join(filter(None, counts))}."
     if watch.frames:
-        yield (
-            Finding(
-                sentences.watch_wal,
-                frames=watch.frames_now,
-                size=bytes_of(watch, watch.frames_now),
-                share=share(watch.checkpointed, watch.frames_now) if watch.frames_now else None,
-                most=watch.frames,
-                most_size=bytes_of(watch, watch.frames),
-                file=watch.wal_bytes_now or None,
-            )
-        ).text
+        now = _frames(watch, watch.frames_now)
+        if watch.frames_now:
+            now += f", {percent(share(watch.checkpointed, watch.frames_now))} of them checkpointed"
+        if watch.wal_bytes_now:
+            now += f"; file size {size(watch.wal_bytes_now)}"
+        yield f"WAL at the end: {now}. At most {_frames(watch, watch.frames)}."
+
+
+def _frames(watch: Watch, frames: int) -> str:
+    return f"{plural(frames, 'live frame')} ({size(bytes_of(watch, frames))})"
 
 
 def process_table(watch: Watch) -> Table:
@@ -419,8 +421,8 @@ def _percent(part: float) -> str | None:
 def _longest(watch: Watch, of: Holds) -> str | None:
     if not of.samples:
         return None
-    finding = length(of, watch.asked.rate)
-    return ("<" if finding.sentence is shared.held_below else "") + finding.text
+    longest = length(of, watch.asked.rate)
+    return f"{'<' if longest.is_bound else ''}{duration(longest.ns)}"
 
 
 _SINCE = "since: when the process began (UTC)"
@@ -467,38 +469,30 @@ def _in_time(
 # What is shown while a watch goes on: the table of a moment, or a line.
 
 
-def now(watch: Watch) -> Finding:
-    """Return what is true at this moment."""
-    holder = next((one for one in watch.processes if holds(one, WRITE).now_s), None)
-    pin = next((one for one in watch.pins if one.lasts), None)
-    state = Finding(sentences.watch_line_free)
-    if holder:
-        state = Finding(
-            sentences.watch_line_held, process=named(holder), now_ns=holds(holder, WRITE).now_s * NS_PER_S
-        )
-    elif losing := next((one for one in watch.processes if one.wal and one.writes and not one.gone), None):
-        state = Finding(sentences.watch_line_lost, process=named(losing))
-    elif not watch.open_samples and not watch.openers:
-        state = Finding(sentences.watch_line_closed, database=watch.database)
-    wal = (
-        Finding(sentences.watch_line_wal, frames=watch.frames_now, checkpointed=watch.checkpointed)
-        if watch.frames_now
-        else None
-    )
-    behind = (
-        Finding(sentences.watch_line_pin, process=pinned(watch, pin), took_ns=pin.seconds * NS_PER_S)
-        if pin
-        else None
-    )
-    return Finding(sentences.watch_line, at=watch.seconds, state=state, wal=wal, pin=behind)
-
-
 def now_line(watch: Watch) -> str:
-    """Return the moment as a line."""
-    return now(watch).text
+    """Write the state at this moment as a line."""
+    line = f"{watch.seconds:.1f}s: {_state(watch)}"
+    if watch.frames_now:
+        line += f"; WAL {plural(watch.frames_now, 'frame')}, {whole(watch.checkpointed)} checkpointed"
+    if pin := next((pin for pin in watch.pins if pin.lasts), None):
+        line += f", pinned for {duration(pin.seconds * NS_PER_S)} by {pinned(watch, pin)}"
+    return line
+
+
+def _state(watch: Watch) -> str:
+    holder = next((process for process in watch.processes if holds(process, WRITE).now_s), None)
+    if holder:
+        held = duration(holds(holder, WRITE).now_s * NS_PER_S)
+        return f"{named(holder)} holds the write lock for {held}"
+    losing = (process for process in watch.processes if process.wal and process.writes and not process.gone)
+    if process := next(losing, None):
+        return f"{named(process)} is writing into another WAL, which the others do not see"
+    if not watch.open_samples and not watch.openers:
+        return f"no process has {watch.database} open; waiting"
+    return "write lock free"
 
 
 def now_page(watch: Watch) -> str:
     """Return the moment as a page, in lines of 80 columns."""
-    said = drawn(Lines((*about(watch), now(watch).text)))
+    said = drawn(Lines((*about(watch), now_line(watch))))
     return f"{said}\n\n{drawn(process_table(watch))}" if watch.processes else said

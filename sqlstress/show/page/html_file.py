@@ -19,10 +19,9 @@ from sqlstress.analysis.advice import cut_short
 from sqlstress.analysis.comparison import Compared, Comparison, compare
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.analysis.durability import telling
-from sqlstress.analysis.finding import texts
 from sqlstress.analysis.group import Group, rate_of
 from sqlstress.analysis.highest_rate import answered, promised
-from sqlstress.analysis.wording import percent, place, quota
+from sqlstress.analysis.wording import change_text, percent, place, quota
 from sqlstress.experiment import rate_units_of
 from sqlstress.report import Environment, Report, Run
 from sqlstress.show import heading
@@ -263,7 +262,7 @@ def _tiles(report: Report) -> Iterator[Tile]:
         return
     if report.ab:
         verdict, kind = _GATE.get(report.ab.verdict, _GATE[UNDECIDED])
-        changes = "; ".join(texts(changes_of(report, report.ab)))
+        changes = "; ".join(map(change_text, changes_of(report, report.ab)))
         yield verdict, changes or "B against A", kind
     elif report.limit:
         answer, what = answered(report, report.limit), promised(report.limit.promise)

@@ -13,6 +13,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.markdown import report_markdown
 from sqlstress.show.text import report_text
 from sqlstress.user_work import SUSPICION
+from sqlstress.user_work.show import CODES
 from tests.app_report import SIGHTINGS, TRAITS, app_report
 from tests.example_report import assert_golden, assert_golden_texts
 
@@ -59,11 +60,18 @@ def test_what_is_unwise_is_said_and_nothing_else() -> None:
 def test_a_suspicion_is_the_cause_beside_wrong_data_and_else_a_suspicion() -> None:
     (suspicion,) = (one for one in SIGHTINGS if one.topic == SUSPICION)
     found = {one.code: one.text for one in advise(app_report())}
-    assert found["read-outside"].startswith("Probable cause of a lost update: transfer reads account outside")
-    assert "(bank.py:27), then UPDATE account" in found["read-outside"]
+    assert found["suspicion"].startswith("Probable cause of a lost update: transfer reads account outside")
+    assert "(bank.py:27), then UPDATE account" in found["suspicion"]
     again = replace(suspicion, traits={**suspicion.traits, "then_at": "bank.py:30"})
-    (text,) = (one.text for one in advise(with_sightings(suspicion, again)) if one.code == "read-outside")
+    (text,) = (one.text for one in advise(with_sightings(suspicion, again)) if one.code == "suspicion")
     assert text.startswith("Suspicion, although every check passed, of a lost update")
+
+
+@pytest.mark.parametrize("kind", CODES)
+def test_suspicion_of_each_kind_is_shown_with_its_statement(kind: str) -> None:
+    traits = {"transaction": "transfer", "table": "account", "first": "SELECT 1", "then": "UPDATE account"}
+    findings = advise(with_sightings(Sighting(SUSPICION, kind, 1, "", traits)))
+    assert [finding for finding in findings if "SELECT 1" in finding.text]
 
 
 def test_a_deferred_transaction_is_told_once_and_with_its_statements_where_they_are_known() -> None:

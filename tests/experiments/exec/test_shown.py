@@ -75,7 +75,7 @@ def test_lock_cause_follows_the_code_in_the_message(message: str, cause: str) ->
 
 
 def locked_findings(concurrency: int, failed_ms: float, message: str = "database is locked") -> list[str]:
-    """Return the codes of the findings on a case whose commands failed after a time."""
+    """Return the causes in the findings on a case whose commands failed after a time."""
     run = example_report().runs[0]
     latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
     trial = replace(
@@ -85,12 +85,12 @@ def locked_findings(concurrency: int, failed_ms: float, message: str = "database
     )
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
-    return [finding.code for finding in locked(group)]
+    return [finding.facts["cause"] for finding in locked(group)]
 
 
 def test_cure_follows_the_number_of_processes_and_the_time() -> None:
-    assert locked_findings(8, 5.0) == ["locked-soon"]
-    assert locked_findings(8, 5001.0) == ["locked-long"]
-    assert locked_findings(1, 5001.0) == ["locked-alone"]
-    assert locked_findings(1, 5.0, "database is locked (517)") == ["locked-snapshot"]
+    assert locked_findings(8, 5.0) == ["soon"]
+    assert locked_findings(8, 5001.0) == ["long"]
+    assert locked_findings(1, 5001.0) == ["alone"]
+    assert locked_findings(1, 5.0, "database is locked (517)") == ["snapshot"]
     assert locked_findings(8, 5.0, "syntax error") == []

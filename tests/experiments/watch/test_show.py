@@ -39,18 +39,26 @@ def codes(watch: Watch) -> list[str]:
 
 
 def test_a_database_that_nobody_has_open_is_no_failure() -> None:
-    assert codes(NOBODY) == ["watch-closed"]
+    assert codes(NOBODY) == ["watch-unlocked"]
+    assert conclusion(NOBODY).finding.text == "No process had app.db open."
     assert exit_code(endings(watch_report(NOBODY))) == 0
 
 
 def test_open_files_decide_whether_a_process_has_the_database_open() -> None:
-    assert codes(replace(NOBODY, openers=2)) == ["watch-idle"]
-    assert codes(replace(NOBODY, openers=None)) == ["watch-unseen"]
-    assert codes(replace(NOBODY, hidden=3)) == ["watch-unseen"]
+    texts = [
+        conclusion(watch).finding.text
+        for watch in (replace(NOBODY, openers=2), replace(NOBODY, openers=None), replace(NOBODY, hidden=3))
+    ]
+    assert texts == [
+        "No lock was seen. 2 processes had the database open.",
+        "No lock was seen on app.db.",
+        "No lock was seen on app.db. The open files of 3 processes cannot be read: run sqlstress watch as "
+        "root.",
+    ]
 
 
 def test_deleted_wal_is_the_first_finding_and_a_failure_if_written() -> None:
-    assert codes(LOSING)[0] == "watch-lost-deleted"
+    assert codes(LOSING)[0] == "watch-deleted-wal"
     assert exit_code(endings(watch_report(LOSING))) == 1
     text = " ".join(report_text(watch_report(LOSING)).split())
     assert "FAILED: process 2600 (gunicorn: worker [shop]) is writing into a deleted WAL" in text

@@ -33,7 +33,7 @@ from tests.drawing import examples
 from tests.example_report import assert_golden
 from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, told, where_report
 
-CODE = "where-slowest"
+CODE = "slowest-operations"
 
 
 def changed(**parts: int) -> Where:
@@ -91,12 +91,12 @@ def waited(processor: int) -> Where:
 
 
 def test_fewer_processes_are_named_where_in_each_pass_most_of_the_time_is_waiting_for_a_processor() -> None:
-    said = findings(told(waited(600), waited(700)))["where-processor"]
+    said = findings(told(waited(600), waited(700)))["processor-wait"]
     assert said.startswith("At 3 processes on 1 bucket, operations wait for a processor 65% of their time")
-    assert "where-processor" not in findings(told(waited(600), waited(400)))
-    assert "where-processor" not in findings(told(TOGETHER))
+    assert "processor-wait" not in findings(told(waited(600), waited(400)))
+    assert "processor-wait" not in findings(told(TOGETHER))
     few, many = told(waited(600)), told(waited(800), processes=16)
-    assert "wait for a processor 80% of their time" in findings(few, many)["where-processor"]
+    assert "wait for a processor 80% of their time" in findings(few, many)["processor-wait"]
 
 
 def test_fewer_processes_are_no_remedy_for_one_nor_where_others_have_the_processors_nor_at_a_rate() -> None:
@@ -104,12 +104,12 @@ def test_fewer_processes_are_no_remedy_for_one_nor_where_others_have_the_process
     busy = replace(crowd, trials=tuple(replace(one, foreign_share=0.3) for one in crowd.trials))
     fixed = replace(crowd, case=replace(crowd.case, arrivals=Arrivals(100)))
     for one in (told(waited(900), processes=1), busy, fixed):
-        assert "where-processor" not in findings(one)
+        assert "processor-wait" not in findings(one)
 
 
 def test_a_throttled_run_shows_no_cause_of_its_slowest_operations() -> None:
     quota = Throttling(cores=0.5, periods=20, throttled=18, stopped_s=0.9)
-    for calm, code in ((told(waited(900)), "where-processor"), (told(TOGETHER), CODE)):
+    for calm, code in ((told(waited(900)), "processor-wait"), (told(TOGETHER), CODE)):
         throttled = replace(calm, trials=tuple(replace(one, quota=quota) for one in calm.trials))
         assert code in findings(calm)
         assert code not in findings(throttled)
