@@ -222,7 +222,7 @@ def folded(page: str) -> list[str]:
 
 
 def test_tables_of_more_rows_than_can_be_taken_in_are_folded_and_told_by_their_columns() -> None:
-    page = report_html(read(FOLDER_OF_REPORTS / "linux-methods.json"))
+    page = report_html(REPORTS["000-methods"])
     (cells,) = folded(page)
     assert cells.startswith("Table: ")
     assert "<table>" not in re.sub(r"<details>.*?</details>", "", page, flags=re.S)
@@ -334,8 +334,8 @@ def test_of_each_method_the_largest_scale_that_reports_have_in_common_is_shown()
     (views,) = beside("000-methods", "linux-methods")
     inserting = views[0]
     assert len(views) == 6 and len(set(inserting["data"][0]["y"])) == len(inserting["data"][0]["y"])
-    place = inserting["data"][0]["y"].index("JSON, peewee, 100,000")
-    assert inserting["data"][0]["x"][place] == pytest.approx(332_334.6)
+    place = inserting["data"][0]["y"].index("JSON, peewee, 10,000")
+    assert inserting["data"][0]["x"][place] == pytest.approx(365_874.2)
     assert all(None not in trace["x"] for view in views for trace in view["data"])
 
 
