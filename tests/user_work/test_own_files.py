@@ -82,7 +82,7 @@ def test_setup_does_not_open_a_real_database(library: str, real: Path, tmp_path:
         measured(tmp_path, f"@setup\ndef made(path):\n    {body}\n" + NOTHING)
     said = str(caught.value)
     assert f"setup failed: the app opens {real}, outside the trial's folder" in said and "\n" not in said
-    assert "--allow-other-files" in said and caught.value.exit_code == 2
+    assert "allow_other_files permits it" in said and caught.value.exit_code == 2
     django = 'In settings.py: "NAME": os.environ.get("SQLSTRESS_DATABASE", BASE_DIR / "db.sqlite3")'
     assert (django in said) == (library == "Django")
     assert state(real) == before

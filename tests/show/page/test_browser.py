@@ -266,7 +266,7 @@ def test_names_that_would_leave_no_room_for_figures_do_not_all_stay(page: Page, 
 
 
 def test_the_methods_on_a_phone_are_no_longer_than_what_they_say(page: Page, tmp_path: Path) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-methods.json")), 390)
+    page.open(saved(tmp_path, read(KEPT / "published" / "000-methods.json")), 390)
     assert page.ask("document.documentElement.scrollHeight") < 5500
     assert page.ask(OVERFLOW) == 0
     page.click("summary")
@@ -309,7 +309,7 @@ def test_the_plots_take_the_colours_of_the_dark_at_once(page: Page, tmp_path: Pa
 def test_it_is_printed_in_light_colours_as_wide_as_paper_and_with_nothing_folded(
     page: Page, tmp_path: Path
 ) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-methods.json")), dark=True)
+    page.open(saved(tmp_path, read(KEPT / "published" / "000-methods.json")), dark=True)
     dark = page.ask(INK)
     page.ask(
         "window.seen = []; addEventListener('beforeprint', () => seen.push("
