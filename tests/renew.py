@@ -1,8 +1,8 @@
 """Write the files that follow from the code: `python -m tests.renew`, after an intended change.
 
-These are the schema, the reference of the options, golden files and digests, the Markdown of reports, the
-format of published figures, and the outputs of saved reports in the documents. Read the diff afterwards.
-Outputs of measurements in the documents are pasted by hand.
+These are the schema, the reference of options, the table of causes, golden files and digests, the Markdown
+of reports, the format of published figures, and the outputs of saved reports in the documents. Read the diff
+afterwards. Outputs of measurements in the documents are pasted by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "tests.published")
+MODULES = ("sqlstress.report.json_schema", "tests.test_docs", "tests.causes_page", "tests.published")
 """Modules that write files when they are run."""
 
 

@@ -50,6 +50,7 @@ OTHERS = {
     ),
     "report": ("sqlstress.cli.reports:report", "Show saved reports again, in any format."),
     "doctor": ("sqlstress.cli.doctor:doctor", "Examine this machine, its file system and its SQLite build."),
+    "why": ("sqlstress.cli.why:why", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
 """Commands that measure no experiment: name → (import string, one line for `--help`).

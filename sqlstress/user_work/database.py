@@ -16,12 +16,12 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure, SqlstressError, UsageError, message_of
 from sqlstress.options.sql_text import Dialect
 from sqlstress.system.processes import call_apart
 from sqlstress.targets.place import SqlPlace
-from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import file_name
 from sqlstress.targets.views import LACKING, Answer, Maker, Reader
 from sqlstress.user_work.options import Data, digest, journal_mode, setup_text

@@ -30,9 +30,9 @@ LONGER = ("--warmup", "50ms", "--duration", "500ms")
 ONCE = ("--repeat=1", "--quiet")
 KV = ("kv", *SLICE, *ONCE)
 FULL = "SQLITE_FULL: database or disk is full (free some disk space, or choose another --dir)"
-NO_SHM = "SQLITE_IOERR (extended code 4874): disk I/O error (the disk failed or is full"
+NO_SHM = "SQLITE_IOERR_SHMSIZE: disk I/O error (the disk failed or is full"
 """What SQLite says where the disk is full when it makes its -shm file."""
-TOO_LARGE = "SQLITE_IOERR (extended code 778): disk I/O error (the disk failed or is full, or the file"
+TOO_LARGE = "SQLITE_IOERR_WRITE: disk I/O error (the disk failed or is full, or the file"
 
 
 def struck(place: Path, moment: str, count: int, *arguments: str) -> tuple[int, str, Report]:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, message_of
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
-from sqlstress.targets.sqlite.drivers import codes
 from sqlstress.user_work.loading import FINISH, imported_modules
 from sqlstress.user_work.messages import OTHERS, kind_of
 from sqlstress.user_work.source import Kinds, Plain, UserSource

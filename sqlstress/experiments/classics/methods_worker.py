@@ -15,11 +15,12 @@ from itertools import chain
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.engine.ordered import OrderedSource, Step
 from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
 from sqlstress.experiments.classics.methods_tables import PATH, PENDING, Pair, Part, pairs, part_of, value
 from sqlstress.statistics.units import format_duration
-from sqlstress.targets.sqlite.drivers import Connection, Row, codes
+from sqlstress.targets.sqlite.drivers import Connection, Row
 
 if TYPE_CHECKING:
     from sqlstress.experiments.classics.methods import Method

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import message_of
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, INTEGRITY, WHOLE
 from sqlstress.experiments.crash.worker import PUT, TABLES, Entry, Records
@@ -16,7 +17,7 @@ from sqlstress.report.results import Tally
 from sqlstress.targets.place import Definition, redefinitions
 from sqlstress.targets.sqlite import files, walindex
 from sqlstress.targets.sqlite.busy import waiting_of
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from sqlstress.targets.sqlite.integrity import definitions, integrity
 from sqlstress.targets.sqlite.lock_holders import has_hot_journal
 from sqlstress.targets.sqlite.place import SqlitePlace

@@ -22,8 +22,8 @@ from sqlstress.experiments.hunt.spec import (
     filler_of,
     role_of,
 )
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, IOERR_SHORT_READ, is_busy, is_damage
 from sqlstress.targets.sqlite.drivers import explain
-from sqlstress.targets.sqlite.drivers.codes import BUSY_SNAPSHOT, IOERR_SHORT_READ, is_busy, is_damage
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case

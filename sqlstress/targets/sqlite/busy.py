@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sqlstress.targets.sqlite.drivers.codes import BUSY_SNAPSHOT, is_busy
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, is_busy
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case

@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.sqlite_codes import explained, is_busy
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import watched
 from sqlstress.targets.native import NativeStore, NotToBeHad, extension, lacking, needed
@@ -18,7 +19,6 @@ from sqlstress.targets.place import ClientStore
 from sqlstress.targets.sqlite.busy import waiting_of
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
-from sqlstress.targets.sqlite.drivers.codes import explained, is_busy
 
 if TYPE_CHECKING:
     from pathlib import Path

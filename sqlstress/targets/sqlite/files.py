@@ -7,11 +7,12 @@ from itertools import chain, islice
 from os import SEEK_END, fsync
 from typing import TYPE_CHECKING, Any, cast
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import MEANWHILE, Disturbance, Seal
 from sqlstress.targets.sqlite.connections import PUT
-from sqlstress.targets.sqlite.drivers import Connection, Row, codes, explain, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, Row, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 
 if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it

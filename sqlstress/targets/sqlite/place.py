@@ -9,12 +9,13 @@ from contextlib import closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import message_of
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import TRIAL_FOLDER, Place, Seal
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.connections import Client, SqliteStore, native_store
-from sqlstress.targets.sqlite.drivers import Connection, codes, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.files import SqliteSnapshot, SqliteTable
 

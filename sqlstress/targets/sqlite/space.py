@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import EnvironmentFailure, SqlstressError, message_of
 from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_apart
 from sqlstress.targets.sqlite import pages
-from sqlstress.targets.sqlite.drivers import Connection, Driver, codes, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, Driver, load_driver
 from sqlstress.targets.sqlite.files import opened
 from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile, Page, Tree, tree_space
 

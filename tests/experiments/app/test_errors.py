@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy
 
 from sqlstress.experiments.app.worker import Errors, code_of, name_of
-from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
 from sqlstress.user_work.source import MOST_KINDS
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import peewee
 import pytest
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import DONE, LIMIT, TIMEOUT
 from sqlstress.errors import UsageError
 from sqlstress.experiments.classics import methods_worker as worker
@@ -25,7 +26,7 @@ from sqlstress.experiments.classics.methods_tables import part_of
 from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, codes, load_driver
+from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, load_driver
 from tests.drivers import WHOLE
 from tests.experiments.measured import wait_for
 from tests.experiments.methods.cells import FAST, Ran, cell, prepared, run, work_as

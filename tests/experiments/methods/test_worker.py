@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.classics.methods_tables import value
 from sqlstress.experiments.classics.methods_worker import (
@@ -21,7 +22,7 @@ from sqlstress.experiments.classics.methods_worker import (
     objections,
     refusal,
 )
-from sqlstress.targets.sqlite.drivers import Connection, Row, codes, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
 from tests.drivers import WHOLE
 
 ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"

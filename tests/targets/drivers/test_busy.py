@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, IOERR, PROTOCOL
 from sqlstress.targets.sqlite.busy import FIRST, PATIENCE, SHORTEST_S, Waiting
-from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, IOERR, PROTOCOL
 from tests.targets.drivers.conftest import FakeTime
 
 MANY = 512

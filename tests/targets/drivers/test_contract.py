@@ -9,8 +9,8 @@ from itertools import count, islice
 import pytest
 
 from sqlstress.errors import UsageError, message_of
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from sqlstress.targets.sqlite.drivers import DRIVERS, Connection, Driver, load_driver
-from sqlstress.targets.sqlite.drivers.codes import BUSY, BUSY_SNAPSHOT, CORRUPT, INTERRUPT
 from tests.targets.drivers.conftest import Connect, FakeTime
 
 PUT = "REPLACE INTO kv (key, value) VALUES (?, ?)"

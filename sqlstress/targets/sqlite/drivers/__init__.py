@@ -7,10 +7,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import NotInstalled, SqlstressError, message_of, plainly
 from sqlstress.target import DEFAULT
 from sqlstress.target import DRIVERS as KNOWN
-from sqlstress.targets.sqlite.drivers import codes
 
 if TYPE_CHECKING:
     from pathlib import Path

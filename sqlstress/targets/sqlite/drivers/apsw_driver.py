@@ -8,8 +8,9 @@ from typing import Any
 
 import apsw
 
+from sqlstress import sqlite_codes as codes
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite.drivers import Connection, Named, Row, codes
+from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class ApswConnection(Connection):

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlstress.targets.sqlite.drivers import Connection, Named, Row, codes
+from sqlstress import sqlite_codes as codes
+from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class StdlibConnection(Connection):

@@ -1,10 +1,11 @@
-"""Result codes: which are BUSY, damage or a lack, and what they are called."""
+"""Result codes: BUSY, damage or a lack, and their names."""
 
 from __future__ import annotations
 
+import apsw
 import pytest
 
-from sqlstress.targets.sqlite.drivers import codes
+from sqlstress import sqlite_codes as codes
 
 BUSY_RECOVERY, BUSY_TIMEOUT, CORRUPT_INDEX, IOERR_FSYNC = 261, 773, 779, 1034
 BUSY = (codes.BUSY, codes.BUSY_SNAPSHOT, BUSY_RECOVERY, BUSY_TIMEOUT)
@@ -30,11 +31,15 @@ def test_what_lacks_memory_has_the_remedy_for_that_and_not_that_of_a_disk(code: 
     ("code", "name"),
     [
         (5, "SQLITE_BUSY"),
-        (517, "SQLITE_BUSY (extended code 517)"),
-        (IOERR_FSYNC, "SQLITE_IOERR (extended code 1034)"),
-        (11, "SQLITE_CORRUPT"),
+        (IOERR_FSYNC, "SQLITE_IOERR_FSYNC"),
+        (5 | 99 << 8, "SQLITE_BUSY (extended code 25349)"),
         (99, "SQLite result code 99"),
     ],
 )
-def test_a_code_is_told_by_its_name(code: int, name: str) -> None:
+def test_name_of_a_code(code: int, name: str) -> None:
     assert codes.name(code) == name
+
+
+def test_names_agree_with_apsw() -> None:
+    known = {**apsw.mapping_result_codes, **apsw.mapping_extended_result_codes}
+    assert {code: known[code] for code in codes.NAMES} == codes.NAMES

@@ -1,0 +1,447 @@
+"""Table of the causes of SQLite's failures: facts of a failed statement to cause and cure.
+
+The extended result code alone rarely names the cause. The time that the statement waited, the busy timeout
+and the state of its transaction do. `diagnose` compares these facts with the table.
+
+Sources: https://www.sqlite.org/rescode.html, https://www.sqlite.org/lang_transaction.html,
+https://www.sqlite.org/wal.html, https://www.sqlite.org/howtocorrupt.html, and examples/database_is_locked.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NamedTuple
+
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES
+
+SIGBUS = -7
+"""Stands for the signal SIGBUS, which is not a result code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Facts of a failed statement; None if unknown. In a rule, None matches every value."""
+
+    waited: Literal["at once", "the timeout"] | None = None
+    """Time until the statement failed: about 0, or the busy timeout."""
+    timeout: Literal["none", "set"] | None = None
+    """Busy timeout in force; "none" if it is 0."""
+    statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
+    """Kind of the statement."""
+    transaction: Literal["none", "read", "written"] | None = None
+    """Whether the transaction had read, or written, before the statement."""
+    journal: Literal["wal", "rollback"] | None = None
+    """Kind of the journal."""
+    open_cursor: bool | None = None
+    """Whether another statement of the connection was open."""
+    shared_cache: bool | None = None
+    """Whether connections of the process share a cache."""
+    holder: Literal["this process", "another process"] | None = None
+    """Process that held the lock."""
+
+
+class Rule(NamedTuple):
+    """Cause of a failure."""
+
+    name: str
+    """Key, such as "read-before-write"."""
+    codes: tuple[int, ...]
+    """Result codes. A primary code includes the extended codes that no rule has."""
+    when: Facts
+    """Facts that distinguish the cause from the others of its codes."""
+    cause: str
+    """Sentence."""
+    cure: str
+    """Sentence."""
+
+
+RULES: tuple[Rule, ...] = (
+    # 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
+    Rule(
+        "wal-switch",
+        (5,),
+        Facts(statement="journal_mode"),
+        "Switching to WAL needs the file alone, and other connections were using it.",
+        "Switch once, in setup: the file keeps the mode. Set the busy timeout before the switch.",
+    ),
+    Rule(
+        "busy-checkpoint",
+        (5,),
+        Facts(statement="checkpoint"),
+        "A reader kept its snapshot, or another checkpoint was running.",
+        "End long readers; let one connection make the checkpoints, with a short timeout.",
+    ),
+    Rule(
+        "commit-behind-reader",
+        (5,),
+        Facts(statement="commit", journal="rollback"),
+        "COMMIT waited for a reader. The transaction is still open: nothing that follows is durable.",
+        "Repeat COMMIT, or ROLLBACK. In WAL mode readers do not block COMMIT.",
+    ),
+    Rule(
+        "open-cursor",
+        (5, 517),
+        Facts(waited="at once", open_cursor=True),
+        "A SELECT of the same connection was still open and kept its snapshot.",
+        "Fetch all rows or close the cursor before writing; neither BEGIN IMMEDIATE nor a timeout helps.",
+    ),
+    Rule(
+        "no-timeout",
+        (5,),
+        Facts(waited="at once", timeout="none"),
+        "The busy timeout was 0 when another connection held the lock.",
+        "Set a busy timeout of some seconds on every connection, before anything else.",
+    ),
+    Rule(
+        "read-before-write",
+        (5,),
+        Facts(waited="at once", timeout="set", transaction="read"),
+        "The transaction had read before its first write, and another connection was writing.",
+        "Begin with BEGIN IMMEDIATE. Repeat the transaction from BEGIN, never the statement alone.",
+    ),
+    Rule(
+        "waits-for-itself",
+        (5,),
+        Facts(waited="the timeout", holder="this process"),
+        "An idle connection of the same process held the lock: the process waited for itself.",
+        "Let writers queue before SQLite, as with one writer connection; a longer timeout only waits longer.",
+    ),
+    Rule(
+        "held-longer",
+        (5,),
+        Facts(waited="the timeout"),
+        "Another connection held the lock for the whole busy timeout.",
+        "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
+    ),
+    Rule(
+        "stale-snapshot",
+        (517,),
+        Facts(open_cursor=False),
+        "The transaction had read before its first write, and another connection has committed since.",
+        "Begin with BEGIN IMMEDIATE. Repeat the transaction from BEGIN; no timeout helps.",
+    ),
+    Rule(
+        "recovery",
+        (261,),
+        Facts(),
+        "Another connection was recovering the WAL after a crash.",
+        "Set a busy timeout: recovery takes a few seconds at most.",
+    ),
+    Rule(
+        "blocking-lock",
+        (773,),
+        Facts(),
+        "A lock of the operating system was not free within the timeout (SQLITE_ENABLE_SETLK_TIMEOUT).",
+        "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
+    ),
+    # 6, SQLITE_LOCKED.
+    Rule(
+        "shared-cache",
+        (6, 262),
+        Facts(shared_cache=True),
+        "Another connection of this process shares the cache and has the table locked.",
+        "Leave out cache=shared: no busy timeout applies between such connections.",
+    ),
+    Rule(
+        "own-statement",
+        (6,),
+        Facts(open_cursor=True),
+        "The statement changes what an open SELECT of the same connection is reading, such as DROP TABLE.",
+        "Fetch all rows or close the cursor first.",
+    ),
+    Rule(
+        "virtual-table",
+        (518,),
+        Facts(),
+        "A virtual table, such as FTS, was being written by the same connection.",
+        "Finish the statement that uses the virtual table first.",
+    ),
+    # 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
+    Rule(
+        "moved-database",
+        (1032,),
+        Facts(),
+        "The database file was deleted, moved or replaced while the connection was open.",
+        "Close all connections before the file is replaced; use the backup API or VACUUM INTO for copies.",
+    ),
+    Rule(
+        "read-only-recovery",
+        (264, 520, 776, 1288),
+        Facts(),
+        "The database needs recovery or its -shm file, and this process may only read.",
+        "Open it once with a process that may write to the file, its -wal, -shm and the folder.",
+    ),
+    Rule(
+        "read-only-folder",
+        (1544,),
+        Facts(),
+        "The process may not create the journal in the folder of the database.",
+        "Give it write access to the folder as well as to the file.",
+    ),
+    Rule(
+        "read-only-file",
+        (8,),
+        Facts(),
+        "The process may not write to the database file, its -wal or its -shm, or opened it with mode=ro.",
+        "Check owner and permissions of the file, -wal, -shm and the folder, and how the disk is mounted.",
+    ),
+    Rule(
+        "dirty-wal",
+        (1294,),
+        Facts(),
+        "The connection is read-only and the WAL needs recovery.",
+        "Open the database once with a process that may write.",
+    ),
+    Rule(
+        "open-folder",
+        (526,),
+        Facts(),
+        "The path of the database is a folder.",
+        "Name the file. In a container, a bind mount of a missing file makes a folder of that name.",
+    ),
+    Rule(
+        "no-temporary-folder",
+        (270, 6410),
+        Facts(),
+        "SQLite found no folder for temporary files.",
+        "Set SQLITE_TMPDIR or TMPDIR to a writable folder.",
+    ),
+    Rule(
+        "cannot-open",
+        (14,),
+        Facts(),
+        "The folder is missing or not writable, too many files are open, or a WAL database in a read-only"
+        " folder has no -shm file.",
+        "Check the path as the process sees it, and ulimit -n. immutable=1 opens a file without writers.",
+    ),
+    # Lost locks and damage.
+    Rule(
+        "short-read",
+        (522,),
+        Facts(),
+        "The file, -wal or -shm became shorter under a connection: it was truncated, replaced or deleted,"
+        " often because a process had lost its locks.",
+        "Let no code open, copy or delete these files except one SQLite library in each process. Then run"
+        " PRAGMA integrity_check.",
+    ),
+    Rule(
+        "not-a-database",
+        (26,),
+        Facts(),
+        "The file is not a database, is encrypted, or was overwritten, for example by a WAL of another file.",
+        "Check its first 16 bytes and the path; restore a copy with its own -wal or with none.",
+    ),
+    Rule(
+        "damaged-index",
+        (779,),
+        Facts(),
+        "An index does not agree with its table.",
+        "Run REINDEX, then PRAGMA integrity_check; look for deleted -wal files and changed collations.",
+    ),
+    Rule(
+        "damage",
+        (11,),
+        Facts(),
+        "The file is damaged. Usual causes: a process lost its locks because other code closed the file; -wal"
+        " was deleted, or restored without its database; the file was copied while in use.",
+        "Stop all processes, copy the file with its -wal, and run .recover in the sqlite3 shell.",
+    ),
+    Rule(
+        "bus-error",
+        (SIGBUS,),
+        Facts(),
+        "The -shm file was truncated under a live connection: a process lost its locks, or uses two SQLite"
+        " libraries. A full disk can do it, too.",
+        "Use one SQLite library in each process; let no other code open or delete -shm. Check the disk.",
+    ),
+    # 10, SQLITE_IOERR, and what the machine lacks.
+    Rule(
+        "lock-failed",
+        (2058, 2314, 3594, 3850, 5130),
+        Facts(),
+        "The file system could not lock the file: a network or shared folder without locks.",
+        "Move the database to a local disk.",
+    ),
+    Rule(
+        "no-shared-memory",
+        (4618, 4874, 5386),
+        Facts(),
+        "The -shm file could not be created or mapped: full disk, read-only folder, network file system, or"
+        " too little memory.",
+        "Check the free space and the folder's permissions; WAL needs a local disk.",
+    ),
+    Rule(
+        "no-memory",
+        (7, 3082),
+        Facts(),
+        "SQLite could not allocate memory.",
+        "Close other programs, lower cache_size and mmap_size, or raise the limit of the container.",
+    ),
+    Rule(
+        "sync-failed",
+        (1034, 1290),
+        Facts(),
+        "The operating system could not write the data to the disk. The last transactions may be lost.",
+        "Check the disk and the system's log, then run PRAGMA integrity_check.",
+    ),
+    Rule(
+        "deleted-journal",
+        (2570, 5898),
+        Facts(),
+        "The rollback journal could not be deleted: another program had it open or deleted it.",
+        "Exclude the folder from virus scanners, synchronisation and backups of open files.",
+    ),
+    Rule(
+        "disk-error",
+        (10,),
+        Facts(),
+        "The disk or the file system failed, is full, or the limit of the file size was reached.",
+        "Check the free space, ulimit -f and the system's log.",
+    ),
+    Rule(
+        "full",
+        (13,),
+        Facts(),
+        "The disk is full, or the database has reached max_page_count.",
+        "Free some space, also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.",
+    ),
+    # Races and misuse.
+    Rule(
+        "lock-race",
+        (15,),
+        Facts(),
+        "Many connections opened or closed the WAL database at the same moment.",
+        "Repeat the statement, and keep a connection open instead of opening one for each call.",
+    ),
+    Rule(
+        "schema-changed",
+        (17,),
+        Facts(),
+        "Another connection keeps changing the schema.",
+        "Change the schema once, before the load.",
+    ),
+    Rule(
+        "misuse",
+        (21,),
+        Facts(),
+        "The program used a closed connection or statement, or one connection in two threads at once.",
+        "Give each thread its own connection.",
+    ),
+    Rule(
+        "permission",
+        (3,),
+        Facts(),
+        "The operating system denied access.",
+        "Check the owner and the permissions of the file and its folder.",
+    ),
+    Rule(
+        "interrupted",
+        (9,),
+        Facts(),
+        "The program called interrupt, or a time limit did.",
+        "Make the statement faster, or raise the time limit.",
+    ),
+    Rule(
+        "constraint",
+        (19,),
+        Facts(),
+        "The data broke a constraint. Under load often two processes inserted the same key.",
+        "Use INSERT ... ON CONFLICT, or check and insert within one BEGIN IMMEDIATE transaction.",
+    ),
+)
+"""Causes. Within a code, the first rule that fits applies."""
+
+MESSAGES: tuple[tuple[str, int], ...] = (
+    ("database is locked", 5),
+    ("database table is locked", 6),
+    ("database schema is locked", 6),
+    ("attempt to write a readonly database", 8),
+    ("disk i/o error", 10),
+    ("database disk image is malformed", 11),
+    ("database or disk is full", 13),
+    ("unable to open database file", 14),
+    ("locking protocol", 15),
+    ("database schema has changed", 17),
+    ("constraint failed", 19),
+    ("bad parameter or other api misuse", 21),
+    ("file is not a database", 26),
+    ("file is encrypted or is not a database", 26),
+    ("out of memory", 7),
+    ("access permission denied", 3),
+    ("interrupted", 9),
+    ("bus error", SIGBUS),
+    ("sigbus", SIGBUS),
+)
+"""SQLite's messages in lower case, each with its primary result code."""
+
+_NAME = re.compile(r"SQLITE_[A-Z_]+|\b[A-Z]+_[A-Z]+\b|\b[A-Z]{4,}\b")
+_NUMBER = re.compile(r"(?:^|[(\s:=#])(\d{1,4})(?=$|[)\s,.;:\]])")
+
+
+class Diagnosis(NamedTuple):
+    """Causes that agree with the facts of a failure."""
+
+    cause: Rule | None
+    """Cause, if the facts leave one."""
+    possible: tuple[Rule, ...]
+    """All causes that agree with the facts; more than one if a distinguishing fact is unknown."""
+
+
+def diagnose(code: int, facts: Facts) -> Diagnosis:
+    """Return the causes of a result code that agree with the facts."""
+    if code == BUSY_SNAPSHOT:
+        facts = replace(facts, waited="at once")  # No timeout applies to it.
+    possible: list[Rule] = []
+    for rule in rules_of(code):
+        unknown = _unknown(rule.when, facts)
+        if unknown is None:
+            continue
+        possible.append(rule)
+        if not unknown:
+            break  # The rules below are less specific.
+    return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
+
+
+def rules_of(code: int) -> Sequence[Rule]:
+    """Return the rules of a result code; for an extended code without rules, those of its primary code."""
+    rules = [rule for rule in RULES if code in rule.codes]
+    if rules or code < 0:
+        return rules
+    return [rule for rule in RULES if code & 0xFF in rule.codes]
+
+
+def code_in(text: str) -> int | None:
+    """Return the result code that a number, a name, a message or a line of a log names, or None.
+
+    An extended code goes before a primary code, a name before a number, and both before a message.
+    """
+    stripped = text.strip()
+    if stripped.isdecimal():
+        return int(stripped) if int(stripped) & 0xFF in {code & 0xFF for code in NAMES} else None
+    by_name = {name: code for code, name in NAMES.items()}
+    words = _NAME.findall(text.upper() if " " not in stripped else text)
+    names = [f"SQLITE_{word.removeprefix('SQLITE_')}" for word in words]
+    codes = [by_name[name] for name in names if name in by_name]
+    numbers = [int(number) for number in _NUMBER.findall(text) if int(number) in NAMES]
+    if codes:
+        return max([*codes, *(number for number in numbers if number & 0xFF in codes)])
+    lower = text.lower()
+    messages = [code for message, code in MESSAGES if message in lower]
+    if messages:
+        return max([messages[0], *(number for number in numbers if number & 0xFF == messages[0])])
+    return None
+
+
+def _unknown(when: Facts, facts: Facts) -> list[str] | None:
+    """Return the names of the facts of a rule that are unknown; None if a known fact contradicts the rule."""
+    unknown = []
+    for field in fields(Facts):
+        expected, value = getattr(when, field.name), getattr(facts, field.name)
+        if expected is None or expected == value:
+            continue
+        if value is not None:
+            return None
+        unknown.append(field.name)
+    return unknown

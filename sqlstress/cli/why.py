@@ -1,0 +1,85 @@
+"""sqlstress why: the causes of a result code or message, for those who have only a line of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from sqlstress.analysis.causes import SIGBUS, Diagnosis, Facts, code_in, diagnose
+from sqlstress.cli.outputs import say
+from sqlstress.errors import UsageError
+from sqlstress.options.parsing import duration, sentence, shown, suggestion
+from sqlstress.show.endings import FINE
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
+
+AT_ONCE_S = 0.1
+"""Shortest wait, in seconds, that is not "at once": the computer itself may delay a statement by less."""
+MAX_CAUSES = 4
+TELLERS = "sqlstress app FILE or sql FILE measures your statements"
+
+
+@click.command(epilog='Example: sqlstress why "database is locked" --after 0s')
+@click.argument("code", nargs=-1, required=True)
+@click.option("--after", metavar="TIME", help="Time that the statement waited before it failed.")
+def why(code: Sequence[str], after: str | None) -> int:
+    """Name the causes of a result code of SQLite and their cures.
+
+    CODE is a number, a name, a message or a line of a log: 517, SQLITE_BUSY, "database is locked".
+    """
+    text = " ".join(code)
+    number = code_in(text)
+    if number is None:
+        near = suggestion(text, [known.lower() for known in NAMES.values()])
+        remedy = near or " Give the error as it was logged."
+        raise UsageError(f"no result code, name or message of SQLite in {shown(text)}.{remedy}")
+    waited_s = None if after is None else _seconds(after)
+    say("\n".join(_lines(number, waited_s)))
+    return FINE
+
+
+def _lines(code: int, waited_s: float | None) -> list[str]:
+    """Return the answer, in two to six lines."""
+    facts = facts_of_wait(waited_s)
+    diagnosis = diagnose(code, facts)
+    title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
+    when = "" if waited_s is None else f" after {waited_s:g} s"
+    if not diagnosis.possible:
+        return [f"{title}{when}: no known cause.", f"{TELLERS} and counts the failures."]
+    if diagnosis.cause:
+        return [f"{title}{when}: {diagnosis.cause.cause}", diagnosis.cause.cure]
+    timeless = code == BUSY_SNAPSHOT or not any(rule.when.waited for rule in diagnosis.possible)
+    if facts.waited or timeless:
+        causes = [f"- {line}" for line in _candidates(diagnosis, MAX_CAUSES)]
+        return [
+            f"{title}{when} has several causes, the likeliest first:",
+            *causes,
+            f"{TELLERS} and names the cause.",
+        ]
+    at_once, late = (diagnose(code, facts_of_wait(seconds)) for seconds in (0.0, AT_ONCE_S))
+    return [
+        f"{title} has several causes. The time that the statement waited distinguishes them (--after TIME):",
+        *(f"- At once: {line}" for line in _candidates(at_once, MAX_CAUSES // 2)),
+        *(f"- After the timeout: {line}" for line in _candidates(late, MAX_CAUSES // 2)),
+    ]
+
+
+def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
+    """Return the likeliest causes with their cures: the general rules, which are the last."""
+    return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
+
+
+def facts_of_wait(waited_s: float | None) -> Facts:
+    """Return the facts that follow from the time that a statement waited, in seconds; None if unknown."""
+    if waited_s is None:
+        return Facts()
+    return Facts(waited="at once" if waited_s < AT_ONCE_S else "the timeout")
+
+
+def _seconds(text: str) -> float:
+    parse: Any = duration(0.0)
+    try:
+        return float(parse(text))
+    except ValueError as error:
+        raise UsageError(f"--after: {sentence(error)}") from error

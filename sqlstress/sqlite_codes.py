@@ -1,0 +1,144 @@
+"""SQLite's numbers: the result codes that a stress test distinguishes, and a limit.
+
+Source: https://www.sqlite.org/rescode.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ERROR = 1
+PERM = 3
+BUSY = 5
+LOCKED = 6
+NOMEM = 7
+READONLY = 8
+INTERRUPT = 9
+IOERR = 10
+CORRUPT = 11
+FULL = 13
+CANTOPEN = 14
+PROTOCOL = 15
+SCHEMA = 17
+CONSTRAINT = 19
+MISUSE = 21
+NOTADB = 26
+IOERR_READ = 266
+BUSY_SNAPSHOT = 517
+IOERR_SHORT_READ = 522
+IOERR_NOMEM = 3082
+IOERR_SHMMAP = 5386
+IOERR_DATA = 8202
+IOERR_CORRUPTFS = 8458
+
+LIMIT_VARIABLE_NUMBER = 9
+"""Category of the limit on a statement's parameters. Source: https://www.sqlite.org/c3ref/c_limit_attached.html"""
+
+NAMES: Mapping[int, str] = {
+    ERROR: "SQLITE_ERROR",
+    PERM: "SQLITE_PERM",
+    BUSY: "SQLITE_BUSY",
+    261: "SQLITE_BUSY_RECOVERY",
+    BUSY_SNAPSHOT: "SQLITE_BUSY_SNAPSHOT",
+    773: "SQLITE_BUSY_TIMEOUT",
+    LOCKED: "SQLITE_LOCKED",
+    262: "SQLITE_LOCKED_SHAREDCACHE",
+    518: "SQLITE_LOCKED_VTAB",
+    NOMEM: "SQLITE_NOMEM",
+    READONLY: "SQLITE_READONLY",
+    264: "SQLITE_READONLY_RECOVERY",
+    520: "SQLITE_READONLY_CANTLOCK",
+    776: "SQLITE_READONLY_ROLLBACK",
+    1032: "SQLITE_READONLY_DBMOVED",
+    1288: "SQLITE_READONLY_CANTINIT",
+    1544: "SQLITE_READONLY_DIRECTORY",
+    INTERRUPT: "SQLITE_INTERRUPT",
+    IOERR: "SQLITE_IOERR",
+    IOERR_READ: "SQLITE_IOERR_READ",
+    IOERR_SHORT_READ: "SQLITE_IOERR_SHORT_READ",
+    778: "SQLITE_IOERR_WRITE",
+    1034: "SQLITE_IOERR_FSYNC",
+    1290: "SQLITE_IOERR_DIR_FSYNC",
+    1546: "SQLITE_IOERR_TRUNCATE",
+    1802: "SQLITE_IOERR_FSTAT",
+    2058: "SQLITE_IOERR_UNLOCK",
+    2314: "SQLITE_IOERR_RDLOCK",
+    2570: "SQLITE_IOERR_DELETE",
+    IOERR_NOMEM: "SQLITE_IOERR_NOMEM",
+    3338: "SQLITE_IOERR_ACCESS",
+    3594: "SQLITE_IOERR_CHECKRESERVEDLOCK",
+    3850: "SQLITE_IOERR_LOCK",
+    4106: "SQLITE_IOERR_CLOSE",
+    4618: "SQLITE_IOERR_SHMOPEN",
+    4874: "SQLITE_IOERR_SHMSIZE",
+    5130: "SQLITE_IOERR_SHMLOCK",
+    IOERR_SHMMAP: "SQLITE_IOERR_SHMMAP",
+    5642: "SQLITE_IOERR_SEEK",
+    5898: "SQLITE_IOERR_DELETE_NOENT",
+    6154: "SQLITE_IOERR_MMAP",
+    6410: "SQLITE_IOERR_GETTEMPPATH",
+    6922: "SQLITE_IOERR_VNODE",
+    IOERR_DATA: "SQLITE_IOERR_DATA",
+    IOERR_CORRUPTFS: "SQLITE_IOERR_CORRUPTFS",
+    CORRUPT: "SQLITE_CORRUPT",
+    267: "SQLITE_CORRUPT_VTAB",
+    523: "SQLITE_CORRUPT_SEQUENCE",
+    779: "SQLITE_CORRUPT_INDEX",
+    FULL: "SQLITE_FULL",
+    CANTOPEN: "SQLITE_CANTOPEN",
+    270: "SQLITE_CANTOPEN_NOTEMPDIR",
+    526: "SQLITE_CANTOPEN_ISDIR",
+    782: "SQLITE_CANTOPEN_FULLPATH",
+    1294: "SQLITE_CANTOPEN_DIRTYWAL",
+    1550: "SQLITE_CANTOPEN_SYMLINK",
+    PROTOCOL: "SQLITE_PROTOCOL",
+    SCHEMA: "SQLITE_SCHEMA",
+    CONSTRAINT: "SQLITE_CONSTRAINT",
+    MISUSE: "SQLITE_MISUSE",
+    NOTADB: "SQLITE_NOTADB",
+}
+"""Names of the result codes, primary and extended, by number."""
+_ADVICE = {
+    PERM: "choose a writable --dir",
+    NOMEM: "close other programs, or lower --concurrency",
+    READONLY: "choose a writable --dir",
+    IOERR: "the disk failed or is full, or the file size limit was reached (ulimit -f): choose another --dir",
+    FULL: "free some disk space, or choose another --dir",
+    CANTOPEN: "check that the folder exists, its path is under 500 bytes, and ulimit -n is high enough",
+}
+_OF_MEMORY = (IOERR_NOMEM, IOERR_SHMMAP)
+_OF_DATA = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
+
+
+def is_busy(code: int | None) -> bool:
+    """Return whether a result code, primary or extended, means that a lock was not free."""
+    return code is not None and code & 0xFF == BUSY
+
+
+def is_damage(code: int | None) -> bool:
+    """Return whether a result code, primary or extended, means that a database file is damaged."""
+    return code is not None and code & 0xFF in (CORRUPT, NOTADB)
+
+
+def is_lack(code: int | None) -> bool:
+    """Return whether a result code means that SQLite lacked something, such as space; the data is sound."""
+    return code is not None and code & 0xFF in _ADVICE and code not in _OF_DATA
+
+
+def advice(code: int) -> str | None:
+    """Return the remedy for a result code; None if it depends on the situation."""
+    return _ADVICE[NOMEM if code in _OF_MEMORY else code & 0xFF] if is_lack(code) else None
+
+
+def explained(code: int, text: str) -> str:
+    """Return the name of a result code, SQLite's message and the remedy, if there is one."""
+    remedy = f" ({advice(code)})" if is_lack(code) else ""
+    return f"{name(code)}: {text}".removesuffix(": ") + remedy
+
+
+def name(code: int) -> str:
+    """Return the name of a result code; for an unknown extended code, its primary name and the number."""
+    if code in NAMES:
+        return NAMES[code]
+    primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")
+    return primary if code == code & 0xFF else f"{primary} (extended code {code})"
