@@ -51,7 +51,7 @@ def _task() -> Any:
 
 
 def is_beside() -> bool:
-    """Return whether this thread is one that the main thread, which makes the calls, does not wait for."""
+    """Return whether the main thread, which makes the calls, does not wait for this thread."""
     main = threading.main_thread()
     if threading.current_thread() is main:
         return False

@@ -35,6 +35,7 @@ class Call(NamedTuple):
     file: str
     line: int
     instruction: int
+    """Offset of the current instruction in the function's bytecode."""
 
 
 class Guard(NamedTuple):
@@ -320,7 +321,7 @@ class _Flow:
     def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
         """Return the kind of a condition; 0 means that it checks nothing of the query.
 
-        `truth` says whether a value alone is a condition, as after `if`.
+        `truth`: whether a value alone is a condition, as after `if`.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._check_kind(value, truth) for value in test.values)

@@ -84,8 +84,8 @@ class Uses:
     def works_unheard(self) -> bool:
         """Return whether a thread is running whose calls are not seen."""
         # Threads are listed first: the calls of a thread that starts between the two lists are seen.
-        others = other_threads()
-        unheard = others - ({thread.ident for thread in threading.enumerate()} - self._earlier)
+        thread_ids = other_threads()
+        unheard = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unheard) and works_beside(unheard)
 
     def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
@@ -187,12 +187,12 @@ class Listener:
             if thread not in self._users and not self._accepts_this_thread():
                 return  # sqlite3 will refuse the call
             self._users.add(thread)
-            others = self._users - {thread}
+            other_users = self._users - {thread}
             # A thread that sleeps in a loop over rows fetches the next row without a profile event.
-            if any(self._within[other] for other in others) or (others and goes_on(others)):
+            if any(self._within[other] for other in other_users) or (other_users and goes_on(other_users)):
                 self._is_over = True
             if self._is_over:
-                self._leave_when_free(others)
+                self._leave_when_free(other_users)
             self._within[thread] += 1
 
     def exit(self) -> None:
@@ -207,14 +207,14 @@ class Listener:
             return False
         return True
 
-    def _leave_when_free(self, others: set[int]) -> None:
+    def _leave_when_free(self, other_users: set[int]) -> None:
         """End the trace when no other thread is inside a call of the connection.
 
         The thread inside may end the trace by itself. Its callback needs Python's lock until it returns, so
         wait for it in either case.
         """
         deadline = time.monotonic() + self._PATIENCE_S
-        while any(self._within[other] for other in others) or _may_roll_back(others):
+        while any(self._within[other] for other in other_users) or _may_roll_back(other_users):
             if time.monotonic() > deadline:
                 return
             time.sleep(self._LOOK_S)
@@ -276,7 +276,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
 
 
 def _is_shareable(connection: sqlite3.Connection) -> bool:
-    """Return whether another thread may use a connection (check_same_thread=False), by a test."""
+    """Return whether another thread may use a connection (check_same_thread=False), by trying."""
     cursors: list[sqlite3.Cursor] = []
     finished = threading.Event()
 

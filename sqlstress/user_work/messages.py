@@ -44,8 +44,8 @@ def line_of(text: str) -> str:
 
 def _by_pattern(text: str) -> list[str]:
     for place, pattern in enumerate(_ERROR_LINES):
-        if found := pattern.findall(text):
-            return [found[-1] if place == 0 else found[0]]
+        if matches := pattern.findall(text):
+            return [matches[-1] if place == 0 else matches[0]]
     return []
 
 

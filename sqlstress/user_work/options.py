@@ -87,7 +87,7 @@ def text_of(name: str, most: int) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of the text's UTF-8 as hexadecimal digits, which identifies the text."""
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
 
@@ -195,7 +195,7 @@ def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
         setup = setup_text(request.setup)
         setup_digest = digest(setup) if request.setup else ""
         for _ in split(request.setup, setup, dialect=dialect):
-            pass  # a setup that cannot be split or run is refused before a database is made
+            pass  # this refuses a setup that cannot be split or run, before a database is made
     checks = tuple(invariant for file in request.check for invariant in _invariants(file, dialect))
     if len(checks) > MOST_INVARIANTS:
         raise UsageError(f"--check: there are more than {MOST_INVARIANTS} checks. Remove some.")

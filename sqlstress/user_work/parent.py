@@ -226,7 +226,7 @@ class Checking:
         self._problem = ""
         """Reason why there are no further rounds; empty if there may be more."""
         self.failure = ""
-        """Such a reason, if it is not the fault of a check: the process died or had to be killed."""
+        """Reason why the rounds stopped, if not due to a check: the process died or had to be killed."""
 
     def load(self) -> None:
         """Start to import the user's file, in parallel to other preparations of the load."""

@@ -60,19 +60,19 @@ _LONGEST_KIND = 34
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether a run used a check of the user's (not only the store's own consistency check)."""
+    """Return whether a run used the user's checks, not only the store's own consistency check."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether any correct run of a group used the user's checks; True if no run is correct."""
+    """Return whether a correct run of a group used the user's checks; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run, or NO_CHECK if it is correct but only its consistency was checked."""
+    """Return the verdict of a run; NO_CHECK if the run is correct, but the user gave no check."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -86,7 +86,7 @@ def checked_legend(group: Group) -> Iterator[str]:
 
 
 def proved(group: Group) -> str:
-    """Return a phrase on the evidence for a correct run; it names only stores that checked their own data."""
+    """Return a phrase on the checks of correct runs; it names only stores that checked their own data."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {product(run.case.driver) for run in right if not run.verdict.is_sound}
     stores = [
@@ -251,7 +251,7 @@ _SAFE_AT_SERVER = (
 
 
 def too_weak(group: Group) -> Iterator[Finding]:
-    """Yield a finding if checks failed at the server's weakest isolation level, because it permits that."""
+    """Yield a finding if checks failed at the server's weakest isolation level, which permits that."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
@@ -367,7 +367,7 @@ def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, 
 
 
 class UserShown(LoadShown):
-    """Base class of the views of such experiments. A subclass describes the work of its processes."""
+    """Base class of the views of user work. A subclass describes the work of its processes."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         given_up,

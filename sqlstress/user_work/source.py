@@ -131,7 +131,7 @@ class UserSource:
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed operations; successful operations need no acknowledgement."""
+        """Record the durations of failed operations. User operations need no acknowledgement here."""
         self.failures.fold(stamps)
 
     def findings(self) -> Findings:

@@ -20,8 +20,9 @@ from sqlstress.user_work.touched import Name, Row, conditions
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""The code checks the value that it has read, and SQLite computes the written value without comparing it.
-MAYBE_GUARDED if no such check can be seen in the code."""
+"""Suspicions about a value that the code checks, and that a later statement computes in SQLite without
+comparing it. MAYBE_GUARDED means that the check cannot be seen in the code."""
+
 LOST = (STALE, STALE_COPY, GUARDED)
 """Suspicions of lost data."""
 WEAK = (MAYBE_GUARDED,)
@@ -47,6 +48,8 @@ class Write(NamedTuple):
 
     table: Table
     kind: str
+    """UPDATE, DELETE, INSERT or OVERWRITE."""
+
     sets: frozenset[str] = frozenset()
     """Columns that it sets; empty for a plain INSERT, whose columns are not known.
 
@@ -71,7 +74,7 @@ class Write(NamedTuple):
     there: frozenset[Row] = frozenset()
     """Existing rows with the keys of an INSERT, which an OVERWRITE replaces."""
     numbered: bool = False
-    """Whether SQLite assigned the new row's rowid, so that this key could not refuse the row."""
+    """Whether SQLite assigned the new row's rowid, so that the primary key could not refuse the row."""
     refused: frozenset[str] = frozenset()
     """Columns that it sets and whose values a CHECK or a trigger can refuse."""
 
@@ -87,7 +90,7 @@ class Statement(NamedTuple):
     transaction: int = 0
     """Number of its transaction; a statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction that began its snapshot, if an open query keeps that; 0 means its own."""
+    """Number of the transaction whose snapshot an open query keeps for this statement; 0 means its own."""
     who: int = 0
     """Identifier of the thread or asyncio task that ran it."""
     beside: bool = False
@@ -112,7 +115,7 @@ class Statement(NamedTuple):
     """Active calls of the user's functions, outermost first; empty if not known."""
 
     def shares_snapshot(self, other: Statement) -> bool:
-        """Return whether no other process can write between the two, unless their transaction fails."""
+        """Return whether both share a snapshot, so that writes of other processes are excluded or refused."""
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
 
 
@@ -120,9 +123,13 @@ class Suspicion(NamedTuple):
     """Two statements that are a race if another process writes between them."""
 
     code: str
+    """Kind of the suspicion, such as STALE."""
     table: str
+    """Name of the table; empty for FORKED."""
     first: Statement
     then: Statement
+    """Write that depends on the first statement; for FORKED, the last statement."""
+
     guards: frozenset[object] = frozenset()
     """Locks acquired before the first statement and released after the second.
 
@@ -328,7 +335,7 @@ def _all_names(write: Write) -> set[tuple[Table, Name]]:
 def _claims(
     call: Sequence[Statement], wanted: set[tuple[Table, Name]]
 ) -> Iterator[tuple[Statement, tuple[Table, Name]]]:
-    """Yield the statements that make or claim a wanted row such that only one process can, with its name."""
+    """Yield (statement, name) for wanted rows that the call makes or claims, so that no other process can."""
     for index, statement in enumerate(call):
         names = _names(statement.write) & wanted if statement.write else set()
         if (
@@ -353,7 +360,7 @@ def _knows_it_wrote(call: Sequence[Statement], index: int, write: Write) -> bool
 
 
 def _is_claim(earlier: Sequence[Statement], statement: Statement, write: Write) -> bool:
-    """Return whether only one process can do a write: a key or the searches of others rule out a second."""
+    """Return whether only one process can do a write: a key refuses it, or its search no longer matches."""
     if write.kind == INSERT:
         return True
     if not _is_safe(write) and not _reads_inside(earlier, statement, write):

@@ -47,7 +47,7 @@ def other_threads() -> set[int]:
 
 
 def has_others() -> bool:
-    """Return whether there is another thread, without those of sqlstress."""
+    """Return whether there is another thread that is not part of sqlstress."""
     return any(True for _ in _other_frames())
 
 
