@@ -1,24 +1,24 @@
-"""What experiments with the user's own work have in common: the database, the checks, the weights, the table.
+"""Shared parts of experiments with the user's own work: database, checks, weights, report table.
 
-An experiment of this kind (SQL scripts, an application's file, any command) is a package that adds little:
+An experiment of this kind (SQL scripts, an application's file, any command) is a package that adds:
 
-- a spec, with `data: Data` and what its workers do; its options have `data: DataOptions`, of which
+- a spec, with `data: Data` and the work of its workers; its options have `data: DataOptions`, from which
   `options.read` makes a Data;
 - work, a subclass of `parent.UserWork`, which makes the database and runs the checks before, during and
-  after: what it proves beside goes into `proofs`, what it prepares beside into `ready`;
-- worker, a subclass of `source.UserSource`, which draws what to do by weight: it says what each kind of
-  operation calls, and which errors mean that a lock stayed taken;
-- show, a subclass of `show.UserShown`: a row for each number of processes, latencies by kind of operation.
+  after the load; further checks belong into `proofs`, further preparations into `ready`;
+- worker, a subclass of `source.UserSource`, which draws operations by weight: it defines the function that
+  each kind of operation calls, and the errors which mean that a lock was not released in time;
+- show, a subclass of `show.UserShown`: one table row per number of processes, latencies by kind of operation.
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"
-"""What the verdict of a trial calls the user's checks, where there are any."""
+"""Names of the user's checks in the verdict of a trial, if there are any."""
 SUSPICION = "suspicion"
-"""The topic of what is suspicious in the statements of a transaction."""
+"""Topic of suspicious statements in a transaction."""
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
-"""Instead of a command line: sqlstress's own processes, with what they call of the user's; programs beyond
-the first ones; processes that had ended before they could be asked, or may not be asked."""
+"""Labels in place of a command line: sqlstress's own processes, including the user's code that they call;
+programs beyond the first ones; processes that ended, or could not be inspected."""
 UNREHEARSED = "not rehearsed"
-"""The topic of why nothing suspicious was looked for."""
+"""Topic of the reasons why transactions were not examined for suspicions."""
 MOST_WEIGHT = 1_000_000
-"""Of an operation, beside the others."""
+"""Largest weight of an operation, relative to the others."""

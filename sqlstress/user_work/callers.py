@@ -1,4 +1,4 @@
-"""Who runs a statement: which line of the user's code, which thread, and what they do with its row count."""
+"""Origin of a statement: the line of the user's code, the thread, and the use of its row count."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _COUNTS = {"rowcount", "changes", "total_changes"}
 
 
 class Spot(NamedTuple):
-    """Where the user's code runs a statement."""
+    """Position in the user's code that runs a statement."""
 
     at: str
-    """"bank.py:27"; empty: not known."""
+    """File and line, such as "bank.py:27"; empty if not known."""
     number: int = 0
-    """Tells calls in one line from each other."""
+    """Number of the call, different for each call in a line; 0 if not known."""
     counted: bool = False
-    """Whether it looks at the row count, as far as that can be seen."""
+    """Whether the code reads the row count, as far as can be seen."""
     insists: bool = False
-    """Whether it takes the result of a library's call, which raises an error by the row count instead."""
+    """Whether the code uses the result of a library call that raises if the row count is wrong."""
     unseen: bool = False
-    """Whether no function that has called it looks at the row count, a library's or the user's."""
+    """Whether no calling function, of a library or of the user, reads the row count."""
     calls: tuple[Call, ...] = ()
-    """The user's functions that are under way, the outermost first."""
+    """Active calls of the user's functions, outermost first."""
 
 
 def who() -> int:
-    """Return who runs: a task of asyncio where there is one, else the thread."""
+    """Return the id of the current asyncio task if there is one, else of the thread."""
     task = _task()
     return id(task) if task else threading.get_ident()
 
 
 def _task() -> Any:
-    import asyncio  # here, since every process of an application imports this, and few trace anything
+    import asyncio  # here, because every process of an application imports this module, and few trace
 
     with suppress(RuntimeError):
         return asyncio.current_task()
@@ -51,16 +51,16 @@ def _task() -> Any:
 
 
 def is_beside() -> bool:
-    """Return whether this is a thread that the main one, which makes the calls, does not wait for."""
+    """Return whether the main thread, which makes the calls, does not wait for this thread."""
     main = threading.main_thread()
     if threading.current_thread() is main:
         return False
-    called = under_way(sys._current_frames().get(main.ident or 0))
-    return not called or called[-1] in BEGINS
+    names = under_way(sys._current_frames().get(main.ident or 0))
+    return not names or names[-1] in BEGINS
 
 
 class Frames:
-    """The frames of the user's code."""
+    """Finder of the frames of the user's code: below a folder, and not in a library."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder.absolute()) + os.sep
@@ -68,25 +68,25 @@ class Frames:
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
     def where(self) -> Spot:
-        """Return where the user's code runs now: its innermost call."""
-        frame, passed = self._users(sys._getframe(1))
+        """Return the position of the user's innermost active call."""
+        frame, library_frames = self._innermost(sys._getframe(1))
         calls = self._calls(frame)
         if threading.current_thread() is not threading.main_thread():
-            waiting = self._waiting_coroutine()
+            waiting = self._waiting_calls()
             calls = waiting + calls if waiting or frame else ()
-            # for a library's thread
-            frame = frame or self._waiting()
+            # A thread that a library has started may have no frame of the user's code.
+            frame = frame or self._waiting_frame()
         if not frame:
             return Spot("")
         at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        is_used = bool(passed) and _uses_result(frame)
-        counted = is_used or _looks_at_count(frame.f_code)
-        insists = is_used and any(map(_raises_by_count, passed))
+        is_used = bool(library_frames) and _uses_result(frame)
+        counted = is_used or _reads_count(frame.f_code)
+        insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return Spot(at, number, counted, insists, not _is_seen(), calls)
+        return Spot(at, number, counted, insists, not _callers_may_count(), calls)
 
     def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
-        """Return the user's functions that have led to a frame, the outermost first."""
+        """Return the calls of the user's functions that lead to a frame, outermost first."""
         calls = []
         while frame:
             if self._is_users(frame.f_code.co_filename):
@@ -94,32 +94,32 @@ class Frames:
             frame = frame.f_back
         return tuple(reversed(calls))
 
-    def _users(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the innermost frame of the user's, and the frames of libraries within it."""
-        passed = []
+    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
+        """Return the innermost frame of the user's code, and the library frames inside it."""
+        library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
             if not frame.f_code.co_filename.startswith(str(Path(__file__).parent)):
-                passed.append(frame)
+                library_frames.append(frame)
             frame = frame.f_back
-        return frame, passed
+        return frame, library_frames
 
-    def _waiting(self) -> FrameType | None:
-        """Return the frame of the main thread that waits for this one: of a coroutine, if one alone does."""
-        coroutines = self._waiting_coroutines()
+    def _waiting_frame(self) -> FrameType | None:
+        """Return the frame that waits for this thread: of the only coroutine, else of the main thread."""
+        coroutines = self._waiting_stacks()
         if len(coroutines) == 1:
             return coroutines[0][-1]
-        return self._users(sys._current_frames().get(threading.main_thread().ident or 0))[0]
+        return self._innermost(sys._current_frames().get(threading.main_thread().ident or 0))[0]
 
-    def _waiting_coroutine(self) -> tuple[Call, ...]:
-        """Return the user's functions that wait for this thread in an event loop; empty if several may."""
-        coroutines = self._waiting_coroutines()
+    def _waiting_calls(self) -> tuple[Call, ...]:
+        """Return the calls that wait for this thread in an event loop; empty if several coroutines wait."""
+        coroutines = self._waiting_stacks()
         if len(coroutines) != 1:
             return ()
         main = sys._current_frames().get(threading.main_thread().ident or 0)
         return (*self._calls(main), *map(_call, coroutines[0]))
 
-    def _waiting_coroutines(self) -> list[list[FrameType]]:
-        """Return the user's frames of each coroutine that waits in the main thread's event loop."""
+    def _waiting_stacks(self) -> list[list[FrameType]]:
+        """Return the user's frames of each waiting coroutine in the main thread's event loop."""
         import asyncio
 
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
@@ -128,16 +128,16 @@ class Frames:
         if not frame:
             return []
         tasks = asyncio.all_tasks(frame.f_locals["self"])
-        return [frames for task in tasks if (frames := self._suspended(task.get_coro()))]
+        return [frames for task in tasks if (frames := self._coroutine_frames(task.get_coro()))]
 
-    def _suspended(self, coroutine: Any) -> list[FrameType]:
-        """Return the frames of the user's in which a coroutine waits, the outermost first."""
-        found: list[FrameType] = []
+    def _coroutine_frames(self, coroutine: Any) -> list[FrameType]:
+        """Return the user's frames in which a coroutine waits, outermost first."""
+        frames: list[FrameType] = []
         while frame := getattr(coroutine, "cr_frame", None):
             if self._is_users(frame.f_code.co_filename):
-                found.append(frame)
+                frames.append(frame)
             coroutine = coroutine.cr_await
-        return found
+        return frames
 
     def _is_users(self, file: str) -> bool:
         return file.startswith(self._folder) and not file.startswith(self._libraries)
@@ -147,32 +147,32 @@ def _call(frame: FrameType) -> Call:
     return Call(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
 
 
-def _is_seen() -> bool:
-    """Return whether a function that has called this one, or one that it calls, looks at a row count.
+def _callers_may_count() -> bool:
+    """Return whether a calling function, or a function that it mentions, reads a row count.
 
-    Who waits for another thread or for a task is not known, and may.
+    True in a task or another thread, because the functions that wait for it are unknown and may read it.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame and not any(map(_looks_at_count, _codes(frame))):
+    while frame and not any(map(_reads_count, _codes(frame))):
         frame = frame.f_back
     waits = threading.current_thread() is not threading.main_thread() or _task() is not None
     return frame is not None or waits
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a function, and of the functions of its module that it names."""
-    named = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
-    return [frame.f_code, *(code for code in named if isinstance(code, CodeType))]
+    """Return the code of a function, and of the functions of its module that it mentions."""
+    codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
+    return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
 
 @cache
-def _looks_at_count(code: CodeType) -> bool:
-    texts = " ".join(one for one in code.co_consts if isinstance(one, str)).lower()
+def _reads_count(code: CodeType) -> bool:
+    texts = " ".join(text for text in code.co_consts if isinstance(text, str)).lower()
     return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
 
 
 def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether a function raises an error by a row count, after the line where it is."""
+    """Return whether a function raises an error because of a row count, at or after its current line."""
     return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
 
 
@@ -181,7 +181,7 @@ def _lines_that_raise(code: CodeType) -> list[int]:
     """Return the lines of `if cursor.rowcount …: raise …` in a function."""
     if not _COUNTS & {*code.co_names}:
         return []
-    import ast  # here, as asyncio above
+    import ast  # here, for the reason given at asyncio above
     import inspect
     import textwrap
 
@@ -193,13 +193,17 @@ def _lines_that_raise(code: CodeType) -> list[int]:
         code.co_firstlineno + node.lineno - 1
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.If)
-        and any(isinstance(one, ast.Attribute) and one.attr in _COUNTS for one in ast.walk(node.test))
-        and any(isinstance(one, ast.Raise) for one in node.body)
+        and any(isinstance(part, ast.Attribute) and part.attr in _COUNTS for part in ast.walk(node.test))
+        and any(isinstance(part, ast.Raise) for part in node.body)
     ]
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether the result of the call that runs in a frame is taken: it may be a row count."""
-    after = (one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti)
+    """Return whether the code uses the result of a frame's current call, which may be a row count."""
+    after = (
+        instruction
+        for instruction in dis.get_instructions(frame.f_code)
+        if instruction.offset > frame.f_lasti
+    )
     following = next(after, None)
     return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

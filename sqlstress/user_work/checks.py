@@ -1,6 +1,6 @@
-"""The user's checks: a query must return no rows, a function must not raise; neither takes for ever.
+"""Runner of the user's checks: a query must return no rows, a function must not raise.
 
-They run in one process: before the load, beside the workers while they work, and after it.
+All checks have a time limit. They run in one process: before the load, during it and after it.
 """
 
 from __future__ import annotations
@@ -32,98 +32,105 @@ T = TypeVar("T")
 
 EXAMPLES = 3
 MOST_ROWS = 10_000
-"""So many rows are counted of a check that fails."""
-_WIDEST = 160
+"""Maximum number of rows that are counted for a failed check."""
+_MAX_TEXT_CHARS = 160
 
 
 class Broken(NamedTuple):
-    """A check that failed."""
+    """Result of a check that failed."""
 
     name: str
     rows: int
-    """How many rows it returned; 1 of a function."""
+    """Number of rows that the query returned; 1 for a function."""
     examples: tuple[str, ...]
-    """The first of them, in words."""
+    """First rows, or the error of the function, as text."""
 
 
 class Unchecked(UsageError):
-    """A check that says nothing: it can't be run, or takes too long."""
+    """A check has no result: it cannot run, or takes too long."""
 
 
 class Checks:
-    """The checks of a case."""
+    """Checks of a case, with their time limit."""
 
     _reader: Reader
 
     def __init__(self, invariants: Sequence[Invariant], timeout_s: float) -> None:
         self._invariants, self._timeout_s = invariants, timeout_s
-        self._functions = {one.where: _function_of(one) for one in invariants if not one.sql}
+        self._functions = {
+            invariant.where: _load_function(invariant) for invariant in invariants if not invariant.sql
+        }
 
     def broken(self, reader: Reader) -> Iterator[Broken]:
-        """Yield the checks that fail, all seen in one snapshot of a connection. Raises Unchecked.
+        """Yield the checks that fail, all run in one snapshot of the connection. Raises Unchecked.
 
-        Those that wait until all processes have ended are not among them.
+        Checks with `at_end` are left out.
         """
         self._reader = reader
         self._reader.begin()
         try:
-            yield from self._failing(one for one in self._invariants if not one.at_end)
+            yield from self._run(invariant for invariant in self._invariants if not invariant.at_end)
         finally:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[Broken]:
-        """Yield those of the others that fail. They may change the data. Raises Unchecked.
+        """Yield the checks with `at_end` that fail. They may change the data. Raises Unchecked.
 
-        `given` are what a function gets by the names of its parameters.
+        `given` has the values of the parameters `notes` and `database`, by name.
         """
         self._reader = reader
-        yield from self._failing((one for one in self._invariants if one.at_end), given)
+        yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
 
-    def _failing(self, some: Iterable[Invariant], given: Mapping[str, Any] | None = None) -> Iterator[Broken]:
-        for one in some:
-            with self._guarded(one):
-                broken = self._query(one) if one.sql else self._call(one, given or {})
+    def _run(
+        self, invariants: Iterable[Invariant], arguments: Mapping[str, Any] | None = None
+    ) -> Iterator[Broken]:
+        for invariant in invariants:
+            with self._guard(invariant):
+                broken = self._query(invariant) if invariant.sql else self._call(invariant, arguments or {})
             if broken:
                 yield broken
 
-    def _query(self, one: Invariant) -> Broken | None:
-        rows = self._reader.first(one.sql, MOST_ROWS)
-        return Broken(one.name, len(rows), tuple(map(_shown, rows[:EXAMPLES]))) if rows else None
+    def _query(self, invariant: Invariant) -> Broken | None:
+        rows = self._reader.first(invariant.sql, MOST_ROWS)
+        return Broken(invariant.name, len(rows), tuple(map(_row_text, rows[:EXAMPLES]))) if rows else None
 
-    def _call(self, one: Invariant, given: Mapping[str, Any]) -> Broken | None:
+    def _call(self, invariant: Invariant, arguments: Mapping[str, Any]) -> Broken | None:
         def query(sql: str, params: Sequence[Any] = ()) -> list[Row]:
             return self._reader.rows(sql, params)
 
-        function, begun = self._functions[one.where], time.monotonic()
-        named = at_end(function)
-        needs_query = not named or len(signature(function).parameters) > len(named)
+        function, started = self._functions[invariant.where], time.monotonic()
+        names = at_end(function)
+        needs_query = not names or len(signature(function).parameters) > len(names)
         try:
-            function(*[query] * needs_query, **{name: given[name] for name in named})
+            function(*[query] * needs_query, **{name: arguments[name] for name in names})
         except SystemExit as error:
             raise Unchecked(
-                f"the check {one.name} ({one.where}) ends its process. Raise AssertionError instead."
+                f"the check {invariant.name} ({invariant.where}) ends its process. Raise AssertionError "
+                "instead."
             ) from error
         except OtherFile as error:
-            raise Unchecked(f"the check {one.name} ({one.where}) failed to run: {error}.") from error
+            raise Unchecked(
+                f"the check {invariant.name} ({invariant.where}) failed to run: {error}."
+            ) from error
         except Exception as error:
             if self._reader.answer(error):
                 raise
             text = message_of(error) if isinstance(error, AssertionError) else plainly(error)
-            return Broken(one.name, 1, (text[:_WIDEST] or "it does not hold",))
-        # Its SQL is cut off; what Python does in between can't be, and is told afterwards.
-        if time.monotonic() - begun > self._timeout_s:
-            raise self._too_slow(one)
+            return Broken(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
+        # The timer interrupts only SQL. Time spent in Python can only be reported afterwards.
+        if time.monotonic() - started > self._timeout_s:
+            raise self._too_slow(invariant)
         return None
 
-    def _too_slow(self, one: Invariant) -> Unchecked:
+    def _too_slow(self, invariant: Invariant) -> Unchecked:
         return Unchecked(
-            f"the check {one.name} ({one.where}) took longer than {self._timeout_s:g} s, including waits "
-            "for locks. Make it faster (an index may help), or raise --check-timeout."
+            f"the check {invariant.name} ({invariant.where}) took longer than {self._timeout_s:g} s, "
+            "including waits for locks. Make it faster (an index may help), or raise --check-timeout."
         )
 
     @contextmanager
-    def _guarded(self, one: Invariant) -> Iterator[None]:
-        """Cut a check off that takes too long, and say of an error which check met it. BUSY is passed on."""
+    def _guard(self, invariant: Invariant) -> Iterator[None]:
+        """Interrupt a check that takes too long, and add its name to errors. BUSY is passed on unchanged."""
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
@@ -136,29 +143,31 @@ class Checks:
             if answer and answer.kind == BUSY:
                 raise
             if answer and answer.kind == INTERRUPTED:
-                raise self._too_slow(one) from error
+                raise self._too_slow(invariant) from error
             text = answer.text if answer else message_of(error)
-            raise Unchecked(f"the check {one.name} ({one.where}) failed to run: {text}.") from error
+            raise Unchecked(
+                f"the check {invariant.name} ({invariant.where}) failed to run: {text}."
+            ) from error
         finally:
             timer.cancel()
 
 
 NOTES, DATABASE = "notes", "database"
-"""Parameters of functions that run when all processes have ended."""
+"""Parameters of functions that run only after all processes have ended."""
 
 
 def at_end(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return which of these parameters a function has."""
+    """Return the names among NOTES and DATABASE that are parameters of a function."""
     try:
         names = signature(function).parameters
-    except (TypeError, ValueError):  # one of C
+    except (TypeError, ValueError):  # functions of C extensions may have no signature
         return ()
     return tuple(name for name in (NOTES, DATABASE) if name in names)
 
 
-def _function_of(one: Invariant) -> Callable[..., object]:
-    """Return a function by its file and name, "checks.py:money". Raises Unchecked."""
-    where = one.where
+def _load_function(invariant: Invariant) -> Callable[..., object]:
+    """Return the function of a check such as "checks.py:money". Raises Unchecked."""
+    where = invariant.where
     file, _, name = where.rpartition(":")
     try:
         function: Any = getattr(loading.load(file), name)
@@ -166,7 +175,7 @@ def _function_of(one: Invariant) -> Callable[..., object]:
         raise Unchecked(f"cannot load the check {where}: {message_of(error).removesuffix('.')}.") from error
     if not callable(function) or only_begins(function):
         raise Unchecked(f"the check {where} checks nothing: it is async, or not a function.")
-    if at_end(function) and not one.at_end:
+    if at_end(function) and not invariant.at_end:
         raise Unchecked(
             f"the check {where} asks for notes or the database. Mark it with @check in the file of sqlstress "
             "app."
@@ -174,23 +183,26 @@ def _function_of(one: Invariant) -> Callable[..., object]:
     return function  # type: ignore[no-any-return]
 
 
-def _shown(row: Row) -> str:
+def _row_text(row: Row) -> str:
     text = f"({', '.join(map(repr, row))})"
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 2]}.."
+    return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# The process that runs them: it does nothing else, and has loaded the user's file once for all looks.
+# The process of the checks: it does nothing else, and imports the user's file once for all rounds.
 
 
 MOST_UNOPENED = 5
-"""So often in a row a round may get no connection: whoever closes the last one has the file to itself."""
+"""Failed attempts to connect in a row, after which a round raises the error.
+
+A few are expected: a process that closes the last connection holds the file exclusively.
+"""
 
 _checkers: list[Checker] = []
-"""Of this process, as soon as one was asked for."""
+"""Checker of this process; empty until the first `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Import the files of checks. Raises Unchecked."""
+    """Import the files of the checks, unless this process has done so. Raises Unchecked."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -201,25 +213,26 @@ def load(case: Case, where: Path) -> None:
 
 
 def looked(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Return what the checker of this process sees by one of its methods. Raises Unchecked."""
+    """Call a method of this process's checker and return its result. Raises Unchecked."""
     load(case, where)
-    os.chdir(_checkers[0].folder)  # a check may have gone elsewhere, and our paths are relative
+    os.chdir(_checkers[0].folder)  # a check may have changed it, and our paths are relative
     return look(_checkers[0])
 
 
 class Round(NamedTuple):
-    """What a round beside the load came to."""
+    """Result of a round during the load."""
 
     took_s: float
+    """Duration of the round, in seconds."""
     broken: list[Broken] | None
-    """None: somebody was in the way, and it says nothing."""
+    """Checks that failed; None if the round has no result, because the database was locked."""
 
 
 class Checker:
-    """Looks at the data of a trial, again and again.
+    """Runs the checks on a trial's data, many times.
 
-    Each look has a connection of its own: the last one that is closed checkpoints the WAL and removes it, and
-    where one of ours stayed open it would never be one of the load's.
+    Each round has its own connection. The last connection that closes checkpoints the WAL and removes it; if
+    we kept a connection open, no connection of the load would ever be the last one.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -229,39 +242,39 @@ class Checker:
         self._unopened = 0
 
     def broken(self) -> list[Broken]:
-        """Return the checks that fail, but those that wait until all processes have ended."""
+        """Return the checks that fail, without those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[Broken]:
-        """Return all checks that fail."""
+        """Return all checks that fail, including those that run only after all processes have ended."""
         with self._place.reading(lambda: None) as reader:
-            found = list(self._checks.broken(reader))
+            broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
             given = {NOTES: noted, DATABASE: self._place.directions().address}
-            return [*found, *self._checks.broken_at_end(reader, given)]
+            return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> Round:
-        """Return what `broken` does, in a connection like those of the load, whose workers start then."""
+        """Run `broken` with a connection like those of the workers, which start at `starts_ns`."""
         wait_until(starts_ns)
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             reader = self._place.reader()
         except Exception:
             self._unopened += 1
             if self._unopened >= MOST_UNOPENED:
                 raise
-            return Round(time.monotonic() - begun, None)
+            return Round(time.monotonic() - started, None)
         self._unopened = 0
-        found = None
+        broken = None
         try:
-            found = list(self._checks.broken(reader))
+            broken = list(self._checks.broken(reader))
         except Unchecked:
             raise
         except Exception as error:
             answer = reader.answer(error)
             if not answer or answer.kind != BUSY:
-                raise  # else the next round finds nobody in the way
+                raise  # after BUSY, the next round may succeed
         finally:
             reader.close()
-        return Round(time.monotonic() - begun, found)
+        return Round(time.monotonic() - started, broken)

@@ -1,8 +1,8 @@
-"""The database of a trial: a copy of the user's, or an empty one, and then what the setup makes of it.
+"""Database of a trial: a copy of the user's database, or an empty one, changed by the setup.
 
-The original may be in use meanwhile: it is read and nothing else. A reader writes too, where SQLite lets it:
-into the wal-index, and by making files that are not there. So it is opened such that it can't, and in a
-process of its own: a file that is closed takes with it the locks of whoever in the same process works on it.
+The original may be in use during the copy, and is only read. Where SQLite permits, a reader writes as well:
+it changes the wal-index, and creates files that do not exist. So the original is opened in a way that rules
+this out, and in a separate process: closing a file releases the locks of other connections in its process.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_S = 5.0
-"""How long a lock of the program that uses it is waited for."""
+"""Time limit for locks of other programs on the original, in seconds."""
 _TRIES = 3
 
 
 def copy(name: str, to: Path) -> None:
-    """Copy a database as it is at some moment. Raises UsageError and EnvironmentFailure."""
-    original = Path(name).resolve()  # its WAL is beside the file, not beside a link to it
+    """Copy a consistent state of a database. Raises UsageError and EnvironmentFailure."""
+    original = Path(name).resolve()  # the WAL is next to the file, not next to a link to it
     wal, index = (original.with_name(original.name + suffix) for suffix in ("-wal", "-shm"))
     in_wal_mode = journal_mode(name) == "wal"
     _check_room(original, wal, to)
     try:
         for _ in range(_TRIES):
-            before = _changed(original, wal)
-            # Somebody uses it, or did not come to close it.
+            before = _versions(original, wal)
+            # A program uses it, or has ended without closing it.
             is_open = index.exists()
             if in_wal_mode and not is_open and before[1]:
-                # Its last program did not close it: SQLite recovers it, here and not there.
+                # The last program did not close it: let SQLite recover the copy, not the original.
                 shutil.copyfile(original, to)
                 shutil.copyfile(wal, to.with_name(f"{to.name}-wal"))
             else:
@@ -58,15 +58,15 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # Somebody whose locks we see needs no second look; without them it may have changed meanwhile.
-            if not in_wal_mode or is_open or (_changed(original, wal) == before and not index.exists()):
+            # Our locks protect the copy of a database in use. Otherwise, check that it has not changed.
+            if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
         file = Path(error.filename).name if isinstance(error.filename, str) else ""
         where = f"{file!r:.200}: " if file and file != original.name else ""
         raise EnvironmentFailure(f"cannot copy {name!r:.200}: {where}{error.strerror or error}.") from error
     except sqlite3.Error as error:
-        raise _refused(name, error) from error
+        raise _error_of(name, error) from error
     raise EnvironmentFailure(
         f"{name!r:.200} changed while it was being copied. Stop its writers, or try again.",
     )
@@ -82,27 +82,27 @@ def _check_room(original: Path, wal: Path, to: Path) -> None:
         )
 
 
-def _changed(*paths: Path) -> list[tuple[int, int] | None]:
-    """Return what changes when anybody writes: size and time of files; None of one that holds nothing."""
+def _versions(*paths: Path) -> list[tuple[int, int] | None]:
+    """Return the size and time of each file, which any write changes; None for a missing or empty file."""
     stats = [path.stat() if path.exists() else None for path in paths]
     return [(stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None for stat in stats]
 
 
 def uri(path: PurePath) -> str:
-    """Return how SQLite is told a file where it takes parameters too.
+    """Return the path as a URI for SQLite, to which parameters can be added.
 
-    Path.as_uri makes a host of the server that a path of Windows may begin with, and SQLite refuses hosts.
+    Path.as_uri turns the server of a Windows path into a host, and SQLite refuses hosts.
     """
     return f"file:{quote(os.fsencode(path), safe='')}"
 
 
 @contextmanager
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
-    """Open a database; `alone`: nobody uses it, so that it can be read without any lock."""
+    """Open a database read-only. `alone`: no program uses it, so that it can be read without locks."""
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
     with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)) as source:
-        # backup() waits for a lock without end, so it is taken before.
+        # Take the lock first, because backup() waits for a lock without a time limit.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         yield source
@@ -122,8 +122,8 @@ def _unreadable(original: Path) -> Path | None:
     return None
 
 
-def _refused(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
-    """Return what a refusal of SQLite means, in words."""
+def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
+    """Return the error to raise for an error of SQLite."""
     code = getattr(error, "sqlite_errorcode", 0)
     if codes.is_busy(code):
         return EnvironmentFailure(
@@ -147,14 +147,14 @@ def _refused(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Make the database of a place anew, and see that the case's settings were taken.
+    """Create the database of a place from scratch, and check that the settings of the case took effect.
 
-    `ours` are statements that are run after the user's setup. Raises UsageError, with the place in the file,
-    for what the setup can't do.
+    `ours` are statements that run after the user's setup. Raises UsageError, with the position in the file,
+    if the setup fails.
     """
     place.discard()
     if data.database:
-        # It is refused where no file is to be measured.
+        # The place has a file: targets without one refuse --database.
         call_apart(pulse, copy, data.database, cast("SqlitePlace", place).paths[0])
     with place.making(pulse) as maker:
         if data.setup:
@@ -162,30 +162,30 @@ def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None
             if digest(text) != data.setup_digest:
                 raise EnvironmentFailure(f"{data.setup} changed during the measurement. Measure again.")
             dialect = dialect_of(place.case.driver)
-            maker.watched(lambda: _run(maker, dialect, data.setup, text))
+            maker.watched(lambda: _run_setup(maker, dialect, data.setup, text))
             if maker.in_transaction():
                 raise UsageError(f"{data.setup}: its transaction never ends. Add COMMIT.")
         for sql in ours:
             maker.watched(lambda sql=sql: maker.run(sql))  # type: ignore[misc]
 
 
-def _run(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
-    for one in split(file, text, dialect=dialect):
+def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
+    for statement in split(file, text, dialect=dialect):
         try:
-            maker.run(one.text)
+            maker.run(statement.text)
         except Exception as error:
-            raise _failed(one.place, maker.answer(error), error) from error
+            raise _statement_error(statement.place, maker.answer(error), error) from error
 
 
 def explained(reader: Reader, one: Statement) -> None:
-    """See that the database can run a statement, without running it. Raises UsageError, with its place."""
+    """Check, without running a statement, that it can run. Raises UsageError with its position."""
     try:
         reader.understood(one.text, [token.text[1:] for token in one.parameters])
     except Exception as error:
-        raise _failed(one.place, reader.answer(error), error) from error
+        raise _statement_error(one.place, reader.answer(error), error) from error
 
 
-def _failed(place: Place, answer: Answer | None, error: Exception) -> SqlstressError:
+def _statement_error(place: Place, answer: Answer | None, error: Exception) -> SqlstressError:
     if answer and answer.kind == LACKING:
         return EnvironmentFailure(f"{place}: {answer.text}.")
     return place.error(answer.text if answer else message_of(error).removesuffix("."))

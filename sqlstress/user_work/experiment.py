@@ -1,4 +1,4 @@
-"""Base class of the experiments with work of the user: sql, app and exec."""
+"""Base class of the experiments with the user's own work: sql, app and exec."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class UserExperiment(Experiment):
-    """Base class of the experiments with work of the user."""
+    """Base class of the experiments with the user's own work."""
 
     sweeps = True
     many_files = False

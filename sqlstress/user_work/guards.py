@@ -1,8 +1,8 @@
-"""Whether the user's code checks what a query returned before it runs a write: read from its source.
+"""Checks of a query's result before a write, found in the source of the user's code.
 
 Two statements of a call meet in the innermost function that runs both. A branch there whose condition follows
 from the query's result, and that encloses the write or can leave before it, is a check. Functions between the
-meeting point and either statement are followed, too. A test for a missing row is no check: an UPDATE of a
+meeting point and either statement are analysed, too. A test for a missing row is no check: an UPDATE of a
 missing row changes nothing.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
 """Kinds of expressions: a row, or its absence; a value of a row; the result of a check."""
-_OF_OTHERS, _OF_COLUMNS = 1, 2
+_OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
 """Kinds of conditions: on other columns of the row; on columns that the write changes."""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
@@ -28,13 +28,14 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Call(NamedTuple):
-    """A user's function that is under way, and the place that it has reached."""
+    """Active call of a user's function, and its current position."""
 
     frame: int
-    """The number of its frame: another call of the function may have the same later."""
+    """Id of its frame; a later call of the function may have the same id."""
     file: str
     line: int
     instruction: int
+    """Offset of the current instruction in the function's bytecode."""
 
 
 class Guard(NamedTuple):
@@ -79,21 +80,21 @@ def guard_between(
         other = other or flow.other
         if not then:
             break
-        given = flow.parameters(call.line, then)
-        flow, before = _Flow(then, 0, names, by_rows, given), 0
+        argument_kinds = flow.parameters(call.line, then)
+        flow, before = _Flow(then, 0, names, by_rows, argument_kinds), 0
     return Guard(False, other)
 
 
 def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
     """Return the depth of the innermost call that runs both statements."""
-    found = None
+    result = None
     for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
         if (reader.frame, reader.file) != (writer.frame, writer.file):
             break
-        found = depth
+        result = depth
         if reader.instruction != writer.instruction:
             break
-    return found
+    return result
 
 
 @cache
@@ -110,11 +111,11 @@ def _scope(file: str, line: int) -> _Function | ast.Module | None:
     module = _module(file)
     if module is None or not module.body:
         return None
-    around = [node for node in ast.walk(module) if isinstance(node, _Function) and _has(node, line)]
+    around = [node for node in ast.walk(module) if isinstance(node, _Function) and _contains(node, line)]
     return max(around, key=lambda node: node.lineno, default=module)
 
 
-def _has(node: ast.AST, line: int) -> bool:
+def _contains(node: ast.AST, line: int) -> bool:
     return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
 
 
@@ -151,24 +152,27 @@ class _Flow:
         kind: int,
         names: tuple[set[str], set[str]],
         by_rows: bool,
-        given: dict[str, int] | None = None,
+        argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """`kind` is the kind of the expression in the call's line; 0 if the line has no query."""
+        """`kind` is the kind of the expression in the call's line; 0 if no query is in that line.
+
+        `argument_kinds` has the kinds of the function's parameters.
+        """
         scope = _scope(call.file, call.line)
         assert scope
         self._scope = scope
         self._line, self._kind, self._by_rows = call.line, kind, by_rows
         self._columns, self._read = names
-        self._held: dict[str, int] = dict(given or {})
+        self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
         self.other = False
-        """Whether it checks other columns that the query reads."""
-        # Twice: a loop uses what a later line has set.
+        """Whether a check of other columns that the query reads was found."""
+        # Twice, because a loop may use a value that a later line sets.
         for _ in range(2):
             for node in _nodes(self._scope):
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a check that ends after a line decides whether another line runs."""
+        """Return whether a check that ends at or after line `after` decides whether `line` runs."""
         return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
@@ -181,8 +185,8 @@ class _Flow:
 
     def _checks(self, tests: Iterable[ast.expr]) -> bool:
         kinds = {self._check_kind(test) for test in tests}
-        self.other = self.other or _OF_OTHERS in kinds
-        return _OF_COLUMNS in kinds
+        self.other = self.other or _OTHER_COLUMNS in kinds
+        return _WRITTEN_COLUMNS in kinds
 
     def return_kind(self) -> int:
         """Return the highest kind of expression that the function returns."""
@@ -198,33 +202,33 @@ class _Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, then: Call) -> dict[str, int]:
-        """Return the kinds of the arguments of a call in a line, by parameter."""
+        """Return the kinds of the arguments of the call of `then` in a line, by parameter."""
         scope = _scope(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
-        named = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
-        is_method = bool(named) and named[0] in ("self", "cls")
-        found: dict[str, int] = {}
+        names = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
+        is_method = bool(names) and names[0] in ("self", "cls")
+        kinds: dict[str, int] = {}
         for node in _nodes(self._scope):
-            if isinstance(node, ast.Call) and _has(node, line):
-                called = _path(node.func).rpartition(".")
-                if called[2] != scope.name:
+            if isinstance(node, ast.Call) and _contains(node, line):
+                callee = _path(node.func).rpartition(".")
+                if callee[2] != scope.name:
                     continue
                 if is_method:
-                    base = f"{called[0]}."
-                    found.update(
+                    base = f"{callee[0]}."
+                    kinds.update(
                         {
-                            f"{named[0]}.{name.removeprefix(base)}": kind
-                            for name, kind in self._held.items()
+                            f"{names[0]}.{name.removeprefix(base)}": kind
+                            for name, kind in self._kinds_by_name.items()
                             if name.startswith(base)
                         }
                     )
-                    if kind := self._held.get(called[0], 0):
-                        found[named[0]] = kind
-                pairs = [*zip(named[is_method:], node.args, strict=False)]
+                    if kind := self._kinds_by_name.get(callee[0], 0):
+                        kinds[names[0]] = kind
+                pairs = [*zip(names[is_method:], node.args, strict=False)]
                 pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
-                found.update({name: kind for name, value in pairs if (kind := self._kind_of(value))})
-        return found
+                kinds.update({name: kind for name, value in pairs if (kind := self._kind_of(value))})
+        return kinds
 
     def _assign(self, node: ast.AST) -> None:
         targets: list[ast.expr] = []
@@ -247,8 +251,8 @@ class _Flow:
             unpacks = isinstance(target, ast.Tuple | ast.List)
             for part in ast.walk(target):
                 if name := _path(part):
-                    known = self._held.get(name, 0)
-                    self._held[name] = max(known, _VALUE if unpacks and kind == _ROW else kind)
+                    previous = self._kinds_by_name.get(name, 0)
+                    self._kinds_by_name[name] = max(previous, _VALUE if unpacks and kind == _ROW else kind)
                     if isinstance(part, ast.Attribute):
                         break
 
@@ -257,7 +261,7 @@ class _Flow:
         if name := _path(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
-                if kind := self._held.get(".".join(parts[:end]), 0):
+                if kind := self._kinds_by_name.get(".".join(parts[:end]), 0):
                     return kind if end == len(parts) else max(kind, _VALUE)
             return 0
         if isinstance(node, ast.Await | ast.Starred | ast.FormattedValue):
@@ -269,7 +273,7 @@ class _Flow:
         if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
             return _VALUE
         is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
-        if is_condition and kind and self._check_kind(node, False) == _OF_COLUMNS:
+        if is_condition and kind and self._check_kind(node, False) == _WRITTEN_COLUMNS:
             return _CHECKED
         return kind
 
@@ -279,8 +283,8 @@ class _Flow:
         arguments = [*node.args, *(word.value for word in node.keywords)]
         kind = max([base, *map(self._kind_of, arguments)])
         # The innermost call that has the query's line runs the query.
-        within = any(isinstance(part, ast.Call) and _has(part, self._line) for part in _nodes(node))
-        if self._kind and _has(node, self._line) and not within:
+        within = any(isinstance(part, ast.Call) and _contains(part, self._line) for part in _nodes(node))
+        if self._kind and _contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
         if kind == _ROW and name not in _FETCHING:
             return _VALUE
@@ -296,11 +300,11 @@ class _Flow:
                 and (line is None or test.lineno <= line)
             ):
                 yield node, test
-            if isinstance(node, ast.BoolOp) and line is not None and _has(node, line):
+            if isinstance(node, ast.BoolOp) and line is not None and _contains(node, line):
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
-        if isinstance(node, ast.Assert) or _has(node, line):
+        if isinstance(node, ast.Assert) or _contains(node, line):
             return True
         for part in _nodes(node):
             targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
@@ -317,7 +321,7 @@ class _Flow:
     def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
         """Return the kind of a condition; 0 means that it checks nothing of the query.
 
-        `truth` says whether a value alone is a condition, as after `if`.
+        `truth`: whether a value alone is a condition, as after `if`.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._check_kind(value, truth) for value in test.values)
@@ -334,7 +338,7 @@ class _Flow:
             is_check = kind == _CHECKED or (truth and kind == _VALUE)
         if not is_check and not (self._by_rows and kind and (truth or is_comparison)):
             return 0
-        return _OF_OTHERS if self._names_others(test) else _OF_COLUMNS
+        return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
         """Return whether a condition names columns, and none that the write changes."""

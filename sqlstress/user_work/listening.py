@@ -1,4 +1,4 @@
-"""A connection's statements, told before they run, whoever has opened it."""
+"""Reports of a connection's statements before they run, regardless of the code that opened it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from sqlstress.user_work.threads import (
 
 
 def next_moment(call: Callable[[], None]) -> None:
-    """Call a function when the next thing happens in this thread."""
-    before = sys.getprofile()
-    if before is not None and not callable(before):
-        return  # a profiler in C, which can't be put back
+    """Call a function at the next profile event of this thread."""
+    previous = sys.getprofile()
+    if previous is not None and not callable(previous):
+        return  # a profiler in C, which cannot be restored
 
     def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
-        _set_profile(before)
-        with suppress(sqlite3.Error):  # it was closed meanwhile, or is busy: then nothing is known of it
+        _set_profile(previous)
+        with suppress(sqlite3.Error):  # the connection was closed, or is busy: it stays untraced
             call()
 
     _set_profile(profile)
 
 
 def _set_profile(profile: Any) -> None:
-    """Set a thread's profile function. Python refuses it while another thread sets its function."""
+    """Set this thread's profile function. Python refuses that while another thread sets its own."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -52,17 +52,17 @@ _TRIES = 1000
 
 
 class Uses:
-    """The calls of connections by the threads of this process, of which a profile function hears first.
+    """Calls of connections by the threads of this process, seen by a profile function.
 
-    So the first thread's trace can end before a second thread reaches SQLite. It costs time at each call of
-    any function, so it is no part of a measurement.
+    So the first thread's trace can end before a second thread reaches SQLite. This slows down each call of
+    any function, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
         self._listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-        """Listeners by the number of their connection, which keeps them alive."""
+        """Listeners by the id of their connection, which keeps them alive."""
         self._earlier: set[int] = set()
-        """Threads that were there before: their calls are not heard."""
+        """Threads that existed before `start`: their calls are not seen."""
 
     def start(self) -> None:
         """Follow the calls of this thread, and of threads that the threading module starts later."""
@@ -74,7 +74,7 @@ class Uses:
             bootstrap(thread)
 
         PASSED.add(begin.__code__)
-        # Not threading.setprofile, with which a thread dies when Python refuses its function.
+        # Not threading.setprofile, with which a thread dies if Python refuses its function.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
 
@@ -82,10 +82,10 @@ class Uses:
         self._listeners[id(connection)] = listener
 
     def works_unheard(self) -> bool:
-        """Return whether a thread is at work whose calls are not heard."""
-        # First the threads: one that starts between the two looks is heard.
-        others = other_threads()
-        unheard = others - ({thread.ident for thread in threading.enumerate()} - self._earlier)
+        """Return whether a thread is running whose calls are not seen."""
+        # Threads are listed first: the calls of a thread that starts between the two lists are seen.
+        thread_ids = other_threads()
+        unheard = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unheard) and works_beside(unheard)
 
     def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
@@ -94,26 +94,26 @@ class Uses:
         target: Any = getattr(arg, "__self__", None)
         kind = type(target)
         if issubclass(kind, sqlite3.Cursor):
-            with suppress(Exception):  # a subclass has not called __init__
+            with suppress(Exception):  # a subclass did not call __init__
                 target = target.connection
         elif not issubclass(kind, sqlite3.Connection):
             return
         if listener := self._listeners.get(id(target)):
-            # An error here would be the user's, and end the profile.
+            # An error here would reach the user's code, and end the profile.
             with suppress(Exception):
                 listener.enter() if event == "c_call" else listener.exit()
 
 
 class Listener:
-    """Tells of each statement of a connection before it runs, until it is told that this is enough.
+    """Reports each statement of a connection before it runs, until its callback returns False.
 
-    It ends too once several threads at work may use the connection. A trace waits for Python's lock while
-    SQLite holds the connection's mutex, and whoever has that lock may wait for the mutex: sqlite3 does where
-    it binds a value. Both would stand still for good.
+    It also ends once several running threads may use the connection, because they could deadlock. A trace
+    callback waits for Python's lock while SQLite holds the connection's mutex, and the thread with that lock
+    may wait for the mutex, as sqlite3 does when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """All there are: a connection keeps its own alive."""
+    """All active listeners; each is kept alive by its connection."""
     _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
@@ -123,40 +123,40 @@ class Listener:
         ends: Callable[[], object] = bool,
         uses: Uses | None = None,
     ) -> None:
-        """`begins` hears of a statement, and returns False to hear no more; `ends` hears of threads.
+        """`begins` gets each statement, and returns False to stop; `ends` is called if threads end the trace.
 
-        With `uses` it ends only if threads do use the connection at once, not already if they may.
+        With `uses`, the trace ends only if threads do use the connection at once, not already if they may.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
-        """Whether it is to end because of threads."""
-        self._is_for_all: bool | None = None
-        """Whether other threads may use it; None: there was none yet."""
+        """Whether the trace must end because of threads."""
+        self._is_shared: bool | None = None
+        """Whether other threads may use the connection; None until there is another thread."""
         self._uses = uses
         self._users = {threading.get_ident()}
         """Threads that have used the connection."""
         self._within: Counter[int] = Counter()
-        """By thread, the calls of the connection that are under way."""
+        """Number of nested active calls of the connection, by thread."""
         self._entry = threading.Lock()
-        """Held by the thread that decides whether it may call the connection."""
+        """Held by a thread while it decides whether it may call the connection."""
         if uses:
             uses.add(connection, self)
         else:
-            tell_of_threads(self._threads)
+            tell_of_threads(self._on_thread_start)
         if not uses and has_others():
-            self._learn()
-            if self._is_for_all and works_beside():
+            self._check_sharing()
+            if self._is_shared and works_beside():
                 ends()
                 return
         self._open.add(self)
         connection.set_trace_callback(self._trace)
 
-    def _learn(self) -> None:
-        if self._is_for_all is None:
-            self._is_for_all = _takes_other_threads(self._connection)
+    def _check_sharing(self) -> None:
+        if self._is_shared is None:
+            self._is_shared = _is_shareable(self._connection)
 
     def _trace(self, sql: str) -> None:
-        # Here, within its own call, SQLite has the mutex already.
+        # The thread is inside its own call here, so it already holds SQLite's mutex.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:
@@ -169,60 +169,61 @@ class Listener:
 
     def _is_in_danger(self) -> bool:
         if not self._uses:
-            return bool(self._is_for_all) and works_beside()
+            return bool(self._is_shared) and works_beside()
         if not self._uses.works_unheard():
             return False
-        self._learn()
-        return bool(self._is_for_all)
+        self._check_sharing()
+        return bool(self._is_shared)
 
     # What a thread does before and after each call of the connection.
 
     def enter(self) -> None:
-        """Prepare a call of the connection by this thread: end first if threads use it at once."""
+        """Prepare a call of the connection by this thread. If several threads use it at once, end first."""
         thread = threading.get_ident()
         if self._within[thread]:
-            self._within[thread] += 1  # our trace, or the user's function, calls it within a call
-            return
+            self._within[thread] += 1
+            return  # a nested call by our trace, or by the user's function
         with self._entry:
-            if thread not in self._users and not self._takes_this_thread():
+            if thread not in self._users and not self._accepts_this_thread():
                 return  # sqlite3 will refuse the call
             self._users.add(thread)
-            others = self._users - {thread}
-            # A thread that sleeps in a loop over rows fetches the next row unheard.
-            if any(self._within[other] for other in others) or (others and goes_on(others)):
+            other_users = self._users - {thread}
+            # A thread that sleeps in a loop over rows fetches the next row without a profile event.
+            if any(self._within[other] for other in other_users) or (other_users and goes_on(other_users)):
                 self._is_over = True
             if self._is_over:
-                self._leave_alone(others)
+                self._leave_when_free(other_users)
             self._within[thread] += 1
 
     def exit(self) -> None:
-        """Note the end of a call of the connection by this thread."""
+        """Record the end of a call of the connection by this thread."""
         thread = threading.get_ident()
         self._within[thread] = max(self._within[thread] - 1, 0)
 
-    def _takes_this_thread(self) -> bool:
+    def _accepts_this_thread(self) -> bool:
         try:
             sqlite3.Connection.cursor(self._connection)
         except sqlite3.ProgrammingError:
             return False
         return True
 
-    def _leave_alone(self, others: set[int]) -> None:
-        """Leave when no other thread is within the connection.
+    def _leave_when_free(self, other_users: set[int]) -> None:
+        """End the trace when no other thread is inside a call of the connection.
 
-        A thread within it may leave by itself. Its trace needs Python's lock to the end, so wait for it, too.
+        The thread inside may end the trace by itself. Its callback needs Python's lock until it returns, so
+        wait for it in either case.
         """
-        until = time.monotonic() + self._PATIENCE_S
-        while any(self._within[other] for other in others) or _may_roll_back(others):
-            if time.monotonic() > until:
+        deadline = time.monotonic() + self._PATIENCE_S
+        while any(self._within[other] for other in other_users) or _may_roll_back(other_users):
+            if time.monotonic() > deadline:
                 return
             time.sleep(self._LOOK_S)
         if self in self._open:
-            with suppress(sqlite3.Error):  # it was closed
+            with suppress(sqlite3.Error):  # the connection was closed
                 self._leave()
 
     def _leave(self) -> None:
-        """End because of threads."""
+        """End the trace because of threads, and call `ends`."""
         self._stop()
         self._ends()
 
@@ -231,37 +232,37 @@ class Listener:
         self._connection.set_trace_callback(None)
 
     @classmethod
-    def _threads(cls, at_once: bool) -> None:
-        """Take that a thread is about to begin; `at_once`: it may be at work while another one is."""
-        for one in [*cls._open]:
-            one._learn()
-        ending = [one for one in cls._open if one._is_for_all] if at_once else []
-        for one in ending:
-            one._is_over = True
+    def _on_thread_start(cls, at_once: bool) -> None:
+        """Handle a thread that is about to start; `at_once`: another thread may run at the same time."""
+        for listener in [*cls._open]:
+            listener._check_sharing()
+        ending = [listener for listener in cls._open if listener._is_shared] if at_once else []
+        for listener in ending:
+            listener._is_over = True
         if ending:
             cls._end(ending)
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End them where no other thread is at work: one may be within SQLite, and ends them itself then."""
-        until, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
-        # No thread may begin to work between a look and what follows from it.
+        """End these listeners while no other thread runs. A thread inside SQLite ends its own listener."""
+        deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
+        # No thread may start to run between a check and the action that follows.
         sys.setswitchinterval(cls._UNDISTURBED_S)
         try:
-            while left := cls._open.intersection(ending):
+            while remaining := cls._open.intersection(ending):
                 time.sleep(cls._LOOK_S)
                 if not works_beside():
-                    for one in left:
-                        with suppress(sqlite3.Error):  # it was closed
-                            one._leave()
-                if time.monotonic() > until:
+                    for listener in remaining:
+                        with suppress(sqlite3.Error):  # the connection was closed
+                            listener._leave()
+                if time.monotonic() > deadline:
                     break
         finally:
             sys.setswitchinterval(usual_s)
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether threads may be in the ROLLBACK of a `with`, of which no profile function hears."""
+    """Return whether a thread may be in the ROLLBACK of a `with`, which has no profile event."""
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
 
@@ -274,17 +275,17 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
     return False
 
 
-def _takes_other_threads(connection: sqlite3.Connection) -> bool:
-    """Return whether another thread may use a connection (check_same_thread=False): one tries it."""
-    found: list[sqlite3.Cursor] = []
-    over = threading.Event()
+def _is_shareable(connection: sqlite3.Connection) -> bool:
+    """Return whether another thread may use a connection (check_same_thread=False), by trying."""
+    cursors: list[sqlite3.Cursor] = []
+    finished = threading.Event()
 
     def use() -> None:
         with suppress(sqlite3.ProgrammingError):
-            found.append(sqlite3.Connection.cursor(connection))
-        over.set()
+            cursors.append(sqlite3.Connection.cursor(connection))
+        finished.set()
 
-    # Not a Thread: of these the user's code may keep account.
+    # Not a Thread, because the user's code may keep track of those.
     _thread.start_new_thread(use, ())
-    over.wait()
-    return bool(found)
+    finished.wait()
+    return bool(cursors)

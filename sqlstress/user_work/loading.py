@@ -1,4 +1,4 @@
-"""The user's Python: imported in a process of its own, where it finds the database of the trial."""
+"""Import of the user's Python files, in a separate process with the trial's database in its environment."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 DATABASE = "SQLSTRESS_DATABASE"
-"""The environment variable that has the path of the trial's database, or its URL on a server."""
+"""Environment variable with the path of the trial's database, or its URL on a server."""
 OLD_DATABASE = "SQLSTRESS_DB"
-"""Its old name for commands, which is still set: scripts read it."""
+"""Older name of this variable for commands. It is still set, because scripts read it."""
 
 
 class Unloadable(UsageError):
-    """A file of the user's that can't be imported."""
+    """The user's file cannot be imported."""
 
 
 def load(file: str) -> ModuleType:
     """Import a file as `python file` would: its folder is searched first. Raises Unloadable."""
     path = Path(file).absolute()
     name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
-    for known in (path.stem, name):
-        if getattr(sys.modules.get(known), "__file__", None) == str(path):
-            return sys.modules[known]
+    for module_name in (path.stem, name):
+        if getattr(sys.modules.get(module_name), "__file__", None) == str(path):
+            return sys.modules[module_name]
     sys.path.insert(0, str(path.parent))
     try:
         spec = spec_from_file_location(name, path)
         assert spec and spec.loader
         module = module_from_spec(spec)
-        # Before it runs: dataclasses, pickles and the models of mappers look their module up.
+        # Registered before it runs, because dataclasses, pickle and ORM models look up their module.
         sys.modules[name] = module
         spec.loader.exec_module(module)
     except SystemExit as error:
@@ -54,9 +54,9 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the file of each module that is not among `before`, by name.
+    """Return the files of all imported modules that are not in `before`, by module name.
 
-    The standard library, sqlstress, and modules within a package that is listed are left out.
+    The standard library, sqlstress, and modules inside of a listed package are left out.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -75,13 +75,13 @@ def imported_modules(before: Collection[str]) -> dict[str, str]:
 
 
 def _packages(name: str) -> Iterator[str]:
-    """Yield the names of the packages that a module lies in."""
+    """Yield the names of the packages that contain a module."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _line(error: BaseException, file: str) -> str:
-    """Return in which line of a file an error arose, as ":12"; nothing where it arose in none of its."""
+    """Return the line of a file in which an error arose, such as ":12"; "" if it arose elsewhere."""
     lines, trace = [], error.__traceback__
     while trace:
         lines += [trace.tb_lineno] * (trace.tb_frame.f_code.co_filename == file)
@@ -92,7 +92,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def prepare_process(directions: Directions, seed: str) -> None:
-    """Make this process one that the user's code can run in: seeded, told the database, and silent."""
+    """Prepare this process for the user's code: environment variables, random seed, no output."""
     variables = environment(directions, os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -101,26 +101,26 @@ def prepare_process(directions: Directions, seed: str) -> None:
 
 
 def environment(directions: Directions, before: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which programs find the database."""
+    """Return `before` with the variables by which programs find the database."""
     address = dict.fromkeys((DATABASE, OLD_DATABASE), directions.address)
     variables = {**before, **directions.variables, **address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 
 def limited(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a pulse that raises after a while: the process in which the user's code runs is ended then."""
-    until = time.monotonic() + seconds
+    """Return a pulse that raises `overdue` after some time, so that the user's process can be killed."""
+    deadline = time.monotonic() + seconds
 
-    def looked() -> None:
+    def check_time() -> None:
         pulse()
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise overdue
 
-    return looked
+    return check_time
 
 
 def silence() -> None:
-    """Let what this process prints go nowhere: it may be a gigabyte, and the report is on the terminal."""
+    """Discard the output of this process: it may be a gigabyte, and the report is on the terminal."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -128,40 +128,40 @@ def silence() -> None:
 
 
 def only_begins(function: object) -> bool:
-    """Return whether a call of it does nothing yet: it is async, or a generator."""
+    """Return whether a call of a function does not run it, because it is async or a generator."""
     return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)
 
 
-# What the user's file imports: decorators that say which of its functions are what.
+# Decorators in the user's file, which mark the roles of its functions.
 #
 #     from sqlstress import check, connect, setup, transaction
 #
-# A function keeps working as it is: nothing but a mark is put on it.
+# A decorator only sets an attribute, so that the function works as before.
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__sqlstress__"
-"""The attribute in which a function has its role."""
+"""Attribute of a function with its role."""
 SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", "check", "finish"
 
 
 class Role(NamedTuple):
-    """What a function is for."""
+    """Role of a function."""
 
     name: str
     weight: int = 1
-    """How often a transaction is drawn, relative to the others."""
+    """Frequency of a transaction, relative to the others."""
 
 
 def setup(function: F) -> F:
-    """Mark the function that makes the database of a trial: it is given the path, in a process of its own."""
-    return _marked(function, Role(SETUP))
+    """Mark the function that makes the database of a trial. It gets the path, in a separate process."""
+    return _mark(function, Role(SETUP))
 
 
 def connect(function: F) -> F:
-    """Mark the function that each process calls once, with the path; transactions get what it returns."""
-    return _marked(function, Role(CONNECT))
+    """Mark the function that each process calls once, with the path; transactions get its result."""
+    return _mark(function, Role(CONNECT))
 
 
 @overload
@@ -169,35 +169,35 @@ def transaction(function: F) -> F: ...
 @overload
 def transaction(*, weight: int = 1) -> Callable[[F], F]: ...
 def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[F], F]:
-    """Mark a transaction: it is called again and again, and has failed when it raises.
+    """Mark a transaction. It is called many times; a call that raises has failed.
 
-    `weight` says how often, relative to the others. It is given what the function marked with `connect`
-    returned, or the path where there is none; one without parameters is given nothing.
+    `weight` is its frequency relative to the others. It gets the result of the function marked with
+    `connect`, or the path if there is none; a function without parameters gets nothing.
     """
     role = Role(TRANSACTION, weight)
-    return _marked(function, role) if function else lambda given: _marked(given, role)
+    return _mark(function, role) if function else lambda decorated: _mark(decorated, role)
 
 
 def check(function: F) -> F:
-    """Mark what must hold before, during and after the load: it fails by raising.
+    """Mark a check of the data before, during and after the load. It fails by raising.
 
-    It is given a function of SQL and parameters that returns rows, all as of one moment. A parameter `notes`
-    is given what was noted, a list for each process; `database` is the path. A check with one of these runs
-    when all processes have ended, and may use your own library.
+    It gets a function that takes SQL and parameters and returns rows; all queries see the same moment. A
+    parameter `notes` gets the notes, one list per process; `database` gets the path. A check with one of
+    these parameters runs after all processes have ended, and may use your own library.
     """
-    return _marked(function, Role(CHECK))
+    return _mark(function, Role(CHECK))
 
 
 def finish(function: F) -> F:
-    """Mark the function that each process calls at its end, with what `connect` returned."""
-    return _marked(function, Role(FINISH))
+    """Mark the function that each process calls at its end, with the result of `connect`."""
+    return _mark(function, Role(FINISH))
 
 
-def _marked(function: F, role: Role) -> F:
-    before = getattr(function, MARK, role)
-    if before.name != role.name:
+def _mark(function: F, role: Role) -> F:
+    previous = getattr(function, MARK, role)
+    if previous.name != role.name:
         raise UsageError(
-            f"{function.__name__} cannot be @{before.name} and @{role.name}: write two functions"
+            f"{function.__name__} cannot be @{previous.name} and @{role.name}: write two functions"
         )
     setattr(function, MARK, role)
     return function

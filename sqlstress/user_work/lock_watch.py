@@ -1,6 +1,6 @@
-"""The process that looks from outside who holds the write lock of a trial's database.
+"""Process that watches from outside which processes hold the write lock of a trial's database.
 
-It takes no lock, and has no connection: programs in any language are seen, and none of them is changed.
+It takes no lock and has no connection. So it sees programs in any language, and changes none of them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
 
 RATE = 200
-"""Samples per second: they take about 3% of a processor."""
+"""Samples per second; they take about 3% of a processor."""
 MOST, LONGEST = 20, 300
-"""Programs that are told apart; characters of a command line that are kept."""
+"""Maximum number of programs that are listed separately; maximum length of their command lines."""
 _TICK_S = 0.02
 
 
 class LockWatch:
-    """Takes samples while the window is open. What they say stands on the board at the end."""
+    """Takes samples while the window is open, and writes the result on the board at the end."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board, self._path = Board(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(asker()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Look on until the window closes, or the workers are done."""
+        """Take samples until the window closes or the workers end."""
         try:
             with closing(Database(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -55,73 +55,76 @@ class LockWatch:
         return []
 
     def close(self) -> None:
-        """Nothing is open any more."""
+        """Do nothing, because nothing is open."""
 
 
 class Holders:
-    """Who held the write lock: the holds of all processes of a program, one after the other."""
+    """Holds of the write lock by program, in order of time, for all processes of a program."""
 
     def __init__(self, ask: Callable[[int], Sequence[str]]) -> None:
-        """`ask` returns the command line of a process; empty: it is not known."""
+        """`ask` returns the command line of a process; empty if not known."""
         self._ask = ask
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
-        self._anybody = Runs()
+        self._all_runs = Runs()
         self._programs: dict[tuple[str, ...], Program] = {}
         self._pid: int | None = None
-        """Who held it at the last sample."""
+        """Process that held the lock at the last sample; None if it was free."""
         self._program = Program([])
 
     def add(self, sample: Sample) -> None:
-        """Take a sample."""
+        """Add a sample to the holds of its program."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
         if pid != self._pid:
             self._program.runs.free(sample)
             if pid is not None:
-                # A number is used again by the system: whoever takes the lock anew is asked anew.
-                self._program = self._meet(pid)
+                # The system reuses process numbers, so each new hold looks up its program again.
+                self._program = self._find_program(pid)
             self._pid = pid
         if pid is None:
-            self._anybody.free(sample)
+            self._all_runs.free(sample)
         else:
-            self._anybody.seen(sample, self._before_s)
+            self._all_runs.seen(sample, self._before_s)
             self._program.runs.seen(sample, self._before_s, sample.look.changes)
         self._before_s = sample.asked_s
 
-    def _meet(self, pid: int) -> Program:
+    def _find_program(self, pid: int) -> Program:
         words = shortly(self._ask(pid))
         key = tuple(map(kind_of, words))
         if key not in self._programs and len(self._programs) >= MOST:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
-        # What differs between its processes is written as what it has in common.
+        # Words that differ between the program's processes are replaced by their common form.
         both = zip(program.words, words, strict=True)
-        program.words = [one if one == other else kind_of(one) for one, other in both]
+        program.words = [word if word == new_word else kind_of(word) for word, new_word in both]
         return program
 
     def as_fields(self) -> dict[str, Any]:
-        """Return what was seen, as the fields of the report's WriteLock."""
-        programs = sorted(self._programs.values(), key=lambda one: -one.runs.samples)
+        """Return the result as the fields of the report's WriteLock."""
+        programs = sorted(self._programs.values(), key=lambda program: -program.runs.samples)
         return {
             "samples": self._samples,
             "longest_gap_s": self._longest_gap_s,
-            "held": self._anybody.figures,
-            "holders": [(" ".join(one.words)[:LONGEST], len(one.pids), one.runs.figures) for one in programs],
+            "held": self._all_runs.figures,
+            "holders": [
+                (" ".join(program.words)[:LONGEST], len(program.pids), program.runs.figures)
+                for program in programs
+            ],
         }
 
 
 class Program:
-    """Processes whose command lines differ in numbers and paths only."""
+    """Processes whose command lines differ only in numbers and paths."""
 
     def __init__(self, words: list[str]) -> None:
         self.words, self.pids, self.runs = words, set[int](), Runs()
 
 
 def asker() -> Callable[[int], Sequence[str]]:
-    """Return what tells the command line of a process."""
-    # Here: who forks the processes of a measurement has imported this module.
+    """Return a function that looks up the command line of a process."""
+    # Imported here, because the process that forks the workers imports this module.
     import psutil
 
     parent = psutil.Process().ppid()
@@ -131,47 +134,47 @@ def asker() -> Callable[[int], Sequence[str]]:
             process = psutil.Process(pid)
             words = process.cmdline()
             return (OURS,) if process.ppid() == parent else words
-        except (psutil.Error, ValueError):  # it has ended, or is one of another container
+        except (psutil.Error, ValueError):  # the process has ended, or is in another container
             return ()
 
     return ask
 
 
 def shortly(words: Sequence[str]) -> list[str]:
-    """Return a command line without folders; what has a space is no name of a file."""
+    """Return a command line without folders. A word that contains a space is not a file name."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 
-# A board in shared memory, on which one process writes what another reads when it has ended.
+# Board in shared memory: one process writes a message, and another reads it when the writer has ended.
 
 
 _WORDS = 8192
-_ROOM = 8 * (_WORDS - 1)
+_MAX_BYTES = 8 * (_WORDS - 1)
 
 
 def board_words() -> Any:
-    """Return the shared memory of a board, with nothing on it."""
+    """Return the shared memory of an empty board."""
     return shared_array("q", _WORDS)
 
 
 class Board:
-    """What stands there; one process writes."""
+    """Message in shared memory, written by a single process."""
 
     def __init__(self, words: Any) -> None:
         self._length = memoryview(words).cast("B").cast("q")[:1]
-        self._room = memoryview(words).cast("B")[8:]
+        self._bytes = memoryview(words).cast("B")[8:]
 
     def write(self, content: Any) -> None:
-        """Write something in the place of what stands there, if there is room for it."""
+        """Replace the message, if the new message fits."""
         data = pickle.dumps(content)
-        if len(data) > _ROOM:
+        if len(data) > _MAX_BYTES:
             return
-        # Whoever dies in between leaves nothing that could be taken for the whole.
+        # A writer that dies before the end leaves an empty board, not a part of a message.
         self._length[0] = 0
-        self._room[: len(data)] = data
+        self._bytes[: len(data)] = data
         self._length[0] = len(data)
 
     def read(self) -> Any:
-        """Return what stands there; None where nothing does."""
+        """Return the message; None if the board is empty."""
         length = self._length[0]
-        return pickle.loads(bytes(self._room[:length])) if length else None
+        return pickle.loads(bytes(self._bytes[:length])) if length else None

@@ -1,4 +1,4 @@
-"""What programs say when something goes wrong: the line that says it, and what such lines have in common."""
+"""Error messages of programs: the line with the error, and the key by which such lines are grouped."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 OTHERS = "other kinds"
 LONGEST = 200
-"""Characters of a message that are kept."""
+"""Maximum number of characters of a message that are kept."""
 _TRACEBACK = "Traceback (most recent call last)"
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|\.{1,2}|~)?[\\/][\w.\\/~+@%-]*\w")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![A-Za-z_])\d+(?:[.,:]\d+)*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-_SAYS = tuple(
+_ERROR_LINES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
         r"^\s*(?:Caused by|\[cause\]):\s+(?:0: )?(.+)",  # Java, Node, Rust: the last one is the root
@@ -26,15 +26,15 @@ _SAYS = tuple(
         r"^(.*(?i:\b(?:error|fatal|exception)\b|locked).*)$",
     )
 )
-"""Which line says what was wrong, the surest first."""
+"""Patterns of the line with the error, the most reliable first."""
 
 
 def line_of(text: str) -> str:
-    """Return the line that says what was wrong, as languages write it; otherwise the first; "" if none."""
+    """Return the line with the error, in the formats of many languages; else the first line; "" if empty."""
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
     if tracebacks:
-        # It comes behind the frames of the last one, which are indented.
+        # The error follows the frames of the last traceback, which are indented.
         behind = lines[tracebacks[-1] + 1 :]
         lines = [line for line in behind if not line[0].isspace()] or lines[-1:]
     else:
@@ -43,12 +43,12 @@ def line_of(text: str) -> str:
 
 
 def _by_pattern(text: str) -> list[str]:
-    for place, pattern in enumerate(_SAYS):
-        if found := pattern.findall(text):
-            return [found[-1] if place == 0 else found[0]]
+    for place, pattern in enumerate(_ERROR_LINES):
+        if matches := pattern.findall(text):
+            return [matches[-1] if place == 0 else matches[0]]
     return []
 
 
 def kind_of(line: str) -> str:
-    """Return what such lines have in common."""
+    """Return the line with paths and numbers replaced by PATH and N, as the key of its group."""
     return _NUMBER.sub("N", _PATH.sub("PATH", line))

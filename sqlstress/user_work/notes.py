@@ -1,7 +1,9 @@
-"""What the user's code notes of its own work, outside of the database under test: `note("put", 7)`.
+"""Notes that the user's code takes of its own work, outside of the database under test: `note("put", 7)`.
 
-A row of notes in that database would make each call a writer, and hide the races. Here each process has a
-file, which gets a record at each call: what was noted stays when the process is killed. Checks get all of it.
+A table of notes in that database would make each call a writer, and hide the races. Instead each process has
+a file, to which each call appends a record, so that notes survive when the process is killed. Checks get all
+notes.
+
 """
 
 from __future__ import annotations
@@ -20,145 +22,147 @@ from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
-"""Notes of a trial: a check has them all in memory."""
+"""Maximum number of notes in a trial: a check has all of them in memory."""
 MOST_BYTES = 256 << 20
-_LENGTH = 4
+"""Maximum size of the notes of a trial, in bytes."""
+_LENGTH_BYTES = 4
 
 
 class Notes(list[list[Any]]):
-    """What was noted, a list for each process in its order: first that of setup, then the workers'."""
+    """Notes of a trial, one list per process in order: first that of setup, then those of the workers."""
 
     def of(self, kind: Any) -> list[Any]:
-        """Return the values that any process noted as `note(kind, value)`; None where there was no value."""
-        return [rest[0] if rest else None for one in self.all if (rest := _rest(one, kind)) is not None]
+        """Return the values of all notes `note(kind, value)`; None for a note without a value."""
+        return [rest[0] if rest else None for value in self.all if (rest := _rest(value, kind)) is not None]
 
     @property
     def all(self) -> list[Any]:
-        """The notes of all processes."""
-        return [one for own in self for one in own]
+        """Notes of all processes, in one list."""
+        return [value for process in self for value in process]
 
 
-def _rest(one: Any, kind: Any) -> tuple[Any, ...] | None:
-    if isinstance(one, tuple):
-        return one[1:] if one and one[0] == kind else None
-    return () if one == kind else None
+def _rest(value: Any, kind: Any) -> tuple[Any, ...] | None:
+    if isinstance(value, tuple):
+        return value[1:] if value and value[0] == kind else None
+    return () if value == kind else None
 
 
-# The folder of a trial's notes lies beside that of its database.
+# Folder of a trial's notes, next to that of its database.
 
 
 def folder_of(where: Path) -> Path:
-    """Return where the notes of a trial are whose data lies there."""
-    # The user's code may go elsewhere.
+    """Return the folder of the notes of a trial with this data folder."""
+    # Absolute, because the user's code may change the working directory.
     return ((where.parent if where.name == TRIAL_FOLDER else where) / NOTES_FOLDER).absolute()
 
 
 def begin(where: Path) -> None:
-    """Make the folder anew."""
+    """Create an empty folder for notes."""
     end(where)
     folder_of(where).mkdir()
 
 
 def end(where: Path) -> None:
-    """Remove the folder."""
+    """Remove the folder of notes."""
     shutil.rmtree(folder_of(where), ignore_errors=True)
 
 
 def read(where: Path, processes: int) -> Notes:
-    """Return what setup and so many workers have noted; of a record that was cut off, nothing."""
+    """Return the notes of setup and of `processes` workers; incomplete records are left out."""
     files = (folder_of(where) / str(number) for number in range(processes + 1))
     return Notes(list(_records(file.read_bytes())) if file.is_file() else [] for file in files)
 
 
 def _records(data: bytes) -> Iterator[Any]:
     at = 0
-    while (start := at + _LENGTH) <= len(data):
+    while (start := at + _LENGTH_BYTES) <= len(data):
         at = start + int.from_bytes(data[at:start], "little")
         if at > len(data):
-            return  # its process was killed amid it
+            return  # the process was killed while it wrote the record
         yield pickle.loads(data[start:at])
 
 
-# A process that takes notes.
+# Taking notes in a process.
 
 
 class NotTaken(UsageError):
-    """A note that can't be kept."""
+    """A note cannot be stored."""
 
 
 class Notebook:
-    """The notes of this process."""
+    """Writer of the notes of this process."""
 
     def __init__(self, path: Path, processes: int = 1) -> None:
-        """`processes` share the room that there is."""
+        """Open the file. The limits of a trial are divided by `processes`."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
-        self._most, self._room = MOST // processes, MOST_BYTES // processes
+        self._notes_left, self._bytes_left = MOST // processes, MOST_BYTES // processes
         self.problem = ""
-        """Why not all notes were taken."""
+        """Reason why a note was rejected; empty if all were stored."""
 
     def add(self, one: Any) -> None:
-        """Take a note. Raises NotTaken."""
+        """Append a note. Raises NotTaken."""
         try:
             record = pickle.dumps(one, 5)
         except Exception as error:
-            raise self._failed(
+            raise self._reject(
                 f"cannot keep what was given: {message_of(error).removesuffix('.')}"
             ) from error
-        self._most -= 1
-        self._room -= len(record)
-        if self._most < 0 or self._room < 0:
-            raise self._failed(
+        self._notes_left -= 1
+        self._bytes_left -= len(record)
+        if self._notes_left < 0 or self._bytes_left < 0:
+            raise self._reject(
                 f"was called too often: at most {MOST:,} notes and {MOST_BYTES >> 20} MB fit in a trial. "
                 "Note less, or use a shorter --duration"
             )
         try:
-            os.write(self._file, len(record).to_bytes(_LENGTH, "little") + record)
+            os.write(self._file, len(record).to_bytes(_LENGTH_BYTES, "little") + record)
         except OSError as error:
-            raise self._failed(f"cannot write: {error.strerror or error}") from error
+            raise self._reject(f"cannot write: {error.strerror or error}") from error
 
-    def _failed(self, why: str) -> NotTaken:
-        self.problem = self.problem or f"note() {why}"
-        return NotTaken(f"note() {why}.")
+    def _reject(self, reason: str) -> NotTaken:
+        self.problem = self.problem or f"note() {reason}"
+        return NotTaken(f"note() {reason}.")
 
     def check(self) -> None:
-        """Raise EnvironmentFailure when a note was not taken, whatever the user's code made of that."""
+        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught NotTaken."""
         if self.problem:
             raise EnvironmentFailure(self.problem)
 
 
-_open: list[Notebook] = []
-"""Of this process; empty where nobody reads notes."""
+_notebooks: list[Notebook] = []
+"""Notebook of this process; empty if notes are not recorded."""
 
 
 def take(where: Path, process: int, processes: int) -> Notebook:
-    """Let `note` write for a process from now on: 0 for setup, else a worker's number."""
-    _open[:] = [Notebook(folder_of(where) / str(process), processes)]
-    return _open[0]
+    """Start recording the notes of this process: 0 for setup, else the worker's number from 1."""
+    _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
+    return _notebooks[0]
 
 
 def note(*values: Any) -> None:
-    """Note something for the checks: `note("put", 7)`, then `notes.of("put")` in a check.
+    """Record a note for the checks: `note("put", 7)`, read in a check with `notes.of("put")`.
 
-    What was noted stays when the process is killed. Outside of a measurement it does nothing.
+    Notes survive when the process is killed. Outside of a measurement, nothing is recorded.
     """
-    for book in _open:
+    for book in _notebooks:
         book.add(values[0] if len(values) == 1 else values)
 
 
-# What a check has seen first in a trial.
+# First values that checks have seen in a trial.
 
 
-_memory: list[Path] = []
+_trial_folders: list[Path] = []
+"""Folder of the notes of the current trial; empty outside of a trial."""
 
 
 def remember_in(where: Path) -> None:
-    """Let `first` know the trial."""
-    _memory[:] = [folder_of(where)]
+    """Set the trial for `first`."""
+    _trial_folders[:] = [folder_of(where)]
 
 
 def first(key: str, value: Any) -> Any:
-    """Return what was given for a key first in this trial; this value outside of one."""
-    for folder in _memory:
+    """Return the first value given for a key in this trial; `value` itself outside of a trial."""
+    for folder in _trial_folders:
         path = folder / f"first-{key}"
         if path.is_file():
             return pickle.loads(path.read_bytes())
@@ -166,40 +170,40 @@ def first(key: str, value: Any) -> Any:
     return value
 
 
-# Ready-made checks of what concurrent programs promise: they raise AssertionError where it does not hold.
+# Ready-made checks of common promises of concurrent programs; they raise AssertionError if one is broken.
 
 
 EXAMPLES = 3
 
 
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
-    """See that each thing that was put was taken once: none lost, none twice, none from nowhere.
+    """Check that each item that was put was taken exactly once: none lost, doubled or made up.
 
-    What is still there at the end counts as taken: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
-    What was put twice has to be taken twice. So give each thing a value of its own: of equal ones nobody
-    knows which was taken.
+    Items that are left at the end count as taken: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
+    An item that was put twice has to be taken twice. So give each item a unique value: for equal
+    items, it is unknown which was taken.
     """
-    there, gone = _counted(put), _counted(taken)
-    more = gone - there
+    put_counts, taken_counts = _count(put), _count(taken)
+    surplus = taken_counts - put_counts
     wrong = {
-        "lost": [*(there - gone)],
-        "taken too often": [key for key in more if key in there],
-        "taken and never put": [key for key in more if key not in there],
+        "lost": [*(put_counts - taken_counts)],
+        "taken too often": [key for key in surplus if key in put_counts],
+        "taken and never put": [key for key in surplus if key not in put_counts],
     }
-    problems = [f"{what}: {_examples(keys)}" for what, keys in wrong.items() if keys]
+    problems = [f"{label}: {_examples(keys)}" for label, keys in wrong.items() if keys]
     if problems:
         raise AssertionError("; ".join(problems))
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """See that a counter holds as many as were noted: `counter(hits, notes.of("hit"))`, or all `notes`."""
+    """Check that a counter equals the number of notes: `counter(hits, notes.of("hit"))`, or all `notes`."""
     counted = len(notes.all if isinstance(notes, Notes) else notes)
     if read != counted:
         raise AssertionError(f"the counter holds {read}, and {counted} were counted")
 
 
 def conserved(query: str) -> Callable[..., Any]:
-    """Return a check: a query must return before, during and after the load what it returned first.
+    """Return a check that a query's result does not change: before, during and after the load.
 
     `no_money_appears = conserved("SELECT sum(balance) FROM account")`
     """
@@ -207,21 +211,21 @@ def conserved(query: str) -> Callable[..., Any]:
     @check
     def unchanged(run: Callable[..., Any]) -> None:
         rows = [tuple(row) for row in run(query)]
-        before = first(sha256(query.encode()).hexdigest(), rows)
-        if rows != before:
-            raise AssertionError(f"it was {_shown(before)} and is {_shown(rows)}")
+        expected = first(sha256(query.encode()).hexdigest(), rows)
+        if rows != expected:
+            raise AssertionError(f"it was {_rows_text(expected)} and is {_rows_text(rows)}")
 
     return unchanged
 
 
-def _counted(things: Iterable[Any]) -> Counter[Any]:
-    found = Counter[Any]()
-    for one in things:
+def _count(things: Iterable[Any]) -> Counter[Any]:
+    counts = Counter[Any]()
+    for thing in things:
         try:
-            found[one] += 1
-        except TypeError:  # such as a dict
-            found[repr(one)] += 1
-    return found
+            counts[thing] += 1
+        except TypeError:  # not hashable, such as a dict
+            counts[repr(thing)] += 1
+    return counts
 
 
 def _examples(keys: Sequence[Any]) -> str:
@@ -229,5 +233,5 @@ def _examples(keys: Sequence[Any]) -> str:
     return ", ".join(f"{key!r:.40}" for key in keys[:EXAMPLES]) + more
 
 
-def _shown(rows: Sequence[tuple[Any, ...]]) -> str:
+def _rows_text(rows: Sequence[tuple[Any, ...]]) -> str:
     return ", ".join(repr(row[0] if len(row) == 1 else row)[:40] for row in rows[:EXAMPLES]) or "no rows"

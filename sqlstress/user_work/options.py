@@ -1,4 +1,4 @@
-"""What all work of the user's own says: the database, what must hold of it, and on which target."""
+"""Options of all user work: the database, the checks of its data, and the target."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ from sqlstress.user_work.statements import split
 
 MOST_SETUP = 64 << 20
 MOST_CHECKS = 64 << 10
-"""Bytes of a file: the checks stand in every case of a report, the setup does not."""
+"""Maximum size of a file in bytes. Every case of a report contains its checks, but not its setup."""
 MOST_INVARIANTS = 50
 _WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
-_PYTHON = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
+_FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Read one name or several."""
-    found = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(one, str) and one for one in found):
+    """Return one name or several as a tuple of names."""
+    result = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(text, str) and text for text in result):
         raise ValueError("a name must not be empty")
-    return found
+    return result
 
 
 def name(value: Any) -> str:
-    """Read a name."""
-    (found,) = names([value])
-    return found
+    """Return a single name."""
+    (result,) = names([value])
+    return result
 
 
 def weighted(word: str) -> tuple[str, int]:
-    """Return a name and its weight: "transfer.sql@3"; without one it is 1. Raises UsageError."""
+    """Return a name and its weight, such as "transfer.sql@3"; the default weight is 1. Raises UsageError."""
     match = _WEIGHTED.fullmatch(word)
     if not match:
         return word, 1
@@ -73,10 +73,10 @@ def weighted(word: str) -> tuple[str, int]:
 
 
 def text_of(name: str, most: int) -> str:
-    """Return the text of a file of so many bytes at most. Raises UsageError."""
+    """Return the text of a file of at most `most` bytes. Raises UsageError."""
     path = Path(name)
     try:
-        # What is no file, such as a pipe, may have no end, or never begin.
+        # Other paths, such as pipes, may have no end, or block before the first byte.
         if path.exists() and not path.is_file():
             raise UsageError(f"{name!r:.200} is not a file.")
         return read_text(path, most)
@@ -87,43 +87,43 @@ def text_of(name: str, most: int) -> str:
 
 
 def digest(text: str) -> str:
-    """Return what tells a text from any other: the SHA-256 of its UTF-8, in hexadecimal digits."""
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """What must hold of the data: a query that returns no rows, or a function that does not raise."""
+    """Condition on the data: a query that returns no rows, or a function that does not raise."""
 
     name: str
-    """What it is called."""
+    """Name of the check."""
     where: str
-    """The file, and the line or the function."""
+    """File, with the line of the query or the name of the function."""
     sql: str = ""
-    """The query; empty: it is a function."""
+    """SQL of the query; empty for a function."""
     at_end: bool = False
-    """Whether it runs only when all processes have ended: a function that is given notes, or the database."""
+    """Whether it runs only after all processes have ended: a function with notes or database as parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The database that the workers find, and what must hold of it."""
+    """Database at the start of a trial, and the checks of its data."""
 
     setup: str = ""
-    """The file of SQL that makes it; empty: there is none."""
+    """SQL file that creates the database; empty if there is none."""
     setup_digest: str = ""
-    """The SHA-256 of that file."""
+    """SHA-256 of that file, in hexadecimal digits; empty if there is none."""
     database: str = ""
-    """The database of which each trial gets a copy; empty: it begins with an empty one."""
+    """Database file of which each trial gets a copy; empty if trials start with an empty database."""
     checks: tuple[Invariant, ...] = ()
-    """What must hold before, during and after the load."""
+    """Checks that must hold before, during and after the load."""
     check_timeout_s: float = 30.0
-    """How long a check may take, in seconds."""
+    """Time limit of a check, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataOptions:
-    """The options that say so."""
+    """Options for the database and its checks."""
 
     setup: str | None = option(
         name, None, LOAD, "SQL file that creates the database of each trial.", metavar="FILE"
@@ -160,7 +160,11 @@ CHECKS = chosen(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option of what can be rehearsed; only in its own command: studies have one of that name."""
+    """Return the --strict option for rehearsed experiments.
+
+    Use it only for their own commands, because studies have another option of that name.
+    """
+
     return option(
         switch,
         False,
@@ -172,7 +176,7 @@ def strict_option() -> Any:
 
 
 def where_option() -> Any:
-    """Return the option to look from outside who holds the write lock."""
+    """Return the --where option: the report lists the programs that held the write lock."""
     return option(
         switch,
         False,
@@ -185,26 +189,26 @@ def where_option() -> Any:
 
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
-    """Return what the options name, read. Raises UsageError, with the place in the file."""
+    """Return the data that the options describe. Raises UsageError, with the position in the file."""
     setup_digest = ""
     if request.setup is not None:
         setup = setup_text(request.setup)
         setup_digest = digest(setup) if request.setup else ""
         for _ in split(request.setup, setup, dialect=dialect):
-            pass  # what can't be split or run is told before anything is made
-    checks = tuple(one for file in request.check for one in _invariants(file, dialect))
+            pass  # this refuses a setup that cannot be split or run, before a database is made
+    checks = tuple(invariant for file in request.check for invariant in _invariants(file, dialect))
     if len(checks) > MOST_INVARIANTS:
         raise UsageError(f"--check: there are more than {MOST_INVARIANTS} checks. Remove some.")
     return Data(request.setup or "", setup_digest, request.database or "", checks, request.check_timeout_s)
 
 
 def setup_text(file: str) -> str:
-    """Return the SQL of a setup. Raises UsageError."""
+    """Return the SQL of a setup file. Raises UsageError."""
     return text_of(file, MOST_SETUP)
 
 
 def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
-    if function := _PYTHON.fullmatch(file):
+    if function := _FUNCTION.fullmatch(file):
         if not Path(function[1]).is_file():
             raise UsageError(f"--check: no such file: {file!r:.200}.")
         yield Invariant(function[2], file)
@@ -213,61 +217,65 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
-    """Yield the checks of a text of SQL. Raises UsageError for what is no query."""
+    """Yield the checks in a text of SQL. Raises UsageError for a statement that is not a query."""
     number = 0
-    for number, one in enumerate(split(file, text, dialect=dialect), 1):
-        if not one.reads:
-            raise one.place.error("a check must be a query: SELECT, WITH, VALUES or PRAGMA")
-        if one.parameters:
-            raise one.place.error(f"a check cannot use variables, and {one.parameters[0].text} is one")
-        yield Invariant(one.comment[:60] or f"check {number}", f"{file}:{one.place.line}", one.text)
+    for number, statement in enumerate(split(file, text, dialect=dialect), 1):
+        if not statement.reads:
+            raise statement.place.error("a check must be a query: SELECT, WITH, VALUES or PRAGMA")
+        if statement.parameters:
+            raise statement.place.error(
+                f"a check cannot use variables, and {statement.parameters[0].text} is one"
+            )
+        yield Invariant(
+            statement.comment[:60] or f"check {number}", f"{file}:{statement.place.line}", statement.text
+        )
     if not number:
         raise UsageError(f"{file!r:.200} has no check. Add a query to it.")
 
 
-# On which targets it is run.
+# Targets of user programs.
 
 
-_UNSAID = Server()
+_DEFAULT_SERVER = Server()
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """On which targets it is run."""
+    """Options that select the targets."""
 
     target: tuple[str, ...] | None = target_option(target_names(for_programs()))
     anyway: bool = anyway_option()
-    server: Server = _UNSAID
-    """What is said of a server."""
+    server: Server = _DEFAULT_SERVER
+    """Options of a database server."""
 
 
 NOWHERE = Where()
-_OF_SERVERS = dict(options_of(Server))
+_SERVER_OPTIONS = dict(options_of(Server))
 _ISOLATION = (
     f"Isolation level that transactions begin with: {either(ISOLATIONS)}. Default: that of your server."
 )
-_OF_SERVERS["isolation"] = replace(_OF_SERVERS["isolation"], default=None, help=_ISOLATION)
+_SERVER_OPTIONS["isolation"] = replace(_SERVER_OPTIONS["isolation"], default=None, help=_ISOLATION)
 WHERE = (
     *chosen(options_of(Where), "target"),
-    *_OF_SERVERS.values(),
+    *_SERVER_OPTIONS.values(),
     *chosen(options_of(Where), "anyway"),
 )
-"""Of programs of the user's, which connect themselves."""
+"""Options that select targets for the user's programs, which open connections themselves."""
 
 
 def drivers(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, Known]
 ) -> tuple[str, ...]:
-    """Return the drivers that are asked for, one of each target. Raises UsageError."""
-    found = drivers_of(request, targets, known)
-    check_options(request, found, SETTINGS, any)
-    check_options(request, found, ("database",), all)
-    check_servers(request, found, known)
-    return found
+    """Return the drivers of the requested targets, one per target. Raises UsageError."""
+    selected = drivers_of(request, targets, known)
+    check_options(request, selected, SETTINGS, any)
+    check_options(request, selected, ("database",), all)
+    check_servers(request, selected, known)
+    return selected
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where) -> Case:
-    """Return a case of a program as it is carried out on the target of a driver. Raises UsageError."""
+    """Return the case as it runs on the target of a driver. Raises UsageError."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -275,66 +283,69 @@ def on_target(request: Request[Any, Any], case: Case, driver: str, where: Where)
     return target.checked(replace(case, driver=driver), server, where.anyway)
 
 
-# What a database file says of itself in its first bytes, read without SQLite.
+# First bytes of a database file, read without SQLite.
 
 
 _HEADER = b"SQLite format 3\0"
-_READ_VERSION = 19
-"""Place in the file of what says that it has a WAL: 2. Source: https://www.sqlite.org/fileformat2.html"""
+_READ_VERSION_OFFSET = 19
+"""Offset of the read version, which is 2 if the file uses a WAL.
+
+Source: https://www.sqlite.org/fileformat2.html
+"""
 
 
 def journal_mode_apart(name: str) -> str:
-    """Do the same in another process. Raises UsageError, or EnvironmentFailure where none starts.
+    """Run `journal_mode` in another process. Raises UsageError or EnvironmentFailure.
 
-    Who closes a file gives up all locks that his process has on it: those of a test, or of a program, that
+    Closing a file releases all locks that the process has on it: those of a test, or of a program, that
     measures a copy of the database on which it works itself.
     """
-    # Help loads this, and needs no processes.
+    # Imported here, because --help loads this module and needs no processes.
     from sqlstress.system.processes import call_apart
 
     return call_apart(lambda: None, journal_mode, name)
 
 
 def journal_mode(name: str) -> str:
-    """Return the journal mode that a database has: wal, or delete for any other. Raises UsageError.
+    """Return the journal mode of a database file: wal, or delete for any other. Raises UsageError.
 
-    To be called where nobody works on it: see `journal_mode_apart`.
+    Call it only in a process that does not use the database: see `journal_mode_apart`.
     """
     path = Path(name)
     try:
         if not path.is_file():
             raise UsageError(f"--database: no such file: {name!r:.200}.")
         with path.open("rb") as file:
-            header = file.read(_READ_VERSION + 1)
+            header = file.read(_READ_VERSION_OFFSET + 1)
     except OSError as error:
         raise UsageError(f"cannot read {name!r:.200}: {error.strerror or error}.") from error
     if not header:
         raise UsageError(f"{name!r:.200} is empty. Leave out --database.")
     if not header.startswith(_HEADER):
         raise UsageError(f"{name!r:.200} is not a SQLite database, or is encrypted.")
-    return "wal" if header[_READ_VERSION:] == b"\2" else "delete"
+    return "wal" if header[_READ_VERSION_OFFSET:] == b"\2" else "delete"
 
 
-# Options and checks that sql, app and exec share.
+# Options and checks shared by sql, app and exec.
 
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *AT_A_RATE, "repeat")
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 ITS_OWN = {"driver": "your code opens the database itself. Choose the store with --target"}
-"""Options that there are not where the user's own code opens the database, and why."""
+"""Options that do not apply if the user's code opens the database itself, with the reason."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the settings: a copy keeps the journal mode of its original, unless another one is asked for."""
+    """Return the settings. A copy keeps the journal mode of its original, unless --journal-mode is given."""
     if data.database and "journal-mode" not in request.given:
-        # Help loads the experiments, and needs no SQLite.
+        # Read without SQLite, because --help loads this module and needs none.
         return request.with_settings(journal_mode=journal_mode_apart(data.database))
     return request.settings
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the case as far as all of this kind have it. Raises UsageError for contradictions."""
+    """Return the part of the case that sql, app and exec share. Raises UsageError for contradictions."""
     case = request.case
     check_window(request)
     check_locking(request)

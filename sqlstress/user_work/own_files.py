@@ -1,8 +1,7 @@
-"""The user's code is kept from databases that are not the trial's, before SQLite opens a file.
+"""Guard that keeps the user's code from databases other than the trial's, before SQLite opens a file.
 
-Python's sqlite3 raises an audit event before it opens a file. For apsw, whose hooks come after that, the
-class of connections is replaced by one that looks first. ATTACH and further programs are not
-covered.
+Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw come later, so its class of
+connections is replaced by a class that checks first. ATTACH and other programs are not covered.
 """
 
 from __future__ import annotations
@@ -31,23 +30,23 @@ class OtherFile(UsageError):
 
 
 class OwnFiles:
-    """The databases that the code in this process may open. There is no way back: a hook stays."""
+    """Databases that the code in this process may open. Audit hooks stay, so this cannot be undone."""
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
-        """`folder` is where the trial's database lies, and all that belongs to it; None: any file is allowed.
+        """`folder` contains all files of the trial's database; None means that any file is allowed.
 
-        Nobody may connect to `original`, the database of the user's of which the trial has a copy.
+        Connections to `original`, the user's database that the trial has copied, are never allowed.
         """
         self._folder = folder and folder.resolve()
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
-        """Temporary files that this process creates."""
+        """Temporary files that this process has created."""
         self.refused: OtherFile | None = None
-        """The first refusal: the user's code may catch the exception, and go on."""
+        """First refusal; None if there was none. The user's code may catch the exception and go on."""
 
     def watch(self) -> None:
-        """Look at each connection from now on."""
+        """Check each connection from now on."""
         if not self._folder and not self._original:
             return
 
@@ -57,12 +56,12 @@ class OwnFiles:
 
         sys.addaudithook(hook)
         if apsw := sys.modules.get("apsw"):
-            self._look_in(apsw)
+            self._guard_apsw(apsw)
         else:
-            sys.meta_path.insert(0, _Import("apsw", self._look_in))
+            sys.meta_path.insert(0, _Import("apsw", self._guard_apsw))
 
     def look(self, name: Any) -> None:
-        """Refuse a name, a path or a URI, unless a connection to it is allowed. Raises OtherFile."""
+        """Check whether a connection to a name, a path or a URI is allowed. Raises OtherFile if not."""
         path = file_of(name)
         if path is None:
             return
@@ -79,12 +78,12 @@ class OwnFiles:
         raise OtherFile(problem)
 
     def check(self) -> None:
-        """Raise the refusal that there was, if the code has caught it. Raises OtherFile."""
+        """Raise the first refusal again, in case the user's code has caught it. Raises OtherFile."""
         if self.refused:
             raise OtherFile(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file is a temporary one that this process creates."""
+        """Return whether a file is a temporary file that this process creates."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -92,7 +91,7 @@ class OwnFiles:
             self._new.add(path)
         return is_new
 
-    def _look_in(self, apsw: Any) -> None:
+    def _guard_apsw(self, apsw: Any) -> None:
         look = self.look
 
         class Connection(apsw.Connection):  # type: ignore[misc]
@@ -106,7 +105,7 @@ class OwnFiles:
 
 
 def own_files(directions: Directions, original: str, *, allow_others: bool) -> OwnFiles:
-    """Let the code in this process open databases of the trial's folder only, from now on."""
+    """Allow the code in this process only databases in the trial's folder, from now on."""
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
     files.watch()
@@ -114,7 +113,7 @@ def own_files(directions: Directions, original: str, *, allow_others: bool) -> O
 
 
 class _Import(MetaPathFinder):
-    """Calls a function with a module as soon as it is imported."""
+    """Import hook that calls a function with a module as soon as it is imported."""
 
     def __init__(self, name: str, call: Any) -> None:
         self._name, self._call = name, call
@@ -138,24 +137,28 @@ class _Import(MetaPathFinder):
 
 
 def file_of(name: Any) -> Path | None:
-    """Return the file that a connection to a name writes into; None: there is none.
+    """Return the file that a connection with this name writes to; None if it writes to no file.
 
-    An immutable database counts as none: SQLite takes no lock on it, and creates no other file. With
-    mode=ro alone it takes locks, and may create a WAL.
+    An immutable database counts as no file: SQLite takes no lock on it, and creates no other file. With
+    mode=ro alone, SQLite takes locks, and may create a WAL.
     """
     try:
         text = os.fsdecode(name)
     except TypeError:
-        return None  # sqlite3 refuses it
+        return None  # sqlite3 refuses such a name
     literal = Path(text)
     if not text or text == ":memory:":
         return None
-    # A library that takes no URIs takes it for the name of a file.
+    # A library without support for URIs treats the name as that of a file.
     if not text.startswith("file:") or literal.exists():
         return _resolved(literal)
     address, _, query = text.removeprefix("file:").partition("#")[0].partition("?")
-    said = {key: values[-1] for key, values in parse_qs(query).items()}
-    if said.get("mode") == "memory" or said.get("vfs") == "memdb" or _is_on(said.get("immutable", "")):
+    parameters = {key: values[-1] for key, values in parse_qs(query).items()}
+    if (
+        parameters.get("mode") == "memory"
+        or parameters.get("vfs") == "memdb"
+        or _is_on(parameters.get("immutable", ""))
+    ):
         return None
     if address.startswith("//"):
         address = f"/{address[2:].partition('/')[2]}"

@@ -1,4 +1,4 @@
-"""The parent's half: the database of a trial, and the user's checks before, during and after the load."""
+"""Parent's half of a trial: its database, and the user's checks before, during and after the load."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ LOCK_WATCH = "lock watch"
 
 
 class BrokenBefore(SqlstressError):
-    """A check fails before anybody has worked."""
+    """A check fails before the load."""
 
     exit_code = 1
 
 
 class UserWork(ProvenWork):
-    """One trial. An experiment inherits from it, and adds what it makes and proves beside."""
+    """Work of a trial. A subclass adds its own preparation and verification."""
 
     place: SqlPlace
 
@@ -53,16 +53,16 @@ class UserWork(ProvenWork):
         self.data = case.spec.data
         is_checked = bool(self.data.checks) and place.stores and case.verify != "none"
         self._checking = Checking(case, place.where) if is_checked else None
-        self._in_rounds = not all(one.at_end for one in self.data.checks)
+        self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """First the board of the lock watch, if there is one; a workload adds its own behind."""
-        if self._looks_on:
+        """Shared memory: first the board of the lock watch, if there is one, then that of the subclass."""
+        if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (board_words(),)
 
     @property
-    def _looks_on(self) -> bool:
-        """Whether somebody looks from outside who holds the write lock."""
+    def _watches_lock(self) -> bool:
+        """Whether a process watches from outside which processes hold the write lock."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
     @property
@@ -70,26 +70,26 @@ class UserWork(ProvenWork):
         return self.place.stores and self.rehearsal_opening() is not None
 
     def rehearsal_opening(self) -> Opening | None:
-        """Return the function that opens transactions for a rehearsal; None if there is none."""
+        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
         return None
 
     def made(self) -> Iterable[str]:
-        """Return SQL of ours that is run after the user's setup."""
+        """Return our own SQL that runs after the user's setup."""
         return ()
 
     def build(self, pulse: Pulse) -> None:
-        """Make the database that the options ask for."""
+        """Make the database as the options describe it."""
         database.make(self.place, self.data, self.made(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Do what is to be done when the database is there."""
+        """Prepare the trial once the database exists."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Return what is proved beside the user's checks."""
+        """Return further checks, in addition to the user's."""
         return ()
 
     def create(self, pulse: Pulse) -> None:
-        """Make the database, and see that all checks hold before anybody works."""
+        """Make the database, and check that all checks hold before the load."""
         notes.begin(self.place.where)
         self.build(pulse)
         if self._checking:
@@ -104,7 +104,7 @@ class UserWork(ProvenWork):
             self._carry["before", self.case.spec] = content(self.place.where)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
-        if self._checking and self._in_rounds:
+        if self._checking and self._checks_under_load:
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
@@ -117,14 +117,14 @@ class UserWork(ProvenWork):
         yield from self.proofs(outcomes, pulse)
         if self._checking:
             checking = self._checking
-            if self._in_rounds:
+            if self._checks_under_load:
                 yield checking.during()
             try:
-                yield examined(AFTER, lambda: self._after(checking.after(pulse), outcomes))
+                yield examined(AFTER, lambda: self._final_check(checking.after(pulse), outcomes))
             except Unchecked as error:
                 if all(check.status != "failed" for check in sound):
                     raise
-                # In a damaged database a check may not run, and that it is damaged is the verdict.
+                # Checks may not run in a damaged database; its damage is the verdict.
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def release(self) -> None:
@@ -135,16 +135,20 @@ class UserWork(ProvenWork):
         super().discard()
         notes.end(self.place.where)
 
-    def _after(self, broken: Sequence[Broken], outcomes: Sequence[Outcome]) -> Check:
-        late = {one.name for one in self.data.checks if one.at_end}
-        if broken and late.issuperset(one.name for one in broken) and any(one.died for one in outcomes):
+    def _final_check(self, broken: Sequence[Broken], outcomes: Sequence[Outcome]) -> Check:
+        late = {check.name for check in self.data.checks if check.at_end}
+        if (
+            broken
+            and late.issuperset(check.name for check in broken)
+            and any(outcome.died for outcome in outcomes)
+        ):
             why = f"a process ended early, so notes may be missing; {'; '.join(_lines(broken))}"
             return Check(AFTER, "unknown", len(self.data.checks), note=why)
         status = "failed" if broken else "ok"
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case with what of it is rehearsed."""
+        """Return the case that is rehearsed."""
         return self.case
 
     @property
@@ -157,7 +161,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return what is suspicious in the user's statements: rehearsed once, and told of each trial."""
+        """Return the suspicions about the user's statements: rehearsed once, and reported in each trial."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -168,20 +172,20 @@ class UserWork(ProvenWork):
             opening = self.rehearsal_opening()
             assert opening
             self._carry[key] = rehearsed(case, where, before, opening, medians_s, pulse)
-        found: tuple[Sighting, ...] = self._carry[key]
-        return found
+        suspicions: tuple[Sighting, ...] = self._carry[key]
+        return suspicions
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=(*trial.sightings, *self._suspicions(trial, pulse)))
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
-        if self._looks_on:
+        if self._watches_lock:
             trial = replace(trial, write_lock=_write_lock(Board(self.shared[0]).read()))
         return trial
 
 
 def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
-    """Return what the lock watch saw; None where it came to no end."""
+    """Return the result of the lock watch; None if it did not finish."""
     if not seen:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
@@ -189,75 +193,78 @@ def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
 
 
 def _lines(broken: Sequence[Broken]) -> list[str]:
-    return [f"{one.name}: {', '.join(one.examples)}" for one in broken]
+    return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The user's checks, as the parent sees them: all run in one process, which it asks for each look.
+# The user's checks, from the parent's side: one process runs them, and the parent requests each round.
 
 
 STARTING_S = 30.0
-"""How long a process may take until it runs the first check."""
+"""Time limit in seconds until the process runs the first check."""
 PAUSE_S = 0.1
-"""The shortest time between the beginnings of two rounds. It is twice as long as the round took, if that is
-longer: they take half a processor at most."""
+"""Minimum seconds between the starts of two rounds. After a long round it is twice its duration, so that the
+checks use at most half a processor."""
 
 
 class Overdue(Unchecked):
-    """The process had to be ended, since no answer came."""
+    """The process of the checks did not answer in time and was killed."""
 
 
 class Checking:
-    """Looks at a trial's data before the load, beside it and after it."""
+    """Runs the user's checks on a trial's data before, during and after the load."""
 
     def __init__(self, case: Case, where: Path) -> None:
         data = case.spec.data
         self._case, self._where = plain(case), where
         self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
         self._process = Apart("the process that runs the checks")
-        self._begun_s: float | None = None
-        """When the round began that is under way; None: there is none."""
+        self._started_s: float | None = None
+        """Start time of the running round; None if no round is running."""
         self._due_s = 0.0
         self._rounds = self._failed = 0
         self._broken: dict[str, Broken] = {}
         self._problem = ""
-        """Why there are no further rounds; empty: nothing keeps them from running."""
+        """Reason why there are no further rounds; empty if there may be more."""
         self.failure = ""
-        """The same, where it is not for a check to say: its process died, or had to be ended."""
+        """Reason why the rounds stopped, if not due to a check: the process died or had to be killed."""
 
     def load(self) -> None:
-        """Have the user's file imported, beside what else is to be done before the load."""
+        """Start to import the user's file, in parallel to other preparations of the load."""
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[Broken]:
-        """Return the checks that fail. Raises Unchecked for one that can't be run, or takes too long."""
-        pulse = self._limited(pulse)
+        """Return the checks that fail before the load. Raises Unchecked if one cannot run or is too slow."""
+        pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.looked, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[Broken]:
-        """Do the same with the checks that wait until all processes have ended; no other look follows."""
+        """Return the checks that fail after all processes have ended, and end the process of the checks.
+
+        Raises Unchecked if a check cannot run or is too slow.
+        """
         with self._process as process:
             return process.call(
-                self._limited(pulse), checks.looked, Checker.broken_at_end, self._case, self._where
+                self._with_limit(pulse), checks.looked, Checker.broken_at_end, self._case, self._where
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
-        """Have the next round run if it is time for it, beside workers of this window."""
-        if self._begun_s is not None and self._process.has_answered():
+        """Start the next round when it is due, while workers run in this window."""
+        if self._started_s is not None and self._process.has_answered():
             self.finish(pulse)
         now_s, is_over = time.monotonic(), time.perf_counter_ns() >= window.closes_ns
-        if self._begun_s is None and not self._problem and not is_over and now_s >= self._due_s:
-            self._begun_s = now_s
+        if self._started_s is None and not self._problem and not is_over and now_s >= self._due_s:
+            self._started_s = now_s
             look = partial(Checker.round, starts_ns=window.starts_ns)
             self._process.begin(checks.looked, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
-        """Wait for the round that is under way."""
-        if self._begun_s is None:
+        """Wait for the running round, if there is one."""
+        if self._started_s is None:
             return
-        begun_s, self._begun_s = self._begun_s, None
+        started_s, self._started_s = self._started_s, None
         try:
-            one: checks.Round = self._process.result(self._limited(pulse))
+            round_: checks.Round = self._process.result(self._with_limit(pulse))
         except Interrupted:
             raise
         except Exception as error:
@@ -265,17 +272,17 @@ class Checking:
             if not isinstance(error, Unchecked) or isinstance(error, Overdue):
                 self.failure = f"checks under load stopped: {self._problem}"
             return
-        self._due_s = begun_s + max(PAUSE_S, 2 * one.took_s)
-        if one.broken is None:
+        self._due_s = started_s + max(PAUSE_S, 2 * round_.took_s)
+        if round_.broken is None:
             return
         self._rounds += 1
-        self._failed += bool(one.broken)
-        for broken in one.broken:
-            # The first counter-example explains the later ones.
+        self._failed += bool(round_.broken)
+        for broken in round_.broken:
+            # Keep the first counter-example: it explains the later ones.
             self._broken.setdefault(broken.name, broken)
 
     def during(self) -> Check:
-        """Return what was seen beside the load."""
+        """Return the result of the rounds during the load."""
         if self._broken:
             lines = tuple(_lines(list(self._broken.values())))
             return Check(UNDER, "failed", self._rounds, self._failed, lines)
@@ -286,16 +293,16 @@ class Checking:
         return Check(UNDER, "ok", self._rounds)
 
     def end(self) -> None:
-        """End the process."""
+        """End the process of the checks."""
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Change the files of the trial while no process of the checks is there, which may have them open."""
+        """Change the files of the trial while no process of the checks exists, which may have them open."""
         self._process.end()
         change()
         self.load()
-        self._process.result(self._limited(pulse))
+        self._process.result(self._with_limit(pulse))
 
-    def _limited(self, pulse: Pulse) -> Pulse:
+    def _with_limit(self, pulse: Pulse) -> Pulse:
         text = f"the checks took longer than {self._limit_s:g} s. Make them faster, or raise --check-timeout."
         return limited(pulse, self._limit_s, Overdue(text))

@@ -1,8 +1,8 @@
-"""Each transaction is called a few times more, after the load, on a copy, and its statements are traced.
+"""Rehearsal: a few more calls of each transaction after the load, on a copy, with traced statements.
 
-So nothing of it is in a figure, in a check, or in files that are kept. Where that raises no suspicion of lost
-data, they are called again on the data as it was before the load: after it a limit may be reached, a queue
-empty, and each key there.
+So no figure, no check and no kept file contains any of it. If the calls raise no suspicion of lost data, they
+are repeated on the data from before the load: after the load a limit may be reached, a queue may be empty,
+and each key may exist.
 """
 
 from __future__ import annotations
@@ -45,38 +45,38 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 ROUNDS = 30
 CALLS_S = 1.0
-"""Seconds of the calls of quick transactions: no round begins later, except for the fewest."""
+"""Seconds for the calls of quick transactions. No round starts later, except for the first FEWEST."""
 FEWEST = 10
-"""Rounds in which a table that is empty at first is filled."""
+"""Minimum number of rounds: enough to fill a table that is empty at first."""
 ALL_S = 5.0
-"""Seconds that all rehearsals of a case may take, except for the first start."""
+"""Time limit in seconds for all rehearsals of a case, without the first start."""
 AFTER_S = 3.0
-"""The seconds among them that are for the data after the load."""
+"""Part of ALL_S for the data after the load, if there is data from before the load as well."""
 START_S = 10.0
-"""Seconds that the first start may take: a copy of the files, an import, a connection."""
+"""Time limit of the first start in seconds: it copies the files, imports the code and connects."""
 CALL_S = 2.0
-"""Seconds that a call may take: a call that takes from an empty queue may wait for ever."""
+"""Time limit of a call in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
-"""Seconds: transactions whose median in the load is longer are called after the others."""
+"""Median duration in the load, in seconds, above which a transaction is called after the others."""
 LARGEST = 1 << 30
-"""Bytes of files that are copied at most."""
+"""Maximum size of the files that are copied, in bytes."""
 LARGEST_BEFORE = 1 << 24
-"""Bytes of files that are kept as they were before the load."""
+"""Maximum size of the files that are kept from before the load, in bytes."""
 _LONGEST = 200
 _SHARED = "several threads use one connection at once"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opening = Callable[["Case", Any, Tracer], Calls]
-"""Connects, and returns what calls each transaction; connections are followed already."""
+"""Function that connects, and returns the call of each transaction; its connections are traced."""
 
 
 Files = dict[str, bytes]
-"""The content of a folder, by paths in it."""
+"""Contents of the files of a folder, by relative path."""
 
 
 def content(where: Path) -> Files:
-    """Return the files of a folder, to rehearse on them later; none, if they are large."""
+    """Return the files of a folder for a later rehearsal; empty if they are large."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= LARGEST_BEFORE:
@@ -87,37 +87,37 @@ def content(where: Path) -> Files:
 def rehearsed(
     case: Case, where: Path, before: Files, opening: Opening, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
-    """Return the suspicions that a rehearsal of a case raises; or why it could not be rehearsed.
+    """Return the suspicions from the rehearsal of a case, or the reasons why it was not possible.
 
-    `where` has its data, to which no process is connected; `before` is what it was before the load.
-    `medians_s` are the durations of transactions in the load.
+    `where` is the data folder, to which no process is connected; `before` has its files from before the load.
+    `medians_s` has the median durations of the transactions in the load, in seconds.
     """
     if target_name(case.driver) != "sqlite":
         return ()
     with tempfile.TemporaryDirectory(dir=where, prefix=FOLDER, ignore_cleanup_errors=True) as folder:
         after = Rehearsal(case, where, Path(folder, "after"), opening, medians_s)
         after.start(pulse, START_S)
-        begun = time.monotonic()
-        after.run(pulse, begun + (AFTER_S if before else ALL_S))
-        found, examined = sightings(after.calls), set[str]()
+        started = time.monotonic()
+        after.run(pulse, started + (AFTER_S if before else ALL_S))
+        result, examined = sightings(after.calls), set[str]()
         if (
             before
             and after.calls
-            and not _lost_data(found)
-            and (kept := _folder_with(before, Path(folder, "kept")))
+            and not _lost_data(result)
+            and (old_folder := _write_folder(before, Path(folder, "kept")))
         ):
-            again = Rehearsal(case, kept, Path(folder, "before"), opening, after.durations_s)
-            again.run(pulse, begun + ALL_S)
-            # Calls that fail on this data have been made before.
-            found += _lost_data(sightings(again.calls))
-            examined = {name for name, calls in again.calls.items() if calls}
-        if after.is_shared and not found:
+            earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
+            earlier.run(pulse, started + ALL_S)
+            # Failed calls are not reported here, because these transactions ran on the other copy, too.
+            result += _lost_data(sightings(earlier.calls))
+            examined = {name for name, calls in earlier.calls.items() if calls}
+        if after.is_shared and not result:
             return (Sighting(UNREHEARSED, _SHARED, 1),)
-        return (*found, *after.unexamined(examined))
+        return (*result, *after.unexamined(examined))
 
 
-def _folder_with(files: Files, folder: Path) -> Path | None:
-    """Return a folder with files; None if they could not be written."""
+def _write_folder(files: Files, folder: Path) -> Path | None:
+    """Write files into a folder, and return the folder; None if that failed."""
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,14 +127,14 @@ def _folder_with(files: Files, folder: Path) -> Path | None:
     return folder
 
 
-def _lost_data(found: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
-    return tuple(sighting for sighting in found if sighting.what in LOST)
+def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
+    return tuple(sighting for sighting in observations if sighting.what in LOST)
 
 
 class Rehearsal:
-    """Calls of a case's transactions on a copy of its files, in a process of its own.
+    """Calls of a case's transactions on a copy of its files, in a separate process.
 
-    If a call ends the process, or takes too long, another process calls the other transactions.
+    If a call ends the process, or takes too long, a new process calls the other transactions.
     """
 
     def __init__(
@@ -142,20 +142,20 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = plain(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """The longest call of each transaction by now; before the first call, its median in the load."""
+        """Longest call so far by transaction, in seconds; before the first call, the median in the load."""
         self._process: Apart | None = None
         self._starts = count()
         self._problem = ""
-        """Why not all transactions were called; empty if all were."""
+        """Reason why not all transactions were called; empty if all were."""
         self._stopped: dict[str, str] = {}
-        """By transaction, why it is not called again."""
+        """Reasons why transactions are not called again, by transaction."""
         self.is_shared = False
-        """Whether a connection was let go of, since threads used it at once."""
+        """Whether tracing of a connection has stopped, because several threads used it at once."""
         self.calls: dict[str, list[tuple[Statement, ...]]] = {}
-        """By transaction, the statements of each of its calls."""
+        """Statements of each call, by transaction."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Copy the files, import the user's code and connect, within `limit_s`."""
+        """Copy the files, import the user's code and connect, within `limit_s` seconds."""
         process = Apart()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -163,15 +163,15 @@ class Rehearsal:
             names = process.call(pulse, start, self._case, self._where, copy, self._opening)
         except Interrupted:
             raise
-        except Exception as error:  # whatever the user's code raises as it is imported, or connects
-            self._problem = _text(error)
+        except Exception as error:  # any error of the user's code
+            self._problem = _error_text(error)
             return
         self._process = process
         for name in names:
             self.calls.setdefault(name, [])
 
     def run(self, pulse: Pulse, until: float) -> None:
-        """Call the transactions until a moment of time.monotonic(); the process ends after it."""
+        """Call the transactions until a time of time.monotonic(), and end the process."""
         try:
             while time.monotonic() < until:
                 if not self._process:
@@ -190,8 +190,8 @@ class Rehearsal:
 
     def _call_all(self, process: Apart, pulse: Pulse, until: float) -> bool:
         """Call each transaction several times; return False if a call has stopped the process."""
-        begun = time.monotonic()
-        while name := self._next(time.monotonic() - begun):
+        started = time.monotonic()
+        while name := self._next(time.monotonic() - started):
             now = time.monotonic()
             if now >= until:
                 self._problem = _NO_TIME
@@ -201,8 +201,8 @@ class Rehearsal:
                 answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
             except Interrupted:
                 raise
-            except Exception as error:  # it took too long, or ended its process
-                self._stopped[name] = _text(error)
+            except Exception as error:  # the call took too long, or ended its process
+                self._stopped[name] = _error_text(error)
                 return False
             statements, self.is_shared = answer
             self.calls[name].append(statements)
@@ -210,7 +210,7 @@ class Rehearsal:
         return True
 
     def _next(self, took_s: float) -> str | None:
-        """Return the transaction to call, quick transactions in turn first; None at the end."""
+        """Return the transaction to call next: quick transactions first, in turn; None at the end."""
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
         most = ROUNDS if took_s <= CALLS_S else FEWEST
@@ -228,32 +228,32 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reasons for transactions without an examined call, except for `others`."""
+        """Yield the reasons why transactions have no examined call, except for transactions in `others`."""
         if not self.calls:
             yield Sighting(UNREHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
             if not calls and name not in others:
-                why = self._stopped.get(name, self._problem)
-                yield Sighting(UNREHEARSED, why, 1, "", {"transaction": name})
+                reason = self._stopped.get(name, self._problem)
+                yield Sighting(UNREHEARSED, reason, 1, "", {"transaction": name})
 
 
-def _with_limit(pulse: Pulse, seconds: float, what: str) -> Pulse:
-    return limited(pulse, seconds, UsageError(f"{what} took longer than {seconds:.2g} s"))
+def _with_limit(pulse: Pulse, seconds: float, label: str) -> Pulse:
+    return limited(pulse, seconds, UsageError(f"{label} took longer than {seconds:.2g} s"))
 
 
-def _text(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return plainly(error)[:_LONGEST]
 
 
-# What the process does.
+# Functions of the rehearsal process.
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""The calls and the tracer of this process, if it rehearses."""
+"""Calls and tracer of this process; empty if it does not rehearse."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
-    """Copy files, and connect; return the names of the transactions. Connections are followed for good."""
+    """Copy files and connect; return the names of the transactions. Connections stay traced until the end."""
     if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
         raise SqlstressError("the trial's files have more than 1 GiB")
     shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
@@ -265,7 +265,7 @@ def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
 
 
 def call_once(name: str) -> tuple[tuple[Statement, ...], bool]:
-    """Call a transaction; return its statements, and whether a connection was let go of by now."""
+    """Call a transaction; return its statements, and whether tracing of any connection has stopped."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
@@ -277,44 +277,45 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[Statement, ...]:
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:
-        os._exit(0)  # a fork of the user's has come back
+        os._exit(0)  # a fork by the user's code has returned from the call
     return (*tracer.call, *tracer.forks.heard())
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
-    """Return what the calls of each transaction make suspicious, each kind once."""
-    every = [call for calls in traced.values() for call in calls]
-    pairs, columns = copies(every), constant(every)
+    """Return the suspicions in the calls of each transaction, each kind once."""
+    all_calls = [call for calls in traced.values() for call in calls]
+    pairs, columns = copies(all_calls), constant(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
         for call in calls:
-            found = {
-                one.key: one for one in (*suspicions(without(columns, call)), *stale_copies(call, pairs))
+            call_suspicions = {
+                suspicion.key: suspicion
+                for suspicion in (*suspicions(without(columns, call)), *stale_copies(call, pairs))
             }
-            for key, one in found.items():
-                before = first.setdefault((name, *key), one)
-                first[name, *key] = before._replace(guards=before.guards & one.guards)
+            for key, suspicion in call_suspicions.items():
+                previous = first.setdefault((name, *key), suspicion)
+                first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
                 counts[name, *key] += 1
-    # What is taken in one call only, and given back, may be a row of work; a lock is the same in each call.
+    # A row that is claimed and released in one call only may be a work item. A lock is in each call.
     return tuple(
         Sighting(
             SUSPICION,
-            one.code,
+            suspicion.code,
             counts[key],
             "",
             {
                 "transaction": key[0],
                 "calls": str(len(traced[key[0]])),
-                "table": one.table,
-                "first": _line(one.first.sql),
-                "first_at": one.first.at,
-                "then": _line(one.then.sql),
-                "then_at": one.then.at,
+                "table": suspicion.table,
+                "first": _line(suspicion.first.sql),
+                "first_at": suspicion.first.at,
+                "then": _line(suspicion.then.sql),
+                "then_at": suspicion.then.at,
             },
         )
-        for key, one in first.items()
-        if not one.guards or counts[key] == 1
+        for key, suspicion in first.items()
+        if not suspicion.guards or counts[key] == 1
     )
 
 

@@ -1,4 +1,7 @@
-"""How the user's own work is shown: a row for each number of processes, latencies by kind of operation."""
+"""Report view of experiments that run the user's own work.
+
+The table has one row per number of processes; a second table shows latencies by kind of operation.
+"""
 
 from __future__ import annotations
 
@@ -53,23 +56,23 @@ HELD = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
-# What was proved.
+# Results of the checks.
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether the user said what must be true of the data of a run."""
+    """Return whether a run used the user's checks, not only the store's own consistency check."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether the user said so of a group, as far as it was found right."""
+    """Return whether a correct run of a group used the user's checks; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return what is said of a run: "ok" only where something was checked that SQLite does not know."""
+    """Return the verdict of a run; NO_CHECK if the run is correct, but the user gave no check."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -78,39 +81,41 @@ CHECKED: Column[case_table.Row] = Column(VERIFIED.name, VERIFIED.heading, VERIFI
 
 
 def checked_legend(group: Group) -> Iterator[str]:
-    """Yield what the words in that column mean."""
+    """Yield the meanings of the verdicts in the CHECKED column."""
     return verified_legend(group, proved(group), "ok" if _has_checks(group) else NO_CHECK)
 
 
 def proved(group: Group) -> str:
-    """Return what was proved where all is well; of a store that did not look at its own data, no word."""
+    """Return a phrase on the checks of correct runs; it names only stores that checked their own data."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {product(run.case.driver) for run in right if not run.verdict.is_sound}
-    looked = [one for one in dict.fromkeys(product(run.case.driver) for run in right) if one not in unseen]
+    stores = [
+        store for store in dict.fromkeys(product(run.case.driver) for run in right) if store not in unseen
+    ]
     if not _has_checks(group):
-        whose = listing([f"{one}'s" for one in looked]) or "the store's"
+        whose = listing([f"{store}'s" for store in stores]) or "the store's"
         return f"no check was given, so only {whose} own consistency was verified"
-    find = "find" if len(looked) > 1 else "finds"
-    return f"{HELD}{f', and {listing(looked)} {find} no error' if looked else ''}"
+    find = "find" if len(stores) > 1 else "finds"
+    return f"{HELD}{f', and {listing(stores)} {find} no error' if stores else ''}"
 
 
-# A row for each number of processes.
+# The table with one row per number of processes.
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds that are whole operations, not parts of them."""
+    """Return the kinds of whole operations, without the kinds of their parts."""
     return list(
-        dict.fromkeys(kind for trial in run.valid for one in trial.workers for kind in one.operations)
+        dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
 
 
 def _time(row: case_table.Row) -> str | None:
-    """Return how long a fixed amount of work took; a window's length stands in the heading."""
+    """Return the time that a fixed number of operations took; None for a timed window (see the heading)."""
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
 def _only(percentile: str) -> case_table.Cell:
-    """Return the cell of a percentile of a run whose operations are of one kind."""
+    """Return a cell with this percentile; it is empty if a run has several kinds of operations."""
 
     def cell(row: case_table.Row) -> str | None:
         kinds = _operations_of(row.run)
@@ -121,7 +126,7 @@ def _only(percentile: str) -> case_table.Cell:
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the cell of how many answers of a kind came in a second, where any did."""
+    """Return a cell with the rate of an answer, such as "busy"; it is empty if the answer never came."""
 
     def cell(row: case_table.Row) -> str | None:
         counts = [(getattr(trial, name) or 0) / trial.seconds for trial in row.run.valid if trial.seconds > 0]
@@ -161,16 +166,16 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
     )
 
 
-# A row for each kind of operation, where a run has several.
+# The table with one row per kind of operation, for runs with several kinds.
 
 
 @dataclass(frozen=True, slots=True)
 class KindRow(case_table.Row):
-    """A kind of operation of a run."""
+    """Row for one kind of operation of a run."""
 
     kind: str
     latency: Latency | None
-    """At a rate from when an operation was due; of parts of operations, and otherwise, from its begin."""
+    """At a fixed rate, whole operations are timed from their due time; all else from its start."""
 
 
 def _latencies(group: Group) -> Iterator[Block]:
@@ -181,7 +186,7 @@ def _latencies(group: Group) -> Iterator[Block]:
         for kind in kinds
     ]
     if rows:
-        yield table_of(rows, (*case_table.apart_columns(group), *_OF_KINDS))
+        yield table_of(rows, (*case_table.apart_columns(group), *_KIND_COLUMNS))
         if group.case.rate:
             has_parts = any(row.kind not in _operations_of(row.run) for row in rows)
             parts = ", as for all parts of operations" if has_parts else ""
@@ -189,13 +194,13 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latencies of a kind from the moment each was due; None in a closed loop."""
-    found = [one.arrived.latency.get(kind) for one in run.valid if one.arrived]
-    return merged([one for one in found if one and one.count])
+    """Return the latency of a kind, measured from the due times; None in a closed loop."""
+    latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
+    return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return how many a second were done, as the median over the trials."""
+    """Return the operations per second, as the median over the trials."""
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
         for trial in row.run.valid
@@ -215,29 +220,29 @@ def _service(row: KindRow) -> str | None:
     return ms_cell(latency.without_single_events().p99_ns) if latency else None
 
 
-def _of_kind(name: str, field: str, leaves: int | None = None) -> Column[KindRow]:
+def _latency_column(name: str, field: str, leaves: int | None = None) -> Column[KindRow]:
     def cell(row: KindRow) -> str | None:
         return ms_cell(getattr(row.latency.without_single_events(), field)) if row.latency else None
 
     return Column(f"{name} ms", cell=cell, leaves=leaves)
 
 
-_OF_KINDS: tuple[Column[KindRow], ...] = (
+_KIND_COLUMNS: tuple[Column[KindRow], ...] = (
     Column("kind", ("", "what"), "left", NAME, lambda row: shortened(row.kind, _LONGEST_KIND)),
     case_table.PROCESSES,
     RATE,
     Column("per s", ("", "per s"), cell=_per_s),
-    _of_kind("p50", "p50_ns", leaves=30),
-    _of_kind("p90", "p90_ns", leaves=10),
-    _of_kind("p99", "p99_ns"),
-    _of_kind("p99.9", "p999_ns", leaves=20),
-    _of_kind("max", "max_ns"),
+    _latency_column("p50", "p50_ns", leaves=30),
+    _latency_column("p90", "p90_ns", leaves=10),
+    _latency_column("p99", "p99_ns"),
+    _latency_column("p99.9", "p999_ns", leaves=20),
+    _latency_column("max", "max_ns"),
     Column("failed %", cell=_failed_of),
     Column("service p99 ms", ("service", "p99 ms"), cell=_service),
 )
 
 
-# What others in the way did: starvation, transactions given up, or begun again.
+# Effects of waiting for locks: starvation, refused transactions, transactions given up.
 
 
 _SAFE_AT_SERVER = (
@@ -246,16 +251,16 @@ _SAFE_AT_SERVER = (
 
 
 def too_weak(group: Group) -> Iterator[Finding]:
-    """Say of checks that failed at a server's weakest level what that level lets happen."""
+    """Yield a finding if checks failed at the server's weakest isolation level, which permits that."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
 
 def _is_weakest(run: Run) -> bool:
-    """Return whether transactions ran at the weakest level: what was read back says so, or what was asked."""
+    """Return whether transactions ran at the weakest level: the effective one, else the requested one."""
     if not run.case.server:
         return False
-    levels = [level for one in run.trials if (level := one.effective.get("transaction_isolation"))]
+    levels = [level for trial in run.trials if (level := trial.effective.get("transaction_isolation"))]
     return any(ISOLATIONS[0] in level.replace(" ", "-") for level in levels or [run.case.server.isolation])
 
 
@@ -264,7 +269,7 @@ def _fails(run: Run) -> bool:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield what waiting did to the runs of a group."""
+    """Yield the findings on refused transactions and on starvation in a group."""
     if group.case.server:
         yield from too_weak(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
@@ -283,7 +288,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     """Return shorter transactions as the remedy, if a hold of the write lock explains the longest wait.
 
-    Where a CPU quota stopped the processes, with or without the lock, the remedy is a higher quota.
+    If a CPU quota stopped the processes, the remedy is a higher quota, whether or not they held the lock.
     """
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
@@ -292,18 +297,18 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     waited_s = max(map(longest_wait_ns, runs), default=0) / NS_PER_S
     if longest_s < max(LONG_S, waited_s / 2):
         return None
-    kept = duration(longest_s * NS_PER_S)
-    return f"One transaction kept the write lock for {kept}: try shorter transactions."
+    held = duration(longest_s * NS_PER_S)
+    return f"One transaction kept the write lock for {held}: try shorter transactions."
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield how many transactions failed because the database was locked, after which time, and the cure."""
-    number, cases = tally(group, lambda trial: trial.failed)
-    if not number:
+    """Yield the number of transactions that failed because of locks, the time to failure, and a remedy."""
+    count, cases = tally(group, lambda trial: trial.failed)
+    if not count:
         return
     most = max(group.runs, key=Run.failed_share)
     facts: dict[str, Any] = {
-        "count": number,
+        "count": count,
         "where": places(cases),
         "share": most.failed_share(),
         "most": place(most.case) if len(cases) > 1 else None,
@@ -313,7 +318,7 @@ def given_up(group: Group) -> Iterator[Finding]:
     else:
         wait = wait_of(group, group.case.settings.busy_timeout_ms)
         shares = shares_by_kind(group.runs)
-        reads_first = any(each.what == DEFERRED for each in sighted(group).values())
+        reads_first = any(suspicion.what == DEFERRED for suspicion in sighted(group).values())
         yield Finding(
             sentences.given_up,
             **facts,
@@ -325,7 +330,7 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def cure(wait: Wait, *, reads_first: bool) -> str | None:
-    """Return the cure for failures with BUSY; None if the cause was not measured.
+    """Return the remedy for failures with BUSY; None if the cause was not measured.
 
     `reads_first`: whether a deferred transaction was seen to read before it writes.
     """
@@ -341,28 +346,28 @@ def cure(wait: Wait, *, reads_first: bool) -> str | None:
 
 
 READS_FIRST = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
-"""Cause and cure of a failure that no timeout prevents."""
+"""Cause and remedy of a failure that no timeout prevents."""
 
 
-# What the workers of programs tell of.
+# Observations that the workers reported.
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield what the workers of all trials told of under a topic."""
+    """Yield the observations under a topic, from the workers of all trials."""
     trials = (trial for run in group.runs for trial in run.trials)
-    return (one for trial in trials for one in trial.sightings if one.topic == topic)
+    return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)
 
 
 def counted(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return how often each kind came, the commonest first."""
+    """Return the number of observations of each kind, the most frequent kind first."""
     counts: dict[K, int] = {}
-    for one in sightings(group, topic):
-        counts[kind(one)] = counts.get(kind(one), 0) + one.count
+    for sighting in sightings(group, topic):
+        counts[kind(sighting)] = counts.get(kind(sighting), 0) + sighting.count
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 class UserShown(LoadShown):
-    """An experiment inherits from it, and says what its processes do."""
+    """Base class of the views of user work. A subclass describes the work of its processes."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         given_up,
@@ -382,25 +387,27 @@ class UserShown(LoadShown):
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
-            one.topic == SUSPICION and one.what not in WEAK for trial in run.trials for one in trial.sightings
+            sighting.topic == SUSPICION and sighting.what not in WEAK
+            for trial in run.trials
+            for sighting in trial.sightings
         )
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
-        """Return what the processes of a case do, as the beginning of a sentence."""
+        """Return a phrase that describes the work of the processes of a case; it begins a sentence."""
         return case.workload
 
     def what(self, group: Group) -> str:
         data = group.case.spec.data
-        said = list(dict.fromkeys(self.work(run.case) for run in group.runs))
-        if made := list(filter(None, (data.database and f"a copy of {data.database}", data.setup))):
-            said.append(f"database: {' and '.join(made)}")
-        late = sum(one.at_end for one in data.checks)
+        phrases = list(dict.fromkeys(self.work(run.case) for run in group.runs))
+        if sources := list(filter(None, (data.database and f"a copy of {data.database}", data.setup))):
+            phrases.append(f"database: {' and '.join(sources)}")
+        late = sum(check.at_end for check in data.checks)
         if always := len(data.checks) - late:
-            said.append(f"{plural(always, 'check')} before, during and after")
+            phrases.append(f"{plural(always, 'check')} before, during and after")
         if late:
-            said.append(f"{plural(late, 'check')} at the end")
-        return "; ".join(said)
+            phrases.append(f"{plural(late, 'check')} at the end")
+        return "; ".join(phrases)
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
         yield from case_table.blocks(group)
@@ -428,28 +435,31 @@ class UserShown(LoadShown):
         }
 
 
-# Who held the write lock of the trials' databases: a row for each program, all passes together.
+# Holders of the write lock of the trials' databases: one row per program, all passes together.
 
 
 MOST_PROGRAMS = 5
-"""Programs of a case that are shown; the JSON report has them all."""
+"""Largest number of programs shown per case; the JSON report has all of them."""
 _PROGRAM_WIDTH = 40
-_UNKNOWN = "(ended, or not visible here)"
+_UNKNOWN_LABEL = "(ended, or not visible here)"
 
 
 @dataclass(frozen=True, slots=True)
 class HolderRow(case_table.Row):
-    """A program, and how it held the write lock in all passes of a run."""
+    """Row for a program that held the write lock, over all passes of a run."""
 
     holder: Holder
     share: float
-    """Of all samples."""
+    """Share of all samples in which the program held the lock, from 0 to 1."""
     rate: int
     """Samples per second."""
 
 
 def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
-    """Yield who held the lock; nothing where nobody asked. `ours` is what sqlstress's own processes do."""
+    """Yield the table of lock holders; nothing if the lock was not watched.
+
+    `ours` is the label of the processes that sqlstress started.
+    """
     rows = [
         HolderRow(run, trial, holder, share(holder.held.samples, _samples(run)), locks[0].rate)
         for run, trial in group.measured()
@@ -463,7 +473,7 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
         "program",
         align="left",
         role=NAME,
-        cell=lambda row: shortened(_called(row.holder, ours), _PROGRAM_WIDTH),
+        cell=lambda row: shortened(_program_label(row.holder, ours), _PROGRAM_WIDTH),
     )
     yield table_of(rows, (*case_table.apart_columns(group), case_table.PROCESSES, name, *_LOCK_COLUMNS))
     samples = min(_samples(row.run) for row in rows)
@@ -474,8 +484,8 @@ def lock_blocks(group: Group, ours: str) -> Iterator[Block]:
     )
 
 
-def _called(holder: Holder, ours: str) -> str:
-    return {OURS: ours, UNKNOWN: _UNKNOWN}.get(holder.program, holder.program)
+def _program_label(holder: Holder, ours: str) -> str:
+    return {OURS: ours, UNKNOWN: _UNKNOWN_LABEL}.get(holder.program, holder.program)
 
 
 _LOCK_COLUMNS: tuple[Column[HolderRow], ...] = (
@@ -490,7 +500,7 @@ def _longest(held: Holds, rate: int) -> str:
 
 
 def locks_of(run: Run) -> list[WriteLock]:
-    """Return what was seen in the valid trials of a run."""
+    """Return the lock watch results of the valid trials of a run."""
     return [trial.write_lock for trial in run.valid if trial.write_lock]
 
 
@@ -499,77 +509,77 @@ def _samples(run: Run) -> int:
 
 
 def holders_of(run: Run) -> list[Holder]:
-    """Return who held the lock in all valid trials of a run, first who was seen most often."""
-    found: dict[str, Holder] = {}
+    """Return the holders of the lock in all valid trials of a run, the most frequently seen first."""
+    holders: dict[str, Holder] = {}
     for lock in locks_of(run):
-        for one in lock.holders:
-            known = found.get(one.program)
-            found[one.program] = _together(known, one) if known else one
-    return sorted(found.values(), key=lambda one: -one.held.samples)
+        for holder in lock.holders:
+            previous = holders.get(holder.program)
+            holders[holder.program] = _merge(previous, holder) if previous else holder
+    return sorted(holders.values(), key=lambda holder: -holder.held.samples)
 
 
-def _together(one: Holder, other: Holder) -> Holder:
-    longer = max(one.held, other.held, key=lambda held: (held.longest_s, held.most_s))
+def _merge(first: Holder, second: Holder) -> Holder:
+    longer = max(first.held, second.held, key=lambda held: (held.longest_s, held.most_s))
     held = replace(
         longer,
-        samples=one.held.samples + other.held.samples,
-        times=one.held.times + other.held.times,
+        samples=first.held.samples + second.held.samples,
+        times=first.held.times + second.held.times,
     )
-    return replace(one, processes=one.processes + other.processes, held=held)
+    return replace(first, processes=first.processes + second.processes, held=held)
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield who kept others from writing for long, and where nobody was seen, or not to the end."""
+    """Yield the longest hold of the lock, and runs whose watch saw no holder or ended early."""
     for run in group.runs:
         locks, where = locks_of(run), group.place(run.case)
         if reason := next((lock.error for lock in locks if lock.error), ""):
             yield Finding(sentences.lock_watch_ended, where=where, reason=reason.removesuffix("."))
         if locks and not any(lock.held.samples for lock in locks):
             yield Finding(sentences.lock_not_seen, where=where, samples=_samples(run))
-    holders = [(one, run) for run in group.runs for one in holders_of(run) if one.program != UNKNOWN]
-    for one, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
-        if one.held.longest_s >= LONG_S:
-            holder = f"at {group.place(run.case)}, {_called(one, ours)}"
-            yield Finding(sentences.long_write, holder=holder, longest_ns=one.held.longest_s * NS_PER_S)
+    holders = [(holder, run) for run in group.runs for holder in holders_of(run) if holder.program != UNKNOWN]
+    for holder, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
+        if holder.held.longest_s >= LONG_S:
+            text = f"at {group.place(run.case)}, {_program_label(holder, ours)}"
+            yield Finding(sentences.long_write, holder=text, longest_ns=holder.held.longest_s * NS_PER_S)
 
 
-# What is said of suspicions: as the cause beside wrong data, as what was found where no check was given.
+# Findings on suspicions: as the probable cause of wrong data, or alone if the user gave no check.
 
 
 CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *WEAK)
-_LONGEST_WORD = 120
+_MAX_TRAIT_CHARS = 120
 MOST_SUSPICIONS = 3
-"""Suspicions that are told; the JSON report has them all."""
+"""Largest number of suspicions shown; the JSON report has all of them."""
 
 
 def suspected(group: Group) -> Iterator[Finding]:
-    """Yield the suspicions of a group, each once; or why none were looked for."""
+    """Yield the suspicions of a group, each once, and the reasons why transactions were not examined."""
     unexamined: dict[str, dict[str, None]] = {}
-    for one in sightings(group, UNREHEARSED):
-        unexamined.setdefault(one.what, {})[one.traits.get("transaction", "")] = None
-    for why, transactions in unexamined.items():
-        yield Finding(sentences.not_rehearsed, why=why, transactions=[*filter(None, transactions)])
-    found = [one for one in sighted(group).values() if one.what in CODES]
-    found.sort(key=lambda one: one.what in WEAK)
+    for sighting in sightings(group, UNREHEARSED):
+        unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
+    for reason, transactions in unexamined.items():
+        yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
+    suspicions = [suspicion for suspicion in sighted(group).values() if suspicion.what in CODES]
+    suspicions.sort(key=lambda suspicion: suspicion.what in WEAK)
     checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
     failed = any(check.status == "failed" for check in checks)
-    for one in found[:MOST_SUSPICIONS]:
-        first, then = _step(one, "first"), _step(one, "then")
-        if one.what == DEFERRED:
+    for suspicion in suspicions[:MOST_SUSPICIONS]:
+        first, then = _step(suspicion, "first"), _step(suspicion, "then")
+        if suspicion.what == DEFERRED:
             yield Finding(sentences.deferred_upgrade, first=first, then=then)
             continue
         yield Finding(
             sentences.suspicion,
-            kind=one.what,
-            transaction=_trait(one, "transaction"),
-            table=_trait(one, "table"),
+            kind=suspicion.what,
+            transaction=_trait(suspicion, "transaction"),
+            table=_trait(suspicion, "table"),
             first=first,
             then=then,
             failed=failed,
             held=bool(checks) and not failed,
         )
-    if len(found) > MOST_SUSPICIONS:
-        yield Finding(sentences.more_in_json, count=len(found) - MOST_SUSPICIONS, what="suspicion")
+    if len(suspicions) > MOST_SUSPICIONS:
+        yield Finding(sentences.more_in_json, count=len(suspicions) - MOST_SUSPICIONS, what="suspicion")
 
 
 def _step(suspicion: Sighting, name: str) -> Step:
@@ -577,12 +587,15 @@ def _step(suspicion: Sighting, name: str) -> Step:
 
 
 def _trait(suspicion: Sighting, name: str) -> str:
-    return shortened(suspicion.traits.get(name, ""), _LONGEST_WORD)
+    return shortened(suspicion.traits.get(name, ""), _MAX_TRAIT_CHARS)
 
 
 def sighted(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion of each kind about each table: the trials have those of one rehearsal."""
-    found: dict[tuple[str, ...], Sighting] = {}
-    for one in sightings(group, SUSPICION):
-        found.setdefault((one.what, one.traits.get("transaction", ""), one.traits.get("table", "")), one)
-    return found
+    """Return the first suspicion by kind, transaction and table; all trials repeat those of one rehearsal."""
+    suspicions: dict[tuple[str, ...], Sighting] = {}
+    for suspicion in sightings(group, SUSPICION):
+        suspicions.setdefault(
+            (suspicion.what, suspicion.traits.get("transaction", ""), suspicion.traits.get("table", "")),
+            suspicion,
+        )
+    return suspicions

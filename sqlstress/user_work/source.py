@@ -1,4 +1,4 @@
-"""A worker's half: what to do next is drawn by weight, and a call does it."""
+"""Worker's half: operations are drawn by weight, and each is a call."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 MOST_KINDS = 20
-"""Kinds of what workers met that are kept apart."""
+"""Maximum number of kinds that are counted separately."""
 Plain = tuple[str, str, int, str, dict[str, str]]
-"""What a worker tells of: topic, what, count, example, traits, as the fields of a Sighting."""
+"""Observation in the form of a worker: topic, what, count, example, traits, the fields of a Sighting."""
 K = TypeVar("K")
 
 
 class Kinds(Generic[K]):
-    """Counts what was met by kind: of each the first example is kept."""
+    """Counter of observations by kind, with the first example of each kind."""
 
     def __init__(self, others: K) -> None:
-        """`others` are what there is no room for."""
+        """`others` is the kind of all observations beyond MOST_KINDS."""
         self._others = others
         self.counts = Counter[K]()
         self.examples: dict[K, str] = {}
@@ -39,12 +39,12 @@ class Kinds(Generic[K]):
         self.examples.setdefault(kind, example)
 
     def __iter__(self) -> Iterator[tuple[K, int, str]]:
-        """Yield each kind, how often it was met, and its first example."""
+        """Yield each kind, its count and its first example."""
         return ((kind, count, self.examples[kind]) for kind, count in self.counts.items())
 
 
 class FailureTimes:
-    """The times of failed operations by kind and error, as far as they ended in the window."""
+    """Durations of failed operations that ended in the window, by kind and error."""
 
     def __init__(self) -> None:
         self.window: Window | None = None
@@ -52,11 +52,11 @@ class FailureTimes:
         self._pending: list[tuple[int, str, str]] = []
 
     def add(self, index: int, kind: str, error: str) -> None:
-        """Keep a failed operation of the current chunk until its times are known."""
+        """Store a failed operation of the current chunk until its times are known."""
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the times of the failed operations of a chunk."""
+        """Record the durations of the chunk's failed operations."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -68,14 +68,14 @@ class FailureTimes:
         self._pending.clear()
 
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
-        """Return the failures as the findings of a worker have them."""
-        return [(*key, each.buckets(), each.largest()) for key, each in self._recorders.items()]
+        """Return the failures in the format of a worker's findings."""
+        return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
 
 class UserSource:
-    """Draws operations. An experiment inherits from it, sets `calls`, and adds the methods that raise here.
+    """Draws operations. A subclass sets `calls`, and implements the methods that raise NotImplementedError.
 
-    What an operation raises ends the worker, unless `was_busy` says that a lock stayed taken.
+    An operation's exception ends the worker, unless `was_busy` finds that a lock was not released in time.
     """
 
     acknowledges = False
@@ -83,36 +83,36 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` are those of the kinds of operations, in their order."""
+        """`weights` has the weight of each kind of operation, in order."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """What each kind of operation calls, with what `prepared` made of it."""
+        """Functions by kind of operation; each gets its element of `prepared` as argument."""
         self.seen = Findings()
         self.failures = FailureTimes()
-        self._which, self._sums = range(len(weights)), list(accumulate(weights.values()))
+        self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepared(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Make what each of these operations needs, outside the times that are measured."""
+        """Return the arguments of these operations, made outside of the measured times."""
         return picks
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation was given up because a lock stayed taken, and count it if so."""
+        """Return whether an operation failed because a lock was not released in time; if so, count it."""
         raise NotImplementedError
 
     def busy_counts(self) -> tuple[int, int]:
         return 0, 0
 
     def effective(self) -> dict[str, str]:
-        """Return the settings that it ran with."""
+        """Return the worker's effective settings."""
         return {}
 
     def close(self) -> None:
-        """Nothing stays that does not end with this process."""
+        """Do nothing, because the end of the process closes everything."""
 
     def next_chunk(self, size: int) -> Chunk:
-        picks = self.random.choices(self._which, cum_weights=self._sums, k=size)
+        picks = self.random.choices(self._kind_numbers, cum_weights=self._cumulative_weights, k=size)
         calls = self.calls
         return Chunk(bytearray(picks), [calls[pick] for pick in picks], self.prepared(picks))
 
@@ -127,11 +127,11 @@ class UserSource:
         return ""
 
     def hear(self, window: Window) -> None:
-        """Take the window in which operations count."""
+        """Set the window in which operations count."""
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the times of failed operations; operations acknowledge themselves."""
+        """Record the durations of failed operations. User operations need no acknowledgement here."""
         self.failures.fold(stamps)
 
     def findings(self) -> Findings:

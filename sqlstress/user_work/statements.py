@@ -1,6 +1,6 @@
-"""SQL in a file: where each statement begins and ends, and what its tokens are.
+"""Statements and tokens of SQL files.
 
-Semicolons in strings, in quoted names, in comments and in triggers end nothing.
+Semicolons in strings, quoted names, comments and triggers do not end a statement.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEFINE = {
 
 
 class Place(NamedTuple):
-    """Where something stands in a file: both count from 1."""
+    """Position in a file; line and column count from 1."""
 
     file: str
     line: int
@@ -34,35 +34,35 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}:{self.column}"
 
     def error(self, text: str) -> UsageError:
-        """Return an error that begins with the place."""
+        """Return an error whose message begins with this position."""
         return UsageError(f"{self}: {text}.")
 
 
 class Statement(NamedTuple):
-    """One statement, without its semicolon and what stands before it."""
+    """Statement without its semicolon and without preceding space and comments."""
 
     text: str
     place: Place
     start: int
-    """Where it begins in the text that was split."""
+    """Offset of its first character in the text that was split."""
     end: int
-    """Where what follows it begins."""
+    """Offset after its semicolon; without one, after its last token."""
     words: tuple[str, ...]
-    """Its words in lower case: neither quoted ones nor parameters."""
+    """Keywords and unquoted names in lower case, without parameters."""
     parameters: tuple[Token, ...]
-    """As they stand in it."""
+    """Parameters in the order of the text."""
     comment: str
-    """What stands in the line of comment before it, if anything does."""
+    """Text of the line comment before the statement; empty if there is none."""
 
     @property
     def verb(self) -> str:
-        """The first word."""
+        """First word, in lower case; empty if the statement has no words."""
         return self.words[0] if self.words else ""
 
     @property
     def reads(self) -> bool:
-        """Whether it can write nothing, as far as its words say it."""
-        # REPLACE alone is a function too.
+        """Whether it cannot write, as far as its words show."""
+        # REPLACE without INTO may be the function.
         writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
         with_only = self.verb == "with" and not writes
         return self.verb in _READS or with_only
@@ -74,27 +74,27 @@ class Statement(NamedTuple):
 
     @property
     def redefines(self) -> bool:
-        """Whether it may change what is defined, or how the file is kept."""
+        """Whether it may change the schema, or the format of the database file."""
         return self.verb in _DEFINE
 
     @property
     def begins(self) -> bool:
-        """Whether it begins a transaction, if there is none."""
+        """Whether it starts a transaction, if none is open."""
         return self.verb in _BEGINS
 
     @property
     def ends(self) -> bool:
-        """Whether it ends one: a ROLLBACK TO does not."""
+        """Whether it ends a transaction or savepoint; false for ROLLBACK TO."""
         return self.verb in _ENDS and not (self.verb == "rollback" and "to" in self.words)
 
     @property
     def commits(self) -> bool:
-        """Whether it makes what was written last."""
+        """Whether it commits the transaction."""
         return self.verb in ("commit", "end")
 
 
 def place_of(file: str, text: str, at: int) -> Place:
-    """Return the line and the column of a position in a text."""
+    """Return the line and the column of an offset in a text."""
     return Place(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
@@ -119,27 +119,29 @@ def tokens(
 def split(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Statement]:
-    """Yield the statements of a text; the last one may go without its semicolon.
+    """Yield the statements of a text; the last semicolon is optional.
 
-    Raises UsageError, with the place, for what can't be split, and for what can't be run on a target.
+    Raises UsageError, with the position, if the text cannot be split or a statement cannot run on the target.
     """
     place = Place(file, 1, 1)
-    counted = 0
+    line_offset = 0
     for parts, comment, after in _split(tokens(file, text, start, end, dialect), dialect):
         begin, last = parts[0].start, parts[-1]
-        # Counted once: a setup may have a million lines.
-        line = place.line + text.count("\n", counted, begin)
-        place, counted = Place(file, line, begin - text.rfind("\n", 0, begin)), begin
+        # Lines are counted from the previous statement on: a setup may have a million lines.
+        line = place.line + text.count("\n", line_offset, begin)
+        place, line_offset = Place(file, line, begin - text.rfind("\n", 0, begin)), begin
         stop = last.start + len(last.text)
         parameters = tuple(token for token in parts if token.kind == "parameter")
-        one = Statement(text[begin:stop], place, begin, after or stop, _words(parts), parameters, comment)
-        if dialect is POSTGRES and (problem := next(_problems(one), None)):
+        statement = Statement(
+            text[begin:stop], place, begin, after or stop, _words(parts), parameters, comment
+        )
+        if dialect is POSTGRES and (problem := next(_problems(statement), None)):
             raise place.error(problem)
-        yield one
+        yield statement
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield the tokens of each statement, the comment before it, and where its semicolon ends; 0 without."""
+    """Yield each statement's tokens, the comment before it, and the offset after its semicolon or 0."""
     parts: list[Token] = []
     comment = ""
     for token in tokens:
@@ -156,7 +158,7 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens stands inside a body: its END comes after one."""
+    """Return whether a semicolon after these tokens is inside a body, which ends with `; END`."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
@@ -166,47 +168,47 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# SQL that a server would take, and that a measurement can't: it is told with its place, before any load.
+# SQL that a server would accept but a measurement cannot use. It is refused before the load.
 
 
-_MODES = {"immediate", "exclusive", "deferred", "concurrent"}
+_SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}
 _DEFINES = {"create", "alter", "drop", "truncate", "comment"}
 _WRITING = {"insert", "update", "delete", "merge"}
 _BEFORE_THE_NAME = {*_WRITING, "into", "from", "only"}
-_LASTING = {
+_SERVER_WIDE = {
     *("access", "collation", "database", "event", "extension", "foreign", "language", "operator"),
     *("publication", "role", "schema", "server", "subscription", "tablespace", "user", "group", "system"),
 }
-_OURS = "all is made in one schema of ours, which is dropped"
+_ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
-def _problems(one: Statement) -> Iterator[str]:
-    """Yield why a server of somebody's is not given this statement."""
-    verb, second = one.verb, one.words[1] if len(one.words) > 1 else ""
-    if verb == "begin" and second in _MODES:
+def _problems(statement: Statement) -> Iterator[str]:
+    """Yield the reasons why this statement is not sent to the user's server."""
+    verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
+    if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"
     if verb == "pragma":
         yield "PRAGMA is SQLite's"
     if verb == "copy":
         yield "COPY has a stream of its own, which is not here: use INSERT (pg_dump --inserts writes it so)"
-    if verb in ("create", "alter", "drop", "comment") and second in _LASTING:
-        yield f"{verb.upper()} {second.upper()} would stay on the server: {_OURS}"
+    if verb in ("create", "alter", "drop", "comment") and second in _SERVER_WIDE:
+        yield f"{verb.upper()} {second.upper()} would stay on the server: {_ONE_SCHEMA}"
     if (
         verb == "discard"
         or (verb == "reset" and second in ("all", "search_path"))
-        or (verb == "set" and {"search_path", "schema"} & {*one.words[1:3]})
-        or ("set_config" in one.words and "search_path" in one.text)
+        or (verb == "set" and {"search_path", "schema"} & {*statement.words[1:3]})
+        or ("set_config" in statement.words and "search_path" in statement.text)
     ):
-        yield f"it lets names be looked for elsewhere: {_OURS}"
-    if _leaves(one):
-        yield f"what another schema holds is not changed: leave its name out, {_OURS}"
+        yield f"it lets names be looked for elsewhere: {_ONE_SCHEMA}"
+    if _names_schema(statement):
+        yield f"what another schema holds is not changed: leave its name out, {_ONE_SCHEMA}"
 
 
-def _leaves(one: Statement) -> bool:
-    """Return whether a statement changes what has the name of a schema before its own."""
-    tokens = (token.text for token in POSTGRES.tokens(one.text) if token.kind != "space")
+def _names_schema(statement: Statement) -> bool:
+    """Return whether a statement changes an object whose name is qualified with a schema."""
+    tokens = (token.text for token in POSTGRES.tokens(statement.text) if token.kind != "space")
     head = takewhile(lambda text: text != "(" and text.lower() not in ("as", "is"), tokens)
-    if one.verb in _DEFINES:
+    if statement.verb in _DEFINES:
         return "." in head
     rest = dropwhile(lambda word: word.lower() in _BEFORE_THE_NAME, head)
-    return one.verb in _WRITING and "." in islice(rest, 1, 2)
+    return statement.verb in _WRITING and "." in islice(rest, 1, 2)

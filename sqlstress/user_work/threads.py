@@ -1,4 +1,4 @@
-"""Which threads of the user's process are at work, as far as their frames tell, and when more will be."""
+"""Threads of the user's process: which are running, as far as their frames show, and when more will start."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ _WAITING = tuple(
     str(Path(sysconfig.get_paths()["stdlib"], name))
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
-"""What a thread runs that waits for others. Who waits for a lock runs none of it."""
+"""Files of code that waits for other threads. A thread that waits for a lock runs other code."""
 BEGINS = {"start", "submit"}
-"""Functions there that let another thread work, and do not wait for it."""
+"""Functions in these files that start work in another thread, and do not wait for it."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def works_beside(threads: Container[int] | None = None) -> bool:
-    """Return whether another thread is at work now: it neither sleeps nor waits for others.
+    """Return whether another thread is running now: it neither sleeps nor waits for other threads.
 
-    If `threads` are given, only these count.
+    If `threads` is given, only these threads count.
     """
     return any(
         not (_waits(frame) or _sleeps(frame))
-        for thread, frame in _others()
+        for thread, frame in _other_frames()
         if threads is None or thread in threads
     )
 
 
 def goes_on(threads: Container[int]) -> bool:
-    """Return whether one of these threads works or sleeps: it goes on without the other threads."""
-    return any(not _waits(frame) for thread, frame in _others() if thread in threads)
+    """Return whether one of these threads runs or sleeps, so that it continues without the other threads."""
+    return any(not _waits(frame) for thread, frame in _other_frames() if thread in threads)
 
 
 def other_threads() -> set[int]:
-    """Return the other threads, except for ours."""
-    return {thread for thread, _ in _others()}
+    """Return the other threads, without those of sqlstress."""
+    return {thread for thread, _ in _other_frames()}
 
 
 def has_others() -> bool:
-    """Return whether there is another thread."""
-    return any(True for _ in _others())
+    """Return whether there is another thread that is not part of sqlstress."""
+    return any(True for _ in _other_frames())
 
 
-def _others() -> Iterator[tuple[int, FrameType]]:
-    """Yield other threads and where they are, but for ours."""
+def _other_frames() -> Iterator[tuple[int, FrameType]]:
+    """Yield the other threads and their frames, without those of sqlstress."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
     return ((thread, frame) for thread, frame in frames.items() if not _is_ours(frame))
@@ -64,87 +64,89 @@ def _sleeps(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_sleep(code: CodeType) -> set[int | None]:
-    found = (
-        one.positions.lineno for one in dis.get_instructions(code) if one.argval == "sleep" and one.positions
+    lines = (
+        instruction.positions.lineno
+        for instruction in dis.get_instructions(code)
+        if instruction.argval == "sleep" and instruction.positions
     )
-    return {*found}
+    return {*lines}
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return whether what a thread was begun with is a function of ours."""
-    begun = frame
-    # Once, since the other thread goes on meanwhile.
+    """Return whether the function that a thread started with is part of sqlstress."""
+    entry = frame
+    # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
         is_between = frame.f_code.co_filename == threading.__file__ or frame.f_code in PASSED
-        begun = begun if is_between else frame
+        entry = entry if is_between else frame
         frame = caller
-    return begun.f_code.co_filename.startswith(_OURS)
+    return entry.f_code.co_filename.startswith(_OURS)
 
 
 def tell_of_threads(tell: Callable[[bool], None]) -> None:
-    """Tell from now on of a thread before it begins to work, and whether another may be at work beside it.
+    """Call `tell` before each new thread or executor task, with whether two threads may run at once.
 
-    Python 3.11 has no audit event for it.
+    Python 3.11 has no audit event for this.
     """
-    _tell_of_new_threads(tell)
-    _tell_of_executors(tell)
+    _patch_thread_start(tell)
+    _patch_executors(tell)
 
 
 @cache
-def _tell_of_new_threads(tell: Callable[[bool], None]) -> None:
+def _patch_thread_start(tell: Callable[[bool], None]) -> None:
     start = threading.Thread.start
 
-    def begin(thread: threading.Thread) -> None:
-        _tell_of_executors(tell)
-        # Executors begin one to wait for it; who does so directly may work on meanwhile.
-        tell(not _is_among_waiting(sys._getframe(1)) or works_beside())
+    def report_and_start(thread: threading.Thread) -> None:
+        _patch_executors(tell)
+        # An executor waits for a thread that it starts; any other caller may keep running.
+        tell(not _is_waiting_code(sys._getframe(1)) or works_beside())
         start(thread)
 
-    PASSED.add(begin.__code__)
-    threading.Thread.start = update_wrapper(begin, start)  # type: ignore[assignment, method-assign]
+    PASSED.add(report_and_start.__code__)
+    threading.Thread.start = update_wrapper(report_and_start, start)  # type: ignore[assignment, method-assign]
 
 
-def _tell_of_executors(tell: Callable[[bool], None]) -> None:
-    """Tell of what is given to an executor's threads, which wait for it, once there is an executor."""
+def _patch_executors(tell: Callable[[bool], None]) -> None:
+    """Report tasks before an executor gets them, if executors are imported."""
     if module := sys.modules.get("concurrent.futures.thread"):
-        _tell_of_tasks(tell, module.ThreadPoolExecutor)
+        _patch_submit(tell, module.ThreadPoolExecutor)
 
 
 @cache
-def _tell_of_tasks(tell: Callable[[bool], None], kind: Any) -> None:
-    submit, given = kind.submit, WeakSet[Any]()
+def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
+    submit, futures = kind.submit, WeakSet[Any]()
 
-    def give(executor: Any, /, *task: Any, **options: Any) -> Any:
-        tell(not all(future.done() for future in [*given]) or works_beside())
+    def report_and_submit(executor: Any, /, *task: Any, **options: Any) -> Any:
+        tell(not all(future.done() for future in [*futures]) or works_beside())
         future = submit(executor, *task, **options)
-        given.add(future)
+        futures.add(future)
         return future
 
-    PASSED.add(give.__code__)
-    kind.submit = update_wrapper(give, submit)
+    PASSED.add(report_and_submit.__code__)
+    kind.submit = update_wrapper(report_and_submit, submit)
 
 
 PASSED: set[CodeType] = set()
-"""What of ours stands between those who begin threads, and the modules that do it for them."""
+"""Code of our wrappers between the callers and the modules that start threads."""
 
 
-def _is_among_waiting(frame: FrameType) -> bool:
+def _is_waiting_code(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_WAITING)
 
 
 def _waits(frame: FrameType | None) -> bool:
-    """Return whether a thread that is there waits for others, as far as its frame tells."""
-    called = under_way(frame)
-    # An event loop waits for what it has an executor do, unless that has several threads at work.
-    begins = "run_in_executor" not in called and bool(BEGINS & {*called})
-    return bool(called) and not begins
+    """Return whether a thread waits for other threads, as far as its frame shows."""
+    names = under_way(frame)
+    # An event loop in run_in_executor waits for the executor, unless several of its threads are running.
+    starts_work = "run_in_executor" not in names and bool(BEGINS & {*names})
+    return bool(names) and not starts_work
 
 
 def under_way(frame: FrameType | None) -> list[str]:
-    """Return which functions of what waits for threads are under way in a frame, the innermost first."""
-    found = []
-    while frame and (_is_among_waiting(frame) or frame.f_code in PASSED):
+    """Return the names of active functions that wait for threads, innermost first."""
+    names = []
+    while frame and (_is_waiting_code(frame) or frame.f_code in PASSED):
         if frame.f_code not in PASSED:
-            found.append(frame.f_code.co_name)
+            names.append(frame.f_code.co_name)
         frame = frame.f_back
-    return found
+    return names

@@ -1,7 +1,7 @@
-"""Which rows a statement is about to write, and which values: its own condition is asked as a query first.
+"""Rows that a statement will write, and their new values: found by a query with the statement's condition.
 
-`UPDATE job SET done = 1 WHERE id = 7` touches what `SELECT id FROM job WHERE id = 7` finds. Of a statement
-that is not understood, such as UPDATE ... FROM, no rows are known.
+`UPDATE job SET done = 1 WHERE id = 7` writes the rows of `SELECT id FROM job WHERE id = 7`. The rows of
+statements that are not understood, such as UPDATE ... FROM, are unknown.
 """
 
 from __future__ import annotations
@@ -20,109 +20,113 @@ from typing import Any, NamedTuple
 from sqlstress.options.sql_text import SQLITE, Token
 
 Name = tuple[tuple[str, ...], tuple[Any, ...]]
-"""The columns of a unique key, and a row's values in them."""
+"""Columns of a unique key, and a row's values in them."""
 Row = frozenset[Name]
-"""A row, by the names that are known of it."""
+"""Row, identified by its unique keys and their values."""
 Rows = Callable[[str], list[tuple[Any, ...]]]
-"""Runs a query."""
+"""Function that runs a query and returns its rows."""
 
-_MOST = 20
-"""Of a statement that touches more rows none are known: it is about no row of its own."""
-_A_MOMENT_S = 5.0
+_MAX_ROWS = 20
+"""Rows of a statement that touches more are unknown: it does not address single rows."""
+_NOW_TOLERANCE_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
-"""A column and a text, with a space after each token."""
-_MORE = {"or", "not", "case", "union"}
-"""With these a query may find other rows, too."""
+"""Column compared with a text, with a space after each token."""
+_WIDENING_WORDS = {"or", "not", "case", "union"}
+"""Words with which a query may also find rows that do not match a comparison."""
 
 
 class Target:
-    """A table that is written: what it is called, and its unique keys."""
+    """Table that is written, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: Rows) -> None:
         self._name, self._query = name, query
-        known = [tuple(sorted(key)) for key in keys if key]
-        self._keys = known or [("rowid",)]
+        columns = [tuple(sorted(key)) for key in keys if key]
+        self._keys = columns or [("rowid",)]
 
     def changed(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that an UPDATE or a DELETE is about to write; None: not known."""
-        source = _changed(sql)
-        return self._found(*source[:3]) if source else None
+        """Return the rows that an UPDATE or DELETE will write; None if not known."""
+        source = _parse_change(sql)
+        return self._select(*source[:3]) if source else None
 
     def given(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return whether the rows of an UPDATE have the values already that it sets, and these, by column."""
-        source = _changed(sql)
-        if not source or not (values := _assigned(source.sets)):
+        """Return the columns that an UPDATE sets: whether all rows have the value already, and the value.
+
+        Empty if the statement is not understood.
+        """
+
+        source = _parse_change(sql)
+        if not source or not (values := _parse_sets(source.sets)):
             return {}
-        asked = ", ".join(
+        expressions = ", ".join(
             f"min({_quoted(column)} IS ({value})), min({value})" for column, value in values.items()
         )
-        (found,) = self._query(f"{source.before} SELECT {asked} FROM {source.table} {source.condition}")
-        pairs = zip(found[::2], found[1::2], strict=True)
+        (row,) = self._query(f"{source.before} SELECT {expressions} FROM {source.table} {source.condition}")
+        pairs = zip(row[::2], row[1::2], strict=True)
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write it."""
-        named = f"instr(lower(sql), lower({literal(self._name)}))"
-        return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {named}"))
+        """Return whether a trigger may write the table."""
+        condition = f"instr(lower(sql), lower({literal(self._name)}))"
+        return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT is about to make, and those that are there; None: not known."""
-        given = _inserted(sql)
-        if not given:
+        """Return the rows that an INSERT will add, and existing rows with its keys; None if not known."""
+        parts = _parse_insert(sql)
+        if not parts:
             return None
-        columns, source = given
+        columns, source = parts
         if not columns:
             columns = [
                 name for (name,) in self._query(f"SELECT name FROM pragma_table_info({literal(self._name)})")
             ]
         names = [name.lower() for name in columns]
         values = [dict(zip(names, row, strict=False)) for row in self._query(source)]
-        rows = frozenset(self._named(one) for one in values)
-        if len(rows) > _MOST or not all(rows):
+        rows = frozenset(self._as_row(row_values) for row_values in values)
+        if len(rows) > _MAX_ROWS or not all(rows):
             return None
         there = frozenset(row for row in rows if any(map(self._exists, row)))
         return rows - there, there
 
     def queried(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that a query of this table alone reads; None: not known."""
-        source = _queried(sql)
-        return self._found("", source, "") if source else None
+        """Return the rows that a query of only this table reads; None if not known."""
+        source = _single_table_source(sql)
+        return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return the columns, and other words, that a CHECK or a trigger that refuses a change names."""
-        named = f"lower(tbl_name) = lower({literal(self._name)})"
+        """Return the words of CHECKs and of triggers that may raise, among them the columns they check."""
+        condition = f"lower(tbl_name) = lower({literal(self._name)})"
         texts = self._query(
-            f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {named}"
+            f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
         )
-        return frozenset(word for kind, text in texts for word in _refusing(kind, text or ""))
+        return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return the row that has a number."""
-        return self._found("", _quoted(self._name), f"WHERE rowid = {number}")
+        """Return the row with this rowid; None if not known."""
+        return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
-    def _found(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
+    def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
         columns = [column for key in self._keys for column in key]
-        listed = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
-        found = self._query(f"{before} SELECT {listed} FROM {table} {condition} LIMIT {_MOST + 1}")
-        if len(found) > _MOST:
+        column_list = ", ".join(map(_quoted, columns)) if columns != ["rowid"] else "rowid"
+        rows = self._query(f"{before} SELECT {column_list} FROM {table} {condition} LIMIT {_MAX_ROWS + 1}")
+        if len(rows) > _MAX_ROWS:
             return None
-        return frozenset(self._named(dict(zip(columns, row, strict=True))) for row in found)
+        return frozenset(self._as_row(dict(zip(columns, row, strict=True))) for row in rows)
 
-    def _named(self, values: dict[str, Any]) -> Row:
+    def _as_row(self, values: dict[str, Any]) -> Row:
         names = ((key, tuple(map(values.get, key))) for key in self._keys)
         return frozenset(name for name in names if None not in name[1])
 
     def _exists(self, name: Name) -> bool:
-        are = " AND ".join(
+        condition = " AND ".join(
             f"{_quoted(column)} = {literal(value)}" for column, value in zip(*name, strict=True)
         )
-        return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {are} LIMIT 1"))
+        return bool(self._query(f"SELECT 1 FROM {_quoted(self._name)} WHERE {condition} LIMIT 1"))
 
 
 def is_now(value: object) -> bool:
-    """Return whether a value is the time of a moment ago: a text, or seconds or milliseconds since 1970."""
+    """Return whether a value is the current time: as text, or in seconds or milliseconds since 1970."""
     times: list[float] = []
     if isinstance(value, (int, float)):
         times = [value, value / 1000]
@@ -130,33 +134,39 @@ def is_now(value: object) -> bool:
         with suppress(ValueError):
             moment = datetime.fromisoformat(value)
             times = [moment.timestamp(), moment.replace(tzinfo=UTC).timestamp()]
-    return any(-0.5 <= time.time() - one <= _A_MOMENT_S for one in times)  # it may be rounded up
+    return any(-0.5 <= time.time() - moment_s <= _NOW_TOLERANCE_S for moment_s in times)  # may be rounded up
 
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return the words of a query's conditions, among which are the columns that it searches by."""
+    """Return the words after a query's WHERE, among them the columns that it searches by."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
 def seeks_one_of(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query finds only rows that have one of these texts, as far as can be seen."""
+    """Return whether a query finds only rows that contain one of these texts, as far as can be seen."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
     words = [_plain(token) for token in tokens if token.kind == "word"]
-    if "where" not in words or _MORE & {*words} or words.count("select") - words.count("exists") != 1:
+    if (
+        "where" not in words
+        or _WIDENING_WORDS & {*words}
+        or words.count("select") - words.count("exists") != 1
+    ):
         return False
-    sought = [value.lower() for value in _sought(tokens[[*map(_plain, tokens)].index("where") + 1 :])]
-    return any(text.lower() in value for value in sought for text in texts)
+    values = [
+        value.lower() for value in _compared_values(tokens[[*map(_plain, tokens)].index("where") + 1 :])
+    ]
+    return any(text.lower() in value for value in values for text in texts)
 
 
-def _sought(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the values of conditions `column = value` of which each has to hold: what follows WHERE."""
+def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
+    """Yield the values of the comparisons `column = value` after WHERE that all must hold."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
-        if token.text == "(" and not condition:  # it holds conditions
+        if token.text == "(" and not condition:  # this parenthesis groups conditions
             groups += 1
             continue
         if token.text == ")" and groups and not depth:
@@ -175,84 +185,86 @@ def _sought(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def may_ignore(sql: str) -> bool:
-    """Return whether a statement says that it may write nothing: OR IGNORE, DO NOTHING."""
+    """Return whether a statement may skip its write by OR IGNORE or DO NOTHING."""
     words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
     return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
 
 
 def spellings(drawn: bytes) -> tuple[str, ...]:
-    """Return how programs write random bytes: as UUID, by digits, by letters."""
+    """Return the texts with which programs write random bytes: UUID, hexadecimal, base64, base32."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
         drawn.hex(),
         *(text.decode().rstrip("=") for text in encoded),
-        *(text for one in uuids for text in (str(one), one.hex)),
+        *(text for uuid_ in uuids for text in (str(uuid_), uuid_.hex)),
     )
 
 
 def selects(sql: str) -> bool:
-    """Return whether an INSERT makes the rows that a query finds."""
-    source = _first(_outer(sql), "values", "select")
+    """Return whether an INSERT takes its rows from a SELECT."""
+    source = _find_word(_outer_words(sql), "values", "select")
     return source is not None and _plain(source) == "select"
 
 
-class _Changed(NamedTuple):
-    """The parts of an UPDATE or a DELETE."""
+class _ChangeParts(NamedTuple):
+    """Parts of an UPDATE or DELETE."""
 
     before: str
+    """Text before the verb: WITH, or empty."""
     table: str
-    """What it calls its table."""
+    """Table name, with an alias if there is one."""
     condition: str
+    """WHERE clause; empty if there is none."""
     sets: str
-    """What stands after SET."""
+    """Text between SET and the condition; empty for a DELETE."""
 
 
-def _queried(sql: str) -> str:
+def _single_table_source(sql: str) -> str:
     """Return the text after FROM in a query; empty if the query does not return each row of one table."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
-    source = _first(_outer(sql), "from")
+    source = _find_word(_outer_words(sql), "from")
     is_simple = plain[:1] == ["select"] and plain.count("select") == 1
     if not source or not is_simple or {"group", "having", "limit"} & {*plain}:
         return ""
     return sql[source.start + len(source.text) :].rstrip().rstrip(";")
 
 
-def _refusing(kind: str, text: str) -> Iterator[str]:
+def _refusing_words(kind: str, text: str) -> Iterator[str]:
     """Yield the words of the CHECKs of a table, or of a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
         yield from words if "raise" in words else ()
         return
-    for number, word in enumerate(words):
+    for position, word in enumerate(words):
         depth = 0
-        for inner in words[number + 1 :] if word == "check" else ():
-            depth += (inner == "(") - (inner == ")")
-            yield inner
+        for next_word in words[position + 1 :] if word == "check" else ():
+            depth += (next_word == "(") - (next_word == ")")
+            yield next_word
             if depth <= 0:
                 break
 
 
-def _changed(sql: str) -> _Changed | None:
-    outer = _outer(sql)
-    verb = _first(outer, "update", "delete")
+def _parse_change(sql: str) -> _ChangeParts | None:
+    outer = _outer_words(sql)
+    verb = _find_word(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
-    name = _first(after, "from") if verb and _plain(verb) == "delete" else verb
+    name = _find_word(after, "from") if verb and _plain(verb) == "delete" else verb
     if not verb or not name:
         return None
-    where, end = _first(after, "where"), _first(after, *_ENDS)
+    where, end = _find_word(after, "where"), _find_word(after, *_ENDS)
     stop = end.start if end else len(sql.rstrip().rstrip(";"))
     upto = begin = until = where.start if where else stop
     if _plain(verb) == "update":
-        sets = _first(after, "set")
-        if not sets or _first(after[after.index(sets) :], "from"):
+        sets = _find_word(after, "set")
+        if not sets or _find_word(after[after.index(sets) :], "from"):
             return None
         # UPDATE OR IGNORE t
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
         upto, begin = sets.start, sets.start + len(sets.text)
-    return _Changed(
+    return _ChangeParts(
         sql[: verb.start],
         sql[name.start + len(name.text) : upto],
         sql[where.start : stop] if where else "",
@@ -260,8 +272,8 @@ def _changed(sql: str) -> _Changed | None:
     )
 
 
-def _assigned(sets: str) -> dict[str, str]:
-    """Return the expression of each column that a SET names; nothing, if it sets several at once."""
+def _parse_sets(sets: str) -> dict[str, str]:
+    """Return the expression for each column of a SET; a list of columns in parentheses is left out."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -272,34 +284,36 @@ def _assigned(sets: str) -> dict[str, str]:
     return {column.strip().strip(_QUOTES).lower(): value for column, _, value in parts if is_simple}
 
 
-def _inserted(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, if it does, and its rows as a query."""
-    outer = _outer(sql)
-    into, query = _first(outer, "into"), _first(outer, "values", "select", "default")
-    verb = _first(outer, "insert", "replace")
+def _parse_insert(sql: str) -> tuple[list[str], str] | None:
+    """Return the columns that an INSERT names, and a query that returns its rows; None if not understood."""
+    outer = _outer_words(sql)
+    into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
+    verb = _find_word(outer, "insert", "replace")
     if not verb or not into or not query or into.start > query.start or _plain(query) == "default":
         return None
-    listed = [token for token in SQLITE.tokens(sql, into.start, query.start) if token.kind != "space"]
-    opens = next((number for number, token in enumerate(listed) if token.text == "("), len(listed))
-    columns = [_plain(token) for token in listed[opens:] if token.kind in ("word", "quoted")]
-    ends = [one.start for one, then in pairwise(outer) if (_plain(one), _plain(then)) == ("on", "conflict")]
+    tokens = [token for token in SQLITE.tokens(sql, into.start, query.start) if token.kind != "space"]
+    opens = next((position for position, token in enumerate(tokens) if token.text == "("), len(tokens))
+    columns = [_plain(token) for token in tokens[opens:] if token.kind in ("word", "quoted")]
+    ends = [
+        word.start for word, then in pairwise(outer) if (_plain(word), _plain(then)) == ("on", "conflict")
+    ]
     ends += [token.start for token in outer if _plain(token) == "returning"]
-    # What stands before the verb is a WITH, or nothing.
+    # The text before the verb is a WITH, or empty.
     return columns, sql[: verb.start] + sql[query.start : min(ends, default=len(sql))]
 
 
-def _outer(sql: str) -> list[Token]:
-    """Return the words and names of a statement that stand in no parentheses."""
-    depth, found = 0, []
+def _outer_words(sql: str) -> list[Token]:
+    """Return the words and names of a statement outside of parentheses."""
+    depth, words = 0, []
     for token in SQLITE.tokens(sql):
         depth += (token.text == "(") - (token.text == ")")
         if not depth and token.kind in ("word", "quoted"):
-            found.append(token)
-    return found
+            words.append(token)
+    return words
 
 
-def _first(tokens: Sequence[Token], *words: str) -> Token | None:
-    return next((one for one in tokens if one.kind == "word" and one.text.lower() in words), None)
+def _find_word(tokens: Sequence[Token], *words: str) -> Token | None:
+    return next((token for token in tokens if token.kind == "word" and token.text.lower() in words), None)
 
 
 def _plain(token: Token) -> str:
@@ -311,7 +325,7 @@ def _quoted(name: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value as SQL writes it."""
+    """Return a value as an SQL literal."""
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)

@@ -1,9 +1,11 @@
-"""What the statements of this process's connections read and write, told by SQLite itself.
+"""Tables and columns that this process's statements read and write, as SQLite reports them.
 
-As a statement begins, SQLite's trace names it. It is explained then, on the same connection: an authorizer
-hears of each table and column that it reads or writes, and of views, temporary tables and the user's own
-functions as that connection knows them. A query is run once more for its first row. Nothing here is cheap:
-it is for a few calls, and not for a measurement. Connections of sqlite3 and of apsw are followed.
+
+When a statement begins, SQLite's trace callback gets its text. EXPLAIN then prepares it once more on the same
+connection: an authorizer callback gets each table and column that it reads or writes. So views, temporary
+tables and the user's own functions are those of that connection. A query also runs once more for its first
+row. All this is slow: it is meant for a few calls, not for a measurement. Connections of sqlite3 and apsw are
+traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -41,12 +43,12 @@ from sqlstress.user_work.touched import (
     spellings,
 )
 
-_LONGEST_TOLD = 300
+_MAX_SQL_CHARS = 300
 MOST_STATEMENTS = 200
-"""So many statements of a call are looked at."""
+"""Statements of a call that are examined; later ones are skipped."""
 
 Events = list[tuple[Any, ...]]
-"""What an authorizer heard: (action, table, column, database, trigger or view)."""
+"""Events of an authorizer: (action, table, column, database, trigger or view)."""
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
@@ -60,32 +62,32 @@ _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-"""What may stand before a statement. What a trigger does is traced as a comment to its end."""
+"""Text that may precede a statement. The trace reports a trigger's statement as a comment, to its end."""
 _LEADS = re.compile(LEAD, re.DOTALL)
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
-_EXPLAINED = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""No other statement is explained: of one that changes the schema that has consequences."""
+_EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
+"""Only these statements are explained: preparing a statement that changes the schema has side effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 def words_of(sql: str) -> tuple[str, str]:
-    """Return the first two words of a statement in capitals; none of a comment, as of what a trigger does."""
+    """Return the first two words of a statement in capitals; empty for a comment or a trigger's statement."""
     words = _WORDS.match(sql)
     return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
 
 
 class Connection(Protocol):
-    """What a library's connection is asked."""
+    """Operations of either library's connections that the tracer needs."""
 
     def in_transaction(self) -> bool: ...
 
     def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
-        """Return the first rows of what a statement answers."""
+        """Return the first `most` rows of a statement."""
 
 
 class Sqlite3Connection:
-    """One of Python's sqlite3."""
+    """Connection of Python's sqlite3 module."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -103,7 +105,7 @@ class Sqlite3Connection:
 
 
 class ApswConnection:
-    """One of apsw."""
+    """Connection of apsw."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -121,16 +123,16 @@ class ApswConnection:
 
 
 class Tracer:
-    """Follows all connections that this process opens from now on."""
+    """Traces all connections that this process opens after `start`."""
 
     def __init__(self) -> None:
         self.call: list[Statement] = []
-        """The statements since it was emptied."""
+        """Statements since the last `begins_call`."""
         self.place = ""
-        """Where the next statement stands, as who runs it says; unless the user's frames tell it."""
+        """Position of the next statement, set by the caller; unused after `tells_lines_of`."""
         self._frames: Frames | None = None
         self.is_shared = False
-        """Whether it has let go of a connection, since threads use it at once."""
+        """Whether it stopped tracing a connection because several threads used it at once."""
         self.numbers = count(1)
         self.forks = Forks()
         self.files = FileLocks()
@@ -138,7 +140,7 @@ class Tracer:
         self._uses = Uses()
 
     def start(self) -> None:
-        """Follow connections, and see what is drawn at random."""
+        """Trace new connections, and record random values that the code draws."""
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
@@ -147,28 +149,28 @@ class Tracer:
                 import_module("apsw").connection_hooks.append(self._follow_apsw)
 
     def stop(self) -> None:
-        """Put the system's randomness back."""
+        """Restore the system's random functions; connections stay traced."""
         self.draws.stop()
 
     def begins_call(self) -> None:
-        """Forget what the last call did."""
+        """Forget the statements and random values of the last call."""
         self.call.clear()
         self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
-        """Tell which lines run statements, of the user's code in a folder."""
+        """Record the lines that run statements, in the user's code below a folder."""
         self._frames = Frames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "sqlite3.connect/handle":
-            # It can't be used before `connect` has returned.
+            # The connection cannot be used before `connect` has returned.
             next_moment(lambda: self._follow(args[0]))
         self.files.hear(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = Followed(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.heard)
-        # The authorizer waits for Python's lock in the same way.
+        # Like the trace, the authorizer waits for Python's lock, so both end together.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -180,67 +182,67 @@ class Tracer:
         connection.authorizer = followed.heard
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # As a context manager it is the connection itself that begins and commits.
+            # If the connection is a context manager, `source` is the connection, which begins and commits.
             followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
         connection.exec_trace = begins
 
     def where(self) -> Spot:
-        """Return where the user's code runs a statement now."""
+        """Return the position in the user's code that runs the current statement."""
         return self._frames.where() if self._frames else Spot(self.place)
 
 
 class Forks:
-    """What forks of this process do with its connections: they tell it through a pipe."""
+    """Statements that forks of this process run on its connections, reported through a pipe."""
 
     def __init__(self) -> None:
-        self._ours, self._theirs = os.pipe()
+        self._reader, self._writer = os.pipe()
 
     def tell(self, sql: str, at: str) -> None:
-        """Tell of a statement, in a fork."""
-        os.write(self._theirs, json.dumps((sql[:_LONGEST_TOLD], at)).encode() + b"\n")
+        """Report a statement to the parent; called in a fork."""
+        os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def heard(self) -> list[Statement]:
-        """Return what was told meanwhile."""
-        told = b""
-        while multiprocessing.connection.wait([self._ours], 0) if sys.platform != "win32" else False:
-            told += os.read(self._ours, 1 << 16)
-        return [Statement(sql, at, forked=True) for sql, at in map(json.loads, told.splitlines())]
+        """Return the statements that forks have reported since the last call."""
+        data = b""
+        while multiprocessing.connection.wait([self._reader], 0) if sys.platform != "win32" else False:
+            data += os.read(self._reader, 1 << 16)
+        return [Statement(sql, at, forked=True) for sql, at in map(json.loads, data.splitlines())]
 
 
 class FileLocks:
-    """The files that this process has locked for itself alone, as Python's audit events tell of them."""
+    """Files that this process has locked exclusively, according to Python's audit events."""
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
-    """The bit of LOCK_EX; on Windows all but 0 lock."""
+    """Bit of LOCK_EX. On Windows every mode except 0 locks."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[int, int, int]] = {}
-        """By descriptor, the file, and how many locks had been taken with this one."""
-        self._taken = 0
+        """By descriptor: device, inode, and the number of the lock in this process."""
+        self._lock_count = 0
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        """Take what is about to happen: nobody else is here who could hold the lock."""
+        """Record a lock or unlock before it happens: no other process is there that could hold the lock."""
         if event not in (*self._UNIX, self._WINDOWS):
             return
-        descriptor = args[0]  # also where a file was given
+        descriptor = args[0]  # the event has a descriptor even if the code passed a file object
         locks = args[1] != 0 if event == self._WINDOWS else args[1] & self._EXCLUSIVE
         self._held.pop(descriptor, None)
         with suppress(OSError):
             if locks:
-                self._taken += 1
-                self._held[descriptor] = (*self._file(descriptor), self._taken)
+                self._lock_count += 1
+                self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held(self) -> frozenset[tuple[int, int, int]]:
-        """Return the locks that are held: a file that was closed has none."""
-        found = set()
+        """Return the locks that are held; closing a file has released its locks."""
+        locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
                 if self._file(descriptor) == lock[:2]:
-                    found.add(lock)
-        return frozenset(found)
+                    locks.add(lock)
+        return frozenset(locks)
 
     def _file(self, descriptor: int) -> tuple[int, int]:
         status = os.fstat(descriptor)
@@ -248,10 +250,10 @@ class FileLocks:
 
 
 class Draws:
-    """What a call draws from the system's randomness, which secrets, SystemRandom and uuid4 use."""
+    """Values that a call draws from the system's random source, which secrets, SystemRandom and uuid4 use."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Bytes: fewer may be drawn again by chance, and more are no token."""
+    """Bytes: fewer may be drawn twice by chance, and more are not a token."""
     _MOST = 10_000
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
@@ -260,15 +262,15 @@ class Draws:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """See what is drawn from now on, also through names that are imported meanwhile."""
+        """Record values from now on, also those drawn through names that are imported later."""
         for module, name in self._FUNCTIONS:
-            setattr(module, name, self._seen)
+            setattr(module, name, self._record)
 
     def stop(self) -> None:
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._draw)
 
-    def _seen(self, size: int, /) -> bytes:
+    def _record(self, size: int, /) -> bytes:
         drawn = self._draw(size)
         if self._FEWEST <= len(drawn) <= self._LONGEST:
             self.texts.extend(spellings(drawn))
@@ -276,56 +278,56 @@ class Draws:
 
 
 class Followed:
-    """One connection that is followed."""
+    """Traced connection."""
 
     def __init__(self, tracer: Tracer, connection: Connection) -> None:
         self._tracer, self._connection = tracer, connection
-        self._heard: Events = []
-        self._known: dict[str, Events] = {}
-        self._asks = False
-        """Whether what runs now is our own."""
+        self._events: Events = []
+        self._events_by_sql: dict[str, Events] = {}
+        self._runs_ours = False
+        """Whether the running statement is our own, so that its events are recorded."""
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
-        self._inserted: tuple[Statement, tuple[int, int]] | None = None
-        """An INSERT whose row gets its number from SQLite, and what `_last` was before."""
+        self._pending_insert: tuple[Statement, tuple[int, int]] | None = None
+        """INSERT whose row gets its rowid from SQLite, and `_insert_state` before it ran."""
         self._pid = os.getpid()
 
     def heard(self, *event: Any) -> int:
-        """Hear of what a statement that is prepared reads and writes; all is allowed."""
-        if self._asks:
-            self._heard.append(event)
+        """Record an access of a statement that is prepared, and allow it."""
+        if self._runs_ours:
+            self._events.append(event)
         return 0
 
     def begins(self, sql: str) -> None:
-        """Take a statement that begins to run, before it has done anything."""
+        """Examine a statement that is about to run."""
         sql = _LEADS.sub("", sql, count=1)
-        if self._asks or sql.startswith("--"):
-            return  # or what a trigger does
+        if self._runs_ours or sql.startswith("--"):
+            return  # our own statement, or a trigger's
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.where().at)
             return
-        begins = not self._connection.in_transaction()
-        if begins:
+        begins_transaction = not self._connection.in_transaction()
+        if begins_transaction:
             self._transaction = next(self._tracer.numbers)
         if len(self._tracer.call) >= MOST_STATEMENTS:
             return
-        self._asks = True
+        self._runs_ours = True
         try:
-            if begins and not self._reads_still():
+            if begins_transaction and not self._has_open_query():
                 self._snapshot = self._transaction
-            self._take_number()
+            self._complete_insert()
             statement = self._statement(sql)
             self._tracer.call.append(statement)
             if statement.write and statement.write.kind == INSERT and not statement.write.rows:
-                self._inserted = statement, self._last()
-        except Exception:  # of either library: it can't be explained, then it isn't
+                self._pending_insert = statement, self._insert_state()
+        except Exception:  # of either library: the statement cannot be explained, so it is skipped
             return
         finally:
-            self._asks = False
+            self._runs_ours = False
 
     def _statement(self, sql: str) -> Statement:
-        events = self._explained(_RETURNING.sub("", sql)) if _EXPLAINED.match(sql) else []
+        events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.where()
         statement = partial(
             Statement,
@@ -354,14 +356,14 @@ class Followed:
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
             reads=reads,
-            found=self._finds(sql),
+            found=self._has_row(sql),
             seeks_drawn=seeks_one_of(sql, [*self._tracer.draws.texts]),
-            summarises=bool(functions & _SUMMARIES) or self._is_one_of_many(sql),
+            summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
             rows=self._rows_read(sql, reads),
         )
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if they are not known."""
+        """Return the rows that a query reads; None if not known."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
@@ -369,50 +371,50 @@ class Followed:
             return self._target(name).queried(sql)
         return None
 
-    def _reads_still(self) -> bool:
-        """Return whether a query is still open, whose snapshot lasts: then SQLite makes no checkpoint."""
+    def _has_open_query(self) -> bool:
+        """Return whether a query is open and keeps its snapshot. If so, SQLite refuses a checkpoint."""
         try:
             self._connection.rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # of either library
             return "table is locked" in str(error)
         return False
 
-    def _take_number(self) -> None:
-        """Complete the last INSERT, now that it has run."""
-        inserted, self._inserted = self._inserted, None
+    def _complete_insert(self) -> None:
+        """Add the rowid that SQLite assigned to the last INSERT, which has run by now."""
+        pending, self._pending_insert = self._pending_insert, None
         call = self._tracer.call
-        if not inserted or inserted[0] not in call or (last := self._last()) == inserted[1]:
+        if not pending or pending[0] not in call or (state := self._insert_state()) == pending[1]:
             return
-        statement, write = inserted[0], inserted[0].write
+        statement, write = pending[0], pending[0].write
         if write:
-            rows = self._target(write.table[1]).with_rowid(last[0])
+            rows = self._target(write.table[1]).with_rowid(state[0])
             write = write._replace(rows=rows, numbered=True)
             call[call.index(statement)] = statement._replace(write=write)
 
-    def _last(self) -> tuple[int, int]:
-        """Return the number of the row that was inserted last, and how many rows were ever changed."""
+    def _insert_state(self) -> tuple[int, int]:
+        """Return the rowid of the last insert, and the number of rows changed since the connection opened."""
         ((number, changes),) = self._connection.rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
     def _target(self, table: str) -> Target:
         return Target(table, self._keys_of(table), self._connection.rows)
 
-    def _explained(self, sql: str) -> Events:
-        # Asked once for each text: a library that keeps prepared statements prepares it once.
-        if sql not in self._known:
-            self._heard.clear()
+    def _explain(self, sql: str) -> Events:
+        # Cached: a library with a statement cache prepares a text once, and only preparing reports events.
+        if sql not in self._events_by_sql:
+            self._events.clear()
             self._connection.rows(f"EXPLAIN {sql}", 1)
-            self._known[sql] = list(self._heard)
-        return self._known[sql]
+            self._events_by_sql[sql] = list(self._events)
+        return self._events_by_sql[sql]
 
-    def _finds(self, sql: str) -> bool:
+    def _has_row(self, sql: str) -> bool:
         row = next(iter(self._connection.rows(sql, 1)), None)
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
-    def _is_one_of_many(self, sql: str) -> bool:
-        """Return whether a query shows the first of its rows, as far as can be seen.
+    def _shows_first_rows(self, sql: str) -> bool:
+        """Return whether a query shows only the first of its rows, as far as can be seen.
 
-        A mapper's `get` allows more rows than one to see that it is alone.
+        A LIMIT that was not reached does not count: an ORM's `get` has LIMIT 2 to see that its row is unique.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
@@ -421,13 +423,13 @@ class Followed:
         return len(self._connection.rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return what a statement writes itself: triggers have their names in the last place."""
+        """Return the direct write of a statement. Events of triggers have the trigger's name at the end."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
         kind, table = _WRITES[first[0]], self._table(first[1])
-        # SQLite hears of the values first, then of the column that is set, and of the WHERE at the end.
+        # SQLite reports the values of a column first, then the column that is set, and the WHERE at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
         last = sets[-1] if sets else -1
         columns = [
@@ -438,22 +440,22 @@ class Followed:
         wheres = frozenset(
             column
             for n, column in columns
-            if n > last and column and (sets or kind != INSERT) and not _looks_inside(sql, column)
+            if n > last and column and (sets or kind != INSERT) and not _compares_part_of(sql, column)
         )
         keys = self._keys_of(first[1])
         in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
-            # ON CONFLICT names them.
+            # Columns of keys are read for ON CONFLICT.
             columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
-            _column(events[here][2])
-            for before, here in pairwise((-1, *sets))
-            # CASE WHEN id = ? THEN ? computes nothing.
+            _column(events[position][2])
+            for previous, position in pairwise((-1, *sets))
+            # CASE WHEN id = ? THEN ? computes nothing from the columns of keys.
             if any(
-                before < n < here
+                previous < n < position
                 for n, column in columns
-                if column not in in_keys or column == _column(events[here][2])
+                if column not in in_keys or column == _column(events[position][2])
             )
         )
         if kind in (INSERT, OVERWRITE) and not sets:
@@ -461,17 +463,17 @@ class Followed:
             wheres = computed if selects(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
-        for known in (self._with_rows, self._with_values, self._with_checks):
+        for refine in (self._with_rows, self._with_values, self._with_checks):
             with suppress(Exception):  # of either library: the statement was not understood
-                write = known(write, sql)
+                write = refine(write, sql)
         return write
 
     def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether a table says that a plain INSERT replaces a row of the same key."""
+        """Return whether a table's schema makes a plain INSERT replace a row with the same key."""
         if _INSERTS_OR.search(sql):
             return False
-        named = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {literal(table)}"
-        return any(_REPLACING.search(text) for (text,) in self._connection.rows(named))
+        query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {literal(table)}"
+        return any(_REPLACING.search(text) for (text,) in self._connection.rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])
@@ -484,9 +486,11 @@ class Followed:
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
-        given = target.given(sql)
-        kept = {column for column, (is_same, _) in given.items() if is_same and not target.has_triggers()}
-        times = {column for column, (_, value) in given.items() if write.computed and is_now(value)}
+        assignments = target.given(sql)
+        kept = {
+            column for column, (is_same, _) in assignments.items() if is_same and not target.has_triggers()
+        }
+        times = {column for column, (_, value) in assignments.items() if write.computed and is_now(value)}
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _with_checks(self, write: Write, sql: str) -> Write:
@@ -500,7 +504,7 @@ class Followed:
         return self._file, name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the primary key of a table, which may be empty, and its other unique keys."""
+        """Return the columns of a table's primary key, which may be empty, and of its other unique keys."""
         if table not in self._keys:
             columns = self._connection.rows(f"SELECT name FROM pragma_table_info({literal(table)}) WHERE pk")
             indexes = self._connection.rows(
@@ -517,12 +521,12 @@ class Followed:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether other connections have a table, too, and it is the user's."""
+    """Return whether a table is the user's and visible to other connections, too."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
-def _looks_inside(sql: str, column: str) -> bool:
-    """Return whether a WHERE compares a part of a document only, as far as can be seen."""
+def _compares_part_of(sql: str, column: str) -> bool:
+    """Return whether a WHERE compares only a part of a JSON document in a column, as far as can be seen."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))

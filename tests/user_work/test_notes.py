@@ -21,8 +21,8 @@ from sqlstress.user_work.notes import Notes, NotTaken, conserved, counter, exact
 def trial(tmp_path: Path) -> Iterator[Path]:
     notes.begin(tmp_path)
     yield tmp_path
-    notes._open.clear()
-    notes._memory.clear()
+    notes._notebooks.clear()
+    notes._trial_folders.clear()
     notes.end(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
