@@ -43,7 +43,7 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs that a commit of one page waits for. Folder syncs count only if the call is known."""
+        """Number of syncs of a one-page commit. Syncs of folders are included only if the call is known."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
