@@ -227,8 +227,8 @@ class Pairs:
 
     def possible(self) -> str:
         """Return the possible change of all cells together, as text, at the error rate of the verdict."""
-        found = estimate(self.means, self.test.metric, self.alpha)
-        return what_is_possible(found.worst, found.bound, self.test.metric)
+        result = estimate(self.means, self.test.metric, self.alpha)
+        return what_is_possible(result.worst, result.bound, self.test.metric)
 
     def is_clear(self) -> bool:
         """Return whether the pairs rule out a forbidden change.
@@ -251,17 +251,17 @@ class Pairs:
             labelled = zip(cells(self.report), self.cells, strict=True)
             parts += [(f"at {place(a.case)}", cell) for (a, _), cell in labelled]
         share = self.of_a_cell
-        found = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
-        if not found:
+        failing = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
+        if not failing:
             # In older versions, a forbidden estimate failed if B was significantly worse by any amount.
             share = self.alpha
             worse = [part for part in parts if falls(signed_rank_bounds(part[1], share), 0.0)]
-            found = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
-        if parts[0] in found or not found:
+            failing = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
+        if parts[0] in failing or not failing:
             return (self.change(),)
         return tuple(
             self._change(estimate(differences, self.test.metric, share), where)
-            for where, differences in found
+            for where, differences in failing
         )
 
     def needed(self) -> int | None:
@@ -272,21 +272,21 @@ class Pairs:
         gap = abs(hodges_lehmann(self.means) - self.allowed)
         if gap < abs(self.allowed) * NEAR:
             return None
-        return _needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
+        return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
-    def _change(self, found: Look, where: str = "") -> Change:
-        low, high = possible_ratios(found) or (None, None)
+    def _change(self, result: Look, where: str = "") -> Change:
+        low, high = possible_ratios(result) or (None, None)
         ends = None
-        if found.worst is not None and found.bound is not None:
-            ends = (-loss(found.worst, self.test.metric), -loss(found.bound, self.test.metric))
+        if result.worst is not None and result.bound is not None:
+            ends = (-loss(result.worst, self.test.metric), -loss(result.bound, self.test.metric))
         return Change(
             direction(ends),
             where=where,
             metric=NAMES[self.test.metric],
-            ratio=found.ratio,
+            ratio=result.ratio,
             low=low,
             high=high,
-            pairs=found.pairs,
+            pairs=result.pairs,
         )
 
 
@@ -357,7 +357,7 @@ def _advice(pairs: Pairs) -> str:
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
-    if_equal = _needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
+    if_equal = _pairs_needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
     if if_equal is None or if_equal > (test.max_pairs or MOST):
         centre = hodges_lehmann(pairs.means)
         scatter = finite(math.expm1(min(median(abs(mean - centre) for mean in pairs.means), 700.0)))
@@ -378,7 +378,7 @@ def _advice(pairs: Pairs) -> str:
     return f"{decided}{_options(needed, test)}."
 
 
-def _needed(pairs: int, half: float, gap: float) -> int | None:
+def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
     """Return the number of pairs after which bounds that are now `half` wide on each side shrink to `gap`.
 
     Bounds narrow with the square root of the number, which is rounded up to two digits. None if no number is

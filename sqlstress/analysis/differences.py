@@ -249,10 +249,10 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             sorted({value for run in part.measured() if (value := figure.value(run.case)) is not None})
             for part in parts
         ]
-        known: Values = [
+        values: Values = [
             listing([*map(whole, part_figures)]) if all(part_figures) else None for part_figures in figures
         ]
-        yield barrier(name, figure.label, known if None in known else [""] * len(parts))
+        yield barrier(name, figure.label, values if None in values else [""] * len(parts))
     # If a target is not SQLite, durability is compared on the scale that all targets share.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
@@ -320,7 +320,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         """Return the values if known values differ, else empty values: unknown values need no remark here."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
-    def of_builds(values_of: Callable[[Builds], Values]) -> Values:
+    def build_values(values_of: Callable[[Builds], Values]) -> Values:
         """Return a value of each part's library; "none" for the dry driver; None if it is unknown."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
@@ -342,16 +342,16 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     yield remark("measured", [amount(case) for case in cases])
     yield remark("driver", [case.driver if case else None for case in named])
     yield remark("waiting for the lock", [busy_policy(case) if case else None for case in named])
-    yield remark("SQLite's version", of_builds(versions))
-    yield remark("SQLite's options", if_known_to_differ(of_builds(own_options)))
+    yield remark("SQLite's version", build_values(versions))
+    yield remark("SQLite's options", if_known_to_differ(build_values(own_options)))
     yield remark("settings such as page_size", _settings(parts))
     yield remark(
         "the call that syncs",
         if_known_to_differ([(sync.primitive or None) if sync else None for sync in syncs]),
     )
-    known = [sync.overwrite_p50_ns for sync in syncs if sync]
+    costs_ns = [sync.overwrite_p50_ns for sync in syncs if sync]
     costs: Values = [f"{format_ms(sync.overwrite_p50_ns)} ms (p50)" if sync else None for sync in syncs]
-    differ = known and max(known) > FLAT * min(known)  # more than measurements on one machine differ
+    differ = costs_ns and max(costs_ns) > FLAT * min(costs_ns)
     yield remark("what a sync costs", costs if differ else [""] * len(parts))
     yield remark("Python's version", [host.python or None for host in hosts])
     tools = [part.report.tool_version or None for part in parts]
@@ -369,10 +369,10 @@ def _verified(part: Part) -> str:
 def _settings(parts: Parts) -> Values:
     """Return the effective settings that differ, except those that another difference reports."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
-    known = [effective for effective in settings if effective is not None]
+    known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
-    names = sorted({name for effective in known for name in effective} - elsewhere)
-    differ = [name for name in names if len({effective.get(name) for effective in known}) > 1]
+    names = sorted({name for effective in known_settings for name in effective} - elsewhere)
+    differ = [name for name in names if len({effective.get(name) for effective in known_settings}) > 1]
     return [
         ("none" if stores_nothing(part.case.driver) else None)
         if effective is None

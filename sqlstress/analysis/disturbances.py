@@ -65,12 +65,12 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
             cores=f"{quota.cores:.3g}",
             share=share,
             stopped_ns=quota.stopped_s * NS_PER_S or None,
-            where=_where(group, dict.fromkeys(run.case for run, *_ in stopped)),
+            where=_cases_label(group, dict.fromkeys(run.case for run, *_ in stopped)),
         )
     if load := _other_load(group):
         yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
-        yield Finding(sentences.throttled, where=_where(group, hot))
+        yield Finding(sentences.throttled, where=_cases_label(group, hot))
     # An exhausted quota also lengthens the timed syncs, so their change says nothing about the disk.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
@@ -128,7 +128,7 @@ def _worst_trial(group: Group, share: Taken) -> tuple[Trial, str] | None:
     ]
     if not disturbed_trials:
         return None
-    where = _where(group, dict.fromkeys(run.case for run, _ in disturbed_trials))
+    where = _cases_label(group, dict.fromkeys(run.case for run, _ in disturbed_trials))
     return max((trial for _, trial in disturbed_trials), key=share), where
 
 
@@ -138,7 +138,7 @@ def _in_most_trials(run: Run, share: Taken) -> bool:
     return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 
 
-def _where(group: Group, cases: Collection[Case]) -> str:
+def _cases_label(group: Group, cases: Collection[Case]) -> str:
     """Return a label of the disturbed cases of a group: "throughout", "at 8 processes"."""
     if len(cases) == len(group.runs) > 1:
         return "throughout"

@@ -156,8 +156,8 @@ def version(build: SqliteBuild) -> str:
 
 def own_options(builds: Builds) -> list[str | None]:
     """Return, for each build, its options in TELLING that not all builds have."""
-    known = [set(build.compile_options) for build in builds if build]
-    common = set.intersection(*known) if known else set()
+    options = [set(build.compile_options) for build in builds if build]
+    common = set.intersection(*options) if options else set()
 
     def distinct_options(build: SqliteBuild) -> str:
         return telling(option for option in build.compile_options if option not in common) or "none of these"

@@ -113,8 +113,8 @@ class Tried(NamedTuple):
     @property
     def fewest(self) -> int:
         """Smallest number of operations in a judged window; 0 if no window was judged."""
-        wholes = [trial.arrived.whole if trial.arrived else None for trial in self.judged]
-        return min((whole.count if whole else 0 for whole in wholes), default=0)
+        latencies = [trial.arrived.whole if trial.arrived else None for trial in self.judged]
+        return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
         """Return the (lower) median over the judged windows of a percentile or the maximum, in ns."""
