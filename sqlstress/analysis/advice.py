@@ -49,7 +49,7 @@ def wrong_data(group: Group) -> Iterator[Finding]:
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # of all passes
+        for check in run.verdict.checks:  # the checks of all passes
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)

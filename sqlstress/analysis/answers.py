@@ -88,7 +88,7 @@ def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio is significantly different from 1, or significantly near to 1."""
+    """Return whether a ratio is shown to differ from 1, or shown to be about 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
@@ -120,6 +120,7 @@ Place = tuple[int, int]
 """Numbers of files and of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
+"""Verdicts on the sides at a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,7 @@ def answer(group: Group) -> Iterator[Finding]:
     Half of the error probability is for the overall comparison, and half for the places.
     """
     if sides_of(group):
-        return  # targets are compared place by place, and only where a commit is worth the same
+        return  # targets are compared place by place, and only if their commits have equal durability
     rates = {group.value(part.case): _by_place(part) for part in group.parts}
     rates = {value: by_place for value, by_place in rates.items() if by_place}
     common = [

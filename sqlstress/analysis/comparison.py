@@ -106,7 +106,7 @@ class Compared:
         base, other = (logarithms(self.run(row, part)) for part in (0, place))
         if base and other:
             return unpaired(base, other, 1 - self.alpha)
-        # A trial without a rate leaves no interval.
+        # If any trial has no rate, there is no interval.
         ratio = _quotient(self.rate(row, place), self.rate(row, 0))
         return None if ratio is None else without_interval(ratio)
 

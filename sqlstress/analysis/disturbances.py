@@ -83,7 +83,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the two medians of a sync, before and after, that are nearest to each other.
 
-    None unless they differ by more than CHANGED_OVER, and if there are not two samples before and after.
+    None if they differ by at most a factor of CHANGED_OVER, or without two samples before and two after.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]

@@ -68,7 +68,7 @@ class Group:
         return ", ".join(filter(None, (self.value(case), place(case))))
 
     def places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases. A value whose cases are all given is named without layouts."""
+        """Return the label of several cases. If all cases of a value are given, its layouts are left out."""
         if not self.parts:
             return places(cases)
         requested = set(cases)
@@ -334,7 +334,7 @@ def rate_of(run: Run) -> float | None:
 
 
 def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups whose cases differ in one option only; each merged group becomes a part.
+    """Merge groups whose cases differ in one option only. They become the parts of the merged group.
 
     If several options qualify, the option that leaves the fewest tables is taken.
     """

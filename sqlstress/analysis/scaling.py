@@ -260,9 +260,9 @@ def _fairness(run: Run) -> list[float]:
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether the figures of two sides do not overlap, and chance would cause that rarely enough.
+    """Return whether the figures of two runs do not overlap, with at most this probability of chance.
 
-    This test (the extreme case of Mann-Whitney) holds for any distribution; that of longest waits is unknown.
+    The test (the extreme case of Mann-Whitney) holds for any distribution; that of longest waits is unknown.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -275,9 +275,9 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 UNFAIR_UNDER = 0.9
 """Value of Jain's index below which the shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Shortest wait that is reported as starvation, in ns,"""
+"""Shortest wait that is reported as starvation, in ns, if it is also unusual."""
 UNUSUAL = 10
-"""if it is also longer than this multiple of the median operation. Otherwise operations just take long."""
+"""Multiple of the median operation's time that an unusual wait exceeds."""
 
 
 def is_fairness_known(case: Case) -> bool:
@@ -338,6 +338,7 @@ ACHIEVED = 0.99
 _DEVIATIONS = 3.0
 """Standard deviations of independent arrivals that a shortfall must exceed if there are few windows."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
+"""Verdicts on a case at a fixed rate."""
 
 
 def achieved(trials: Sequence[Trial]) -> float | None:

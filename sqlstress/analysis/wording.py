@@ -105,7 +105,7 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Write the layout of a case as its label: "8 processes on 20 buckets"."""
+    """Write the label of a case: its layout, such as "8 processes on 20 buckets", or its name."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{on_buckets(case)}{at_rate(case)}"
