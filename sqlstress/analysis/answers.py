@@ -22,7 +22,7 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import commit_class, target_name
 
 HEADS = 10
-"""Number of runs with the highest figures that are compared with each run.
+"""Number of runs with the highest (or the lowest) figures that are compared with each run.
 
 Comparing every pair of several hundred cases would take half a minute.
 """

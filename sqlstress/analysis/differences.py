@@ -173,6 +173,7 @@ def _table(members: list[tuple[str, Report, Group]]) -> Table:
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
+    """Return the function that returns a case's key."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
@@ -229,6 +230,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
+        """Return a difference that bars each part whose value is unknown or not the first part's."""
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
             if unknown := [letters[place] for place in (0, other) if values[place] is None]:

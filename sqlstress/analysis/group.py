@@ -116,7 +116,7 @@ class Group:
     def is_believed(self, run: Run) -> bool:
         """Return whether a run's figures can be compared.
 
-        They cannot if its data is wrong, or if more operations failed than --max-failed allows.
+        They cannot if it has no rate, its data is wrong, or more operations failed than --max-failed allows.
         """
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
