@@ -1,1 +1,1 @@
-"""What a report says: pure functions from reports to findings."""
+"""Conclusions from reports: pure functions that take reports and return findings."""

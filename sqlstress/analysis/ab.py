@@ -1,4 +1,4 @@
-"""What the pairs of an A/B test say."""
+"""Conclusions from the pairs of an A/B test: the verdict, the change, and advice."""
 
 from __future__ import annotations
 
@@ -47,63 +47,64 @@ from sqlstress.statistics.units import finite, format_duration, plural
 
 
 def figure(trial: Trial, metric: str) -> float | None:
-    """Return a trial's TPS, or the 99th percentile of all its operations in nanoseconds; None without one.
+    """Return a trial's TPS, or the 99th percentile of its operations in ns for "p99"; None without one.
 
-    At a rate an operation is timed from when it was due, or a stall would count once, not for all it delayed.
+    At a fixed rate, latency counts from the due time. Otherwise a stall would count once, and not for every
+    operation that it delayed.
     """
     if metric == "p99":
-        found = percentile(merge([dict(latency.buckets) for latency in _timed(trial)]), 0.99)
+        value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
     else:
-        found = finite(trial.tps)
-    # A file may say anything: there is no logarithm of what is not above 0.
-    return found if found and found > 0 else None
+        value = finite(trial.tps)
+    # A report file can have any value, but only values above 0 have a logarithm.
+    return value if value and value > 0 else None
 
 
-def _timed(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of whole operations: those of a script's statements stand beside its own."""
+def _operation_latencies(trial: Trial) -> Collection[Latency]:
+    """Return the latencies of whole operations, without those of the single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
-    return [one for kind, one in trial.latency.items() if kind in whole or not whole]
+    return [latency for kind, latency in trial.latency.items() if kind in whole or not whole]
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return the runs of A and of B for each cell that both have."""
+    """Return a pair of runs, of A and of B, for each cell that both have."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
 
 def too_many_failed(report: Report) -> tuple[Run, ...]:
-    """Return the runs that cannot be compared, as more operations failed than --max-failed allows."""
+    """Return the runs that cannot be compared because more operations failed than --max-failed allows."""
     return tuple(run for run in report.runs if run.failed_too_many)
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return the differences of each cell, pair by pair: logarithms, below zero where B is worse.
+    """Return the differences of each cell, pair by pair: logarithms, negative if B is worse.
 
-    Only pairs count that every cell has, and none if too many operations of an arm failed.
+    Only pairs that every cell has count. If too many operations of an arm failed, no pair counts.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
-    sign, found = -1 if test.metric == "p99" else 1, []
+    sign, by_cell = -1 if test.metric == "p99" else 1, []
     for runs in cells(report):
         a, b = ({trial.index: figure(trial, test.metric) for trial in run.valid} for run in runs)
-        found.append(
+        by_cell.append(
             {pair: math.log(after / before) for pair in a if (before := a[pair]) and (after := b.get(pair))}
         )
-    common = set.intersection(*map(set, found)) if found else set()
-    return [[sign * cell[pair] for pair in sorted(common)] for cell in found]
+    common = set.intersection(*map(set, by_cell)) if by_cell else set()
+    return [[sign * cell[pair] for pair in sorted(common)] for cell in by_cell]
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return what the pairs say at a look: its verdict is fail, pass or undecided."""
-    found = differences(report, test)
-    verdict = conclude(found, tolerance(test.metric, test.max_drop), planned.alpha)
-    return estimate(geometric_means(found), test.metric, planned.alpha, verdict)
+    """Return the result of a planned look; its verdict is fail, pass or undecided."""
+    by_cell = differences(report, test)
+    verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
+    return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return what one or more differences say of the ratio of B's figure to A's."""
+    """Return the estimate and the bounds of the ratio of B's figure to A's, from one or more differences."""
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
     def ratio(difference: float) -> float:
@@ -123,7 +124,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the lowest and the highest ratio that pairs leave possible, over all looks; None of too few."""
+    """Return the lowest and the highest possible ratio, valid over all looks; None with too few pairs."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -132,48 +133,52 @@ def possible_ratios(found: Look) -> tuple[float, float] | None:
 NAMES = {"tps": "TPS", "p99": "p99"}
 
 
-# The arms of an A/B test: in what they differ, in words.
+# Differences between the arms of an A/B test, as text.
 
 
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield in what two arms differ, each with one of its runs: "synchronous: full and normal".
+    """Yield the differences between two arms, given a run of each: "synchronous: full and normal".
 
-    What only follows from the rest is left out, but for the library: two drivers have one each.
+    Digests of files are left out. The SQLite builds are listed even if they differ because the drivers do.
     """
     case, other = run.case, against.case
-    own, others = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
+    plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
-    # The library that each arm was measured with.
     builds = tuple(
-        build_of(each.driver, arm.builds if arm.python else report.environment.builds)
-        for arm, each in ((a, case), (b, other))
+        build_of(arm_case.driver, arm.builds if arm.python else report.environment.builds)
+        for arm, arm_case in ((a, case), (b, other))
     )
-    told = {name: (own.get(name), others.get(name)) for name in dict.fromkeys((*own, *others))} | {
+    values = {
+        name: (plain_case.get(name), other_plain.get(name))
+        for name in dict.fromkeys((*plain_case, *other_plain))
+    } | {
         "Python": (a.version, b.version),
         "sqlstress": (a.tool_version, b.tool_version),
         "SQLite": tuple(versions(builds)),
         "SQLite's options": tuple(own_options(builds)) if all(builds) else (None, None),
     }
-    for name, (value, instead) in told.items():
-        # What a file says is told by its name.
-        if not name.endswith("digest") and _value(value) != _value(instead):
-            yield f"{name}: {_value(value)} and {_value(instead)}"
+    for name, (value, other_value) in values.items():
+        # The name of a file stands for its digest.
+        if not name.endswith("digest") and _value(value) != _value(other_value):
+            yield f"{name}: {_value(value)} and {_value(other_value)}"
     if names := _differing_modules(run, against):
         yield f"files of imported modules: {listing(names)}"
 
 
 def _differing_modules(run: Run, other: Run) -> list[str]:
     """Return the names of the modules that two runs imported from different files."""
-    own, others = (next((trial.modules for trial in each.trials[-1:]), {}) for each in (run, other))
-    return sorted(name for name in own | others if own.get(name) != others.get(name))
+    modules, other_modules = (
+        next((trial.modules for trial in side.trials[-1:]), {}) for side in (run, other)
+    )
+    return sorted(name for name in modules | other_modules if modules.get(name) != other_modules.get(name))
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case, those of its parts too, without the parts' names."""
-    found: dict[str, Any] = {}
+    """Return the fields of a case and of its nested objects in one level, by field name."""
+    flat: dict[str, Any] = {}
     for name, value in plain.items():
-        found |= _flat(value) if isinstance(value, dict) else {name: value}
-    return found
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat
 
 
 def _value(value: Any) -> str:
@@ -183,49 +188,53 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return a part of a list; of one that has a name and a weight these."""
+    """Return a list item as text; its name and weight if it has them."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
     return str(value["name"]) if weight == 1 else f"{value['name']}@{weight}"
 
 
-# What an A/B test concludes: its verdict, whether B is faster, what is left possible, and what to do next.
+# Conclusions of an A/B test: the verdict, the direction of the change, its bounds, and advice.
 
 
 class Pairs:
-    """What the pairs of a test say, by the error rate of its last look, by which the verdict was found."""
+    """Estimates from the pairs of a test, at the error rate of its last look, which gave the verdict."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """The differences of the mean of all cells; none where not one pair was measured."""
+        """Mean difference over all cells, for each pair; empty if no pair was measured."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = answer_share(len(test.looks), self.alpha) if test.looks else self.alpha
-        """The error rate of whether B is faster."""
+        """Error rate of the direction: whether B is faster or slower."""
         self.of_a_cell = fail_share(max(1, len(self.cells)), self.alpha)
-        """The error rate of a single cell, and of what fails."""
+        """Error rate of a single cell, and of a failure."""
         self.allowed = tolerance(test.metric, test.max_drop)
+        """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
 
     def together(self) -> Look:
-        """Return what all cells say together of a faster B."""
+        """Return the estimate from the mean of all cells, at the error rate of the direction."""
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return what each cell says alone; a single one says what all do."""
+        """Return the estimate from each cell. If there is only one cell, it is the same as that from all."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return what all cells together leave possible, by the error rate of the verdict."""
-        found = estimate(self.means, self.test.metric, self.alpha)
-        return what_is_possible(found.worst, found.bound, self.test.metric)
+        """Return the possible change of all cells together, as text, at the error rate of the verdict."""
+        result = estimate(self.means, self.test.metric, self.alpha)
+        return what_is_possible(result.worst, result.bound, self.test.metric)
 
     def is_clear(self) -> bool:
-        """Say whether they rule out what is not allowed. Reports passed by their estimate alone, once."""
+        """Return whether the pairs rule out a forbidden change.
+
+        A report of an older version may have passed by its estimate alone.
+        """
         return clears(signed_rank_bounds(self.means, self.alpha), self.allowed)
 
     def change(self) -> Change:
@@ -233,50 +242,56 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that fail: that of all cells together, or those of the single cells that do."""
+        """Return the changes that fail: that of all cells together, or else those of the failing cells.
+
+        If none fails, the change of all cells together is returned.
+        """
         parts = [("", self.means)]
         if len(self.cells) > 1:
-            named = zip(cells(self.report), self.cells, strict=True)
-            parts += [(f"at {place(a.case)}", cell) for (a, _), cell in named]
+            labelled = zip(cells(self.report), self.cells, strict=True)
+            parts += [(f"at {place(a.case)}", cell) for (a, _), cell in labelled]
         share = self.of_a_cell
-        found = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
-        if not found:
-            # Once, an estimate that was not allowed failed where B was worse at all beyond doubt.
+        failing = [part for part in parts if falls(signed_rank_bounds(part[1], share), self.allowed)]
+        if not failing:
+            # In older versions, a forbidden estimate failed if B was significantly worse by any amount.
             share = self.alpha
             worse = [part for part in parts if falls(signed_rank_bounds(part[1], share), 0.0)]
-            found = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
-        if parts[0] in found or not found:
+            failing = [part for part in worse if hodges_lehmann(part[1]) < self.allowed]
+        if parts[0] in failing or not failing:
             return (self.change(),)
-        return tuple(self._change(estimate(own, self.test.metric, share), where) for where, own in found)
+        return tuple(
+            self._change(estimate(differences, self.test.metric, share), where)
+            for where, differences in failing
+        )
 
     def needed(self) -> int | None:
-        """Return after about how many pairs it is decided if what was found persists; None: of no number."""
+        """Return the estimated number of pairs for a decision if the result persists; None for no number."""
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
         gap = abs(hodges_lehmann(self.means) - self.allowed)
         if gap < abs(self.allowed) * NEAR:
             return None
-        return _needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
+        return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
-    def _change(self, found: Look, where: str = "") -> Change:
-        low, high = possible_ratios(found) or (None, None)
+    def _change(self, result: Look, where: str = "") -> Change:
+        low, high = possible_ratios(result) or (None, None)
         ends = None
-        if found.worst is not None and found.bound is not None:
-            ends = (-loss(found.worst, self.test.metric), -loss(found.bound, self.test.metric))
+        if result.worst is not None and result.bound is not None:
+            ends = (-loss(result.worst, self.test.metric), -loss(result.bound, self.test.metric))
         return Change(
             direction(ends),
             where=where,
             metric=NAMES[self.test.metric],
-            ratio=found.ratio,
+            ratio=result.ratio,
             low=low,
             high=high,
-            pairs=found.pairs,
+            pairs=result.pairs,
         )
 
 
 def conclusion(report: Report, test: AbTest) -> Finding:
-    """Return the verdict, what was found, and what to do next."""
+    """Return the finding on the verdict, with the change and advice."""
     if test.reason:
         return Finding(sentences.ab_wrong, reason=test.reason)
     if failed := too_many_failed(report):
@@ -321,20 +336,20 @@ def arm_failed(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that were found; empty if no pair was measured."""
+    """Return the failing changes if the verdict is fail, else the overall change; empty without a pair."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
     return pairs.failing() if test.verdict == FAIL and not test.reason else (pairs.change(),)
 
 
-# What would decide an A/B test that ended inconclusive: more pairs, longer slices, or another question.
+# Advice for an inconclusive A/B test: more pairs, longer slices, or another --max-drop.
 
 
 NEAR = 1 / 3
-"""Of the distance from no change to what is allowed: nearer to it, more pairs show little."""
+"""Share of the allowed change. An estimate that is nearer to the limit is not decided by more pairs."""
 SPARE = 1.1
-"""How much more time than the pairs took so far."""
+"""Factor of safety for the time that more pairs are estimated to take."""
 
 
 def _advice(pairs: Pairs) -> str:
@@ -342,7 +357,7 @@ def _advice(pairs: Pairs) -> str:
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
-    if_equal = _needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
+    if_equal = _pairs_needed(count, (ends[1] - ends[0]) / 2, abs(pairs.allowed))
     if if_equal is None or if_equal > (test.max_pairs or MOST):
         centre = hodges_lehmann(pairs.means)
         scatter = finite(math.expm1(min(median(abs(mean - centre) for mean in pairs.means), 700.0)))
@@ -363,33 +378,33 @@ def _advice(pairs: Pairs) -> str:
     return f"{decided}{_options(needed, test)}."
 
 
-def _needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return after how many pairs bounds that are `half` wide on each side are as wide as the gap.
+def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
+    """Return the number of pairs after which bounds that are now `half` wide on each side shrink to `gap`.
 
-    They narrow with the root of the number, which is rounded up to two digits. None where no number is
-    enough, or it is none to be written.
+    Bounds narrow with the square root of the number, which is rounded up to two digits. None if no number is
+    enough or the number is too large.
     """
-    wanted = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
-    if wanted is None:
+    enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
+    if enough is None:
         return None
-    number = max(wanted, pairs + 1)
+    number = max(enough, pairs + 1)
     step: int = 10 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / step) * step
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow for more pairs: " (--max-pairs 90)"; empty if the given options do."""
-    wanted = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
+    """Return the options that allow this many pairs: " (--max-pairs 90)"; empty if the test's options do."""
+    options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
         seconds = SPARE * pairs * last.seconds / last.pairs
         if seconds > (test.max_time_s or 0.0):
-            wanted.append(f"--max-time {math.ceil(seconds / 60)}m")
-    return f" ({' '.join(wanted)})" if wanted else ""
+            options.append(f"--max-time {math.ceil(seconds / 60)}m")
+    return f" ({' '.join(options)})" if options else ""
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for slices that need fewer pairs: " (--duration 4s)"; empty without a length."""
+    """Return the option for longer slices: " (--duration 4s)"; empty if slices have no fixed duration."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

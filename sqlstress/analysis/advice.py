@@ -1,7 +1,7 @@
-"""Advice: what a report says, in plain sentences, the gravest first.
+"""Advice: the findings of a report, the gravest first.
 
-Wrong data, what could not be measured, what each experiment says itself, proofs that are not whole, and how
-far the figures can be trusted: steadiness, spread, and what measuring itself cost.
+These are wrong data, failed measurements, the findings of each experiment, incomplete verification, and
+limits of the figures: unsteadiness, spread, and the overhead of measuring.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 SHOWN = 3
-"""Cases with wrong data, and counter-examples of each check, that are told in full."""
+"""Maximum number of cases with wrong data, and of counter-examples per check, that are shown in full."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield why cases could not be measured, wholly or in part; the same reason is said once."""
+    """Yield the reasons why cases were not or only partly measured; equal reasons share a finding."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -45,14 +45,16 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data(group: Group) -> Iterator[Finding]:
-    """Yield what was wrong with the data, with the first counter-examples."""
+    """Yield the failed checks of cases with wrong data, with the first counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # of all passes
+        for check in run.verdict.checks:  # the checks of all passes
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
-            _failed_check(own) for own in by_name.values() if any(check.status == "failed" for check in own)
+            _failed_check(same_name_checks)
+            for same_name_checks in by_name.values()
+            if any(check.status == "failed" for check in same_name_checks)
         )
         yield Finding(sentences.data_wrong, where=group.place(run.case), checks=checks)
     if len(wrong) > SHOWN:
@@ -60,14 +62,14 @@ def wrong_data(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return what failed passes of a check say."""
+    """Return the sums and examples of a check over its failed passes. `checks` has one item per pass."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:SHOWN])
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A row that is gone is a problem without having been looked at: there can be more problems.
+        # A missing row is a problem but was not checked, so there can be more problems than checked rows.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -76,13 +78,13 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
-    """Yield which checks could not say, or did not cover everything."""
+    """Yield the checks that had no result, or that did not cover everything."""
     limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for run in group.runs:
         for check in run.verdict.checks:
             if check.status == "unknown" or (check.status == "ok" and check.note):
-                found = limits.setdefault((check.status, check.note), {})
-                found.setdefault(check.name, []).append(run.case)
+                by_name = limits.setdefault((check.status, check.note), {})
+                by_name.setdefault(check.name, []).append(run.case)
     for (status, note), checks in limits.items():
         where = group.places(case for cases in checks.values() for case in cases)
         yield Finding(
@@ -94,24 +96,24 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return what the runs of one table say."""
-    own = reader_of(group.case).findings
+    """Return the findings on a group, which is one table."""
+    own_topic = reader_of(group.case).findings
     return tuple(
         chain.from_iterable(
-            topic(group) for topic in (wrong_data, failures, too_many, who_leads, answer, own)
+            topic(group) for topic in (wrong_data, failures, too_many, who_leads, answer, own_topic)
         )
     )
 
 
 def advise(report: Report) -> tuple[Finding, ...]:
-    """Return what a report says: what came of studies, all its groups, and what was not measured."""
-    came = (part.verdict.finding for part in parts(report))
-    told = chain.from_iterable(map(advise_group, joined(group_runs(report.runs))))
-    return (*came, *told, *missing(report))
+    """Return the findings of a report: on studies, on all groups, and on missing measurements."""
+    of_studies = (part.verdict.finding for part in parts(report))
+    of_groups = chain.from_iterable(map(advise_group, joined(group_runs(report.runs))))
+    return (*of_studies, *of_groups, *missing(report))
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return what an interruption, or wrong data, has left out."""
+    """Return the finding on measurements that an interruption or wrong data prevented, if there are any."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -123,24 +125,25 @@ def missing(report: Report) -> tuple[Finding, ...]:
 
 
 class Cut(NamedTuple):
-    """How much a sweep that ended early has done."""
+    """Progress of a sweep that ended early."""
 
     made: int
+    """Number of trials that were made."""
     due: int
-    """Trials."""
+    """Number of planned trials."""
 
 
 def cut_short(report: Report) -> Cut | None:
-    """Return how many trials were made of a sweep that ended early; None if all, or if it is not known.
+    """Return the progress of a sweep that ended early; None if it did not, or if the plan is unknown.
 
-    Cases that an interruption kept from beginning are in no report: how many trials they had is not known.
+    An interrupted report lacks the cases that had not started, so the number of their trials is unknown.
     """
     if report.results or report.ab or report.limit:
         return None
-    asked = [run for run in report.runs if _was_planned(run)]
+    planned = [run for run in report.runs if _was_planned(run)]
     is_known = len(report.runs) >= report.planned
-    is_stopped = any(run.verdict.status == "failed" for run in asked)
-    made, due = sum(len(run.trials) for run in asked), sum(run.case.repeat for run in asked)
+    is_stopped = any(run.verdict.status == "failed" for run in planned)
+    made, due = sum(len(run.trials) for run in planned), sum(run.case.repeat for run in planned)
     ended = is_known if report.interrupted else is_stopped
     return Cut(made, due) if ended and made < due else None
 
@@ -150,7 +153,7 @@ def _was_planned(run: Run) -> bool:
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield what a sweep has left out that stopped at wrong data."""
+    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
     if cut := cut_short(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
@@ -161,13 +164,13 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 UNSTEADY_OVER = 0.10
-"""The halves of a window may differ by this share."""
+"""Share by which the halves of a window may differ without a finding."""
 PROOF_OVER = 0.05
-"""A proof that takes this share of the window is mentioned."""
+"""Share of the window that verification may take without a finding."""
 
 
 def trust(group: Group) -> Iterator[Finding]:
-    """Yield what qualifies the figures of a group: steadiness, spread, what the harness and a proof cost."""
+    """Yield the limits of a group's figures: unsteadiness, spread, cost of harness and verification."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
@@ -185,9 +188,10 @@ def trust(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
         if cost and rate and not stores_nothing(run.case.driver):
-            # Beside a real store, with colder caches and neighbours on the processor, it takes longer.
+            # With a real store the harness takes longer than alone, because caches are colder and other
+            # processes share the processor: the share measured during the trial may be higher.
             share = _mean_share([worker.harness_share for worker in trial.workers])
-            # More than all of the time was disturbed when it was tried alone.
+            # A share above 1 means that the measurement of the harness alone was disturbed.
             costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
@@ -200,17 +204,18 @@ def trust(group: Group) -> Iterator[Finding]:
 
 
 def _change(run: Run) -> float | None:
-    """Return by how much the second half of the window differed: the median of trials that agree on it.
+    """Return the relative change from the first to the second half of the window: the median over trials.
 
-    At a rate it is when operations were due that differs, by chance.
+    None if not all trials change by more than UNSTEADY_OVER in one direction. None at a fixed rate, because
+    chance distributes the due operations over the halves.
     """
     if run.case.rate:
         return None
-    found = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
-    agree = found and (min(found) > UNSTEADY_OVER or max(found) < -UNSTEADY_OVER)
-    return median(found) if agree else None
+    changes = [ratio - 1 for trial in run.valid if (ratio := finite(trial.half_ratio)) is not None]
+    agree = changes and (min(changes) > UNSTEADY_OVER or max(changes) < -UNSTEADY_OVER)
+    return median(changes) if agree else None
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the processes' shares of the window, as far as they are known."""
+    """Return the mean of the processes' shares of the window; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

@@ -1,4 +1,4 @@
-"""What the passes say of some cases: which leads, by how much, and what can't be told."""
+"""Conclusions from the passes of several cases: the leader, its lead, and unclear comparisons."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import commit_class, target_name
 
 HEADS = 10
-"""So many of the highest are looked at: each pair of many hundred cases would take half a minute."""
+"""Number of runs with the highest (or the lowest) figures that are compared with each run.
+
+Comparing every pair of several hundred cases would take half a minute.
+"""
 
 
 class OfRun(Protocol):
-    """What was measured in a run."""
+    """An object with results of a run."""
 
     @property
     def run(self) -> Run:
-        """The run."""
+        """The run that gave the results."""
 
 
 Cell = TypeVar("Cell", bound=OfRun)
@@ -38,29 +41,29 @@ Cell = TypeVar("Cell", bound=OfRun)
 
 @dataclass(frozen=True)
 class Leaders:
-    """The run with the highest figure, and those that can't be told from it."""
+    """The run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
     runs: tuple[Run, ...]
-    """The best one among them."""
+    """All leading runs, including `best`."""
     equal: bool
-    """Whether there are several, and they differ by less than NEAR, beyond doubt."""
+    """Whether there are several leading runs, and they differ by significantly less than NEAR."""
 
     @property
     def unclear(self) -> bool:
-        """Whether there are several that can't be told apart."""
+        """Whether there are several leading runs that may differ by NEAR or more."""
         return len(self.runs) > 1 and not self.equal
 
     def among(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Return those cells that are of the leading runs, in their order."""
+        """Return the cells of the leading runs, in the given order."""
         leading = {id(run) for run in self.runs}
         return [cell for cell in cells if id(cell.run) in leading]
 
 
 def leaders(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
-    """Return the highest of one or more runs, with all that may be the best.
+    """Return the run with the highest figure and all runs that are not significantly worse.
 
-    `families`: in how many sets of the tested runs the best, or the last, are looked for.
+    `families` is the number of sets of the tested runs in which the best or the worst run is sought.
     """
     heads = sorted(runs, key=tested.middle)[-HEADS:]
     near = tuple(
@@ -73,7 +76,7 @@ def leaders(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
 
 
 def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
-    """Return the lowest of one or more runs, with all that may be the last."""
+    """Return the run with the lowest figure and all runs that are not significantly better."""
     tails = sorted(runs, key=tested.middle)[:HEADS]
     near = tuple(
         run
@@ -85,21 +88,21 @@ def laggards(tested: Tested, runs: Sequence[Run], families: int = 1) -> Leaders:
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio says more, less or as much, beyond its noise."""
+    """Return whether a ratio is shown to differ from 1, or shown to be about 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for too few trials. A run that was stopped had asked for enough."""
+    """Return the advice for too few trials. If --repeat was large enough, the run was stopped early."""
     if case.repeat >= FEWEST:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {FEWEST} or more"
 
 
 def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Iterator[Finding]:
-    """Yield why something can't be told, and what would help, where something that was found can't.
+    """Yield the reason why findings are unclear, and a remedy, if any of `found` is unclear.
 
-    `tested` is None where there were too few passes; then what was found are single figures.
+    `tested` is None if there were too few passes. If so, `found` has single figures only.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -107,60 +110,61 @@ def doubts(tested: Tested | None, found: Sequence[Finding], case: Case) -> Itera
         yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
-# Sides: the targets of a group whose cases differ in the driver only, and which of them leads where.
+# Sides: the targets of a group whose cases differ in the driver only, and the leader at each place.
 #
-# Only those are set against each other whose commits are worth the same: one that waits for no sync is no
-# faster than one that does, it does less.
+# Only sides whose commits have the same durability are compared: a target that waits for no sync is not
+# faster than a target that does, it does less.
 
 
 Place = tuple[int, int]
-"""Files and processes."""
+"""Numbers of files and of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
+"""Verdicts on the sides at a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A target, and what was measured of it."""
+    """A target and its runs."""
 
     name: str
-    """The target's; the driver's where that stands for several sides."""
+    """Name of the target; of the driver if several sides have the same target."""
     runs: tuple[Run, ...]
     worth: str
-    """What a commit is worth, on the scale that all targets share; "" where it is not known, or differs."""
+    """Durability of a commit, on the scale that all targets share; empty if it is unknown or varies."""
 
     @property
     def bare_call_ns(self) -> float | None:
-        """What the cheapest call through its binding costs, in nanoseconds; None where nobody measured it."""
-        found = [one for run in self.runs for trial in run.valid if (one := trial.bare_call_ns) is not None]
-        return median(found) if found else None
+        """Cost of the cheapest call through the side's binding, in ns; None if it was not measured."""
+        costs = [cost for run in self.runs for trial in run.valid if (cost := trial.bare_call_ns) is not None]
+        return median(costs) if costs else None
 
     @property
     def driver(self) -> str:
-        """What its processes speak through."""
+        """Name of the driver through which the processes use the target."""
         return self.runs[0].case.driver
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Which of some sides leads at a place."""
+    """Comparison of sides at a place: the side that leads, if it is known."""
 
     case: Case
     """One of the cases at that place."""
     names: tuple[str, ...]
-    """Of the sides that were set against each other."""
+    """Names of the compared sides."""
     ahead: tuple[str, ...]
-    """Of those that lead, or can't be told from who does."""
+    """Names of the sides that lead or are not significantly worse than the leader."""
     verdict: str
-    """TOLD_APART: one leads; NEAR: those ahead are about equal; UNTELLABLE or TOO_FEW_PASSES."""
+    """TOLD_APART: one side leads; NO_DIFFERENCE: `ahead` are about equal; UNTELLABLE or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
-    """The leader over the next one, where one leads."""
+    """Ratio of the leader to the next side; None unless a single side leads."""
     noise: Noise | None = None
-    """Why it can't be told, and what would help."""
+    """Reason why the leader is unclear, and a remedy; None for other verdicts."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets of a group; none where it has not got several."""
+    """Return the targets of a group; empty if it has fewer than two."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -173,53 +177,57 @@ def sides_of(group: Group) -> tuple[Side, ...]:
 
 
 def at(case: Case) -> Place:
-    """Return where a case stands among those of its side."""
+    """Return a case's numbers of files and of processes, to find the same place on other sides."""
     return case.buckets, case.concurrency
 
 
 def by_commit_class(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides that can be set against each other, together; of which it is not known, each alone."""
-    found: dict[str, list[Side]] = {}
+    """Return the sides in groups of equal durability. A side of unknown durability is alone in its group."""
+    by_worth: dict[str, list[Side]] = {}
     for side in sides:
-        found.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
-    return [tuple(own) for own in found.values()]
+        by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
+    return [tuple(members) for members in by_worth.values()]
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return who leads at each place that comparable sides have in common.
+    """Return the lead at each place that comparable sides have in common.
 
-    Of a load at a rate it is none: what is done a second says only that it kept up.
+    At a fixed rate there is none: throughput shows only that a side kept up with the rate.
     """
     if group.case.rate:
         return []
-    several = [sides for sides in by_commit_class(sides_of(group)) if len(sides) > 1]
-    return [lead for sides in several for lead in _leads(group, sides, ERROR / group.groups / len(several))]
+    comparable = [sides for sides in by_commit_class(sides_of(group)) if len(sides) > 1]
+    return [
+        lead for sides in comparable for lead in _leads(group, sides, ERROR / group.groups / len(comparable))
+    ]
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
-    common = [place for place in sorted(runs[0]) if all(place in own for own in runs)]
-    everyone = [own[place] for place in common for own in runs]
-    tested = Tested(everyone, [run.rates() for run in everyone], error) if everyone else None
-    for layout in common:
-        case, here = runs[0][layout].case, [own[layout] for own in runs]
+    common = [
+        shared_place for shared_place in sorted(runs[0]) if all(shared_place in by_place for by_place in runs)
+    ]
+    common_runs = [by_place[shared_place] for shared_place in common for by_place in runs]
+    tested = Tested(common_runs, [run.rates() for run in common_runs], error) if common_runs else None
+    for shared_place in common:
+        case, place_runs = runs[0][shared_place].case, [by_place[shared_place] for by_place in runs]
         if tested is None or tested.passes < FEWEST:
             yield Lead(case, names, names, TOO_FEW_PASSES)
             continue
-        found = leaders(tested, here)
-        ahead = tuple(name for name, run in zip(names, here, strict=True) if run in found.runs)
+        leading = leaders(tested, place_runs)
+        ahead = tuple(name for name, run in zip(names, place_runs, strict=True) if run in leading.runs)
         if len(ahead) == 1:
-            next_best = tested.best(run for run in here if run is not found.best)
-            yield Lead(case, names, ahead, TOLD_APART, tested.ratio(next_best, found.best))
-        elif found.equal:
+            next_best = tested.best(run for run in place_runs if run is not leading.best)
+            yield Lead(case, names, ahead, TOLD_APART, tested.ratio(next_best, leading.best))
+        elif leading.equal:
             yield Lead(case, names, ahead, NO_DIFFERENCE)
         else:
             yield Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
 
 
 def who_leads(group: Group) -> Iterator[Finding]:
-    """Yield at which places which target leads, and which can't be compared."""
+    """Yield the leading targets with the places where they lead, and the targets that cannot be compared."""
     sides = sides_of(group)
     classes = by_commit_class(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
@@ -227,133 +235,137 @@ def who_leads(group: Group) -> Iterator[Finding]:
     elif len(classes) > 1:
         yield Finding(
             sentences.not_comparable,
-            worths=tuple(CommitWorth(tuple(side.name for side in own), own[0].worth) for own in classes),
-            # Where the connections are the user's own there is no such option.
+            worths=tuple(
+                CommitWorth(tuple(side.name for side in members), members[0].worth) for members in classes
+            ),
+            # If the user's program opens the connections, there is no such option.
             can_be_set=experiment_of(group.case).applies_settings,
         )
-    of_names: dict[tuple[str, ...], list[Lead]] = {}
+    by_names: dict[tuple[str, ...], list[Lead]] = {}
     for lead in leads(group):
-        of_names.setdefault(lead.names, []).append(lead)
-    for names, found in of_names.items():
-        if all(lead.verdict == TOO_FEW_PASSES for lead in found):
-            yield Finding(sentences.leads, sides=names, advice=more_trials(found[0].case))
+        by_names.setdefault(lead.names, []).append(lead)
+    for names, name_leads in by_names.items():
+        if all(lead.verdict == TOO_FEW_PASSES for lead in name_leads):
+            yield Finding(sentences.leads, sides=names, advice=more_trials(name_leads[0].case))
             continue
-        together: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
-        for lead in found:
-            together.setdefault((lead.verdict, lead.ahead), []).append(lead)
+        by_outcome: dict[tuple[str, tuple[str, ...]], list[Lead]] = {}
+        for lead in name_leads:
+            by_outcome.setdefault((lead.verdict, lead.ahead), []).append(lead)
         yield Finding(
             sentences.leads,
             sides=names,
-            # The first side's is that of all of them.
+            # Compared sides have equal durability, so that of the first side is that of all.
             worth=next(side.worth for side in sides if side.name == names[0]),
-            places=tuple(map(_sides_ahead, together.values())),
-            noise=next((lead.noise for lead in found if lead.noise), None),
+            places=tuple(map(_sides_ahead, by_outcome.values())),
+            noise=next((lead.noise for lead in name_leads if lead.noise), None),
         )
 
 
-def _sides_ahead(found: Sequence[Lead]) -> SidesAhead:
+def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
     """Return the sides that lead at some places, with the bounds of all intervals."""
-    first = found[0]
-    ratios = [lead.ratio for lead in found if lead.ratio]
+    first = place_leads[0]
+    ratios = [lead.ratio for lead in place_leads if lead.ratio]
     return SidesAhead(
         ahead=first.ahead,
         behind=tuple(name for name in first.names if name not in first.ahead),
-        where=places(lead.case for lead in found),
+        where=places(lead.case for lead in place_leads),
         unclear=first.verdict not in (TOLD_APART, NO_DIFFERENCE),
         low=min((ratio.low for ratio in ratios), default=None),
         high=max((ratio.high for ratio in ratios), default=None),
     )
 
 
-# Answers: which value of the option in which the parts of a group differ does better, and by how much.
+# Answers: the comparison of the values of the option in which the parts of a group differ.
 #
-# Each value is set against the first one, pass by pass. Over several places (processes, files) a pass counts
-# with the geometric mean of its figures, so that each place weighs the same.
+# Each value is compared with the first value, pass by pass. If there are several places (processes, files),
+# the figure of a pass is the geometric mean over the places, so that each place has the same weight.
 
 
 Rates = Mapping[int, float]
-"""Transactions a second by pass."""
+"""Transactions per second, by pass."""
 
 
 @of_closed_loops
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield the answer of a group with parts, and where it is another one.
+    """Yield the comparison of the values in a group with parts, and places where the ratio differs.
 
-    Half of the probability of being wrong is the answer's, and half that of the places.
+    Half of the error probability is for the overall comparison, and half for the places.
     """
     if sides_of(group):
-        return  # targets are compared place by place, and only where a commit is worth the same
+        return  # targets are compared place by place, and only if their commits have equal durability
     rates = {group.value(part.case): _by_place(part) for part in group.parts}
-    rates = {value: own for value, own in rates.items() if own}
+    rates = {value: by_place for value, by_place in rates.items() if by_place}
     common = [
-        place for place in next(iter(rates.values()), {}) if all(place in own for own in rates.values())
+        place
+        for place in next(iter(rates.values()), {})
+        if all(place in by_place for by_place in rates.values())
     ]
-    rates = {value: {place: own[place] for place in common} for value, own in rates.items()}
-    if len(rates) < 2 or not common or not all(map(_passes_of, rates.values())):
+    rates = {value: {place: by_place[place] for place in common} for value, by_place in rates.items()}
+    if len(rates) < 2 or not common or not all(map(_common_passes, rates.values())):
         return
     base, *others = rates
-    first = next(part for part in group.parts if group.value(part.case) == base)
-    cases = {at(run.case): run.case for run in first.runs}
+    first_part = next(part for part in group.parts if group.value(part.case) == base)
+    cases = {at(run.case): run.case for run in first_part.runs}
     error = ERROR / group.groups / 2
-    passes = Passes({value: _mean(own) for value, own in rates.items()}, error, len(others))
+    passes = Passes({value: _mean(by_place) for value, by_place in rates.items()}, error, len(others))
     ratios = {value: passes.ratio(base, value) for value in others}
-    clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
+    is_clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
     yield Finding(
         sentences.answer,
         setting=group.setting,
         values=tuple(
-            _compared(value, ratio, passes.middle(value) / passes.middle(base), base)
+            _value_ratio(value, ratio, passes.middle(value) / passes.middle(base), base)
             for value, ratio in ratios.items()
         ),
         unit=group.unit,
         places=places(cases[place] for place in common) if len(common) > 1 else None,
         advice=more_trials(group.case) if None in ratios.values() else None,
-        noise=None if clear else too_noisy(passes.count, passes.needed(NEAR)),
+        noise=None if is_clear else too_noisy(passes.count, passes.needed(NEAR)),
     )
-    apart = []
+    ranges = []
     for value in others:
         share = error / len(common) / len(others)
-        by_case = [(_over(rates[base][place], rates[value][place], share), cases[place]) for place in common]
-        if found := _by_case(value, [(ratio, case) for ratio, case in by_case if ratio]):
-            apart.append(found)
-    if apart:
-        yield Finding(sentences.answer_by_place, values=tuple(apart))
+        by_case = [(_ratio(rates[base][place], rates[value][place], share), cases[place]) for place in common]
+        if value_range := _value_range(value, [(ratio, case) for ratio, case in by_case if ratio]):
+            ranges.append(value_range)
+    if ranges:
+        yield Finding(sentences.answer_by_place, values=tuple(ranges))
 
 
 def _by_place(part: Group) -> dict[Place, Rates]:
-    """Return the figures of a part that can be believed, pass by pass."""
-    found = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
-    return {place: rates for place, rates in found.items() if rates}
+    """Return the comparable figures of a part, by place and pass."""
+    by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run)}
+    return {place: rates for place, rates in by_place.items() if rates}
 
 
-def _passes_of(own: Mapping[Place, Rates]) -> set[int]:
-    """Return the passes that all places have."""
-    return set.intersection(*(set(rates) for rates in own.values()))
+def _common_passes(by_place: Mapping[Place, Rates]) -> set[int]:
+    """Return the numbers of the passes that all places have."""
+    return set.intersection(*(set(rates) for rates in by_place.values()))
 
 
-def _mean(own: Mapping[Place, Rates]) -> Rates:
-    """Return the geometric mean over the places, of each pass that has them all."""
+def _mean(by_place: Mapping[Place, Rates]) -> Rates:
+    """Return the geometric mean over the places, for each pass that all places have."""
     return {
-        number: math.exp(fmean(math.log(rates[number]) for rates in own.values()))
-        for number in _passes_of(own)
+        number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))
+        for number in _common_passes(by_place)
     }
 
 
-def _over(base: Rates, other: Rates, error: float) -> Ratio | None:
+def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
-def _compared(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return the comparison of a value with the first value; `estimate` is the ratio of too few passes."""
+def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
+    """Return the comparison of a value with the first value. `estimate` is used if `ratio` is None."""
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
-def _by_case(value: str, found: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where a value does best and worst, if these differ beyond their noise."""
-    if len(found) < 2:
+def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
+    """Return the places where a value does best and worst; None if they do not differ significantly."""
+    if len(ratios) < 2:
         return None
-    (least, elsewhere), (most, where) = (end(found, key=lambda pair: pair[0].estimate) for end in (min, max))
+    (least, elsewhere), (most, where) = (end(ratios, key=lambda pair: pair[0].estimate) for end in (min, max))
     if most.low <= least.high:
         return None
     return ValueRange(

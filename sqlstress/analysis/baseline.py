@@ -1,4 +1,4 @@
-"""A stored baseline against a report of today: the gate's verdicts, from trials that are not paired."""
+"""Check of a report against a stored baseline: the gate's verdicts, from trials that are not paired."""
 
 from __future__ import annotations
 
@@ -17,69 +17,73 @@ from sqlstress.statistics.compare import needed, unpaired, unpaired_bounds
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, judged, tolerance
 
 NEAR = 0.1
-"""Of what is allowed: changes within it are about none, whatever their signs."""
+"""Share of the allowed change up to which a change counts as no change, whatever its sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """One case, in both reports."""
+    """Comparison of a case in the current report with the baseline."""
 
     name: str
     base: float
-    """The baseline's figure: the median of its trials."""
+    """Figure of the baseline: the median of its trials."""
     now: float
+    """Figure of the current report: the median of its trials."""
     ratio: float
-    """Today's figure over the baseline's: the Hodges-Lehmann estimate of the logarithms."""
+    """Current figure over that of the baseline: the Hodges-Lehmann estimate from the logarithms."""
     low: float | None
-    """Lower end of its 95 % interval; None for too few trials."""
+    """Lower end of the ratio's 95% interval; None if there are too few trials."""
     high: float | None
+    """Upper end of the ratio's 95% interval; None if there are too few trials."""
     worst: float | None
-    """The ratio lies above it (p99: below it), at the error rate of a pass; None for too few trials."""
+    """Lower bound of the ratio (p99: upper bound) at the error rate of a pass; None with too few trials."""
     best: float | None
-    """The ratio lies below it (p99: above it), at the error rate of a failure; None for too few trials."""
+    """Upper bound of the ratio (p99: lower bound) at the error rate of a failure; None as for `worst`."""
     verdict: str
-    """fail: more than is allowed, beyond doubt. pass: no more than is allowed, beyond doubt. inconclusive."""
+    """fail: the drop is significantly larger than allowed; pass: significantly smaller; or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Say whether the medians and the estimate tell of the same direction, or both of about no change."""
-        one, other = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
-        return one * other >= 0 or max(abs(one), abs(other)) <= NEAR * abs(tolerance(metric, max_drop))
+        """Return whether medians and estimate change in the same direction, or both hardly change."""
+        estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
+        return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR * abs(
+            tolerance(metric, max_drop)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a report says beside its baseline."""
+    """Result of the check of a report against its baseline."""
 
     verdict: str
     """fail, pass or inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
     ratio: float | None = None
-    """The geometric mean of the cases' ratios."""
+    """Geometric mean of the cases' ratios; None if no ratio was computed."""
     wrong: str | None = None
-    """What is wrong with the data of today's report; None when nothing is."""
+    """Description of wrong data in the current report; None if its data is right."""
     failed: str | None = None
-    """The share of today's operations that failed, if more failed than --max-failed allows; else None."""
+    """Sentence on the failed share in the current report if --max-failed does not allow it; else None."""
     differing: tuple[str, ...] = ()
-    """What the reports differ in, that does not bar a comparison."""
+    """Differences between the reports that do not bar a comparison."""
     left_out: int = 0
-    """Cases of the baseline that today's report has not got."""
+    """Number of the baseline's cases that the current report lacks."""
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Checked:
-    """Check a report against its baseline. Raises UsageError where the two are not comparable."""
-    wrong = next((run for run in current.runs if run.verdict.status == "failed"), None)
-    if wrong:
-        return Checked(FAIL, wrong=next(iter(wrong.verdict.counterexamples), case_label(wrong.case)))
+    """Check a report against its baseline. Raises UsageError if the two are not comparable."""
+    wrong_run = next((run for run in current.runs if run.verdict.status == "failed"), None)
+    if wrong_run:
+        return Checked(FAIL, wrong=next(iter(wrong_run.verdict.counterexamples), case_label(wrong_run.case)))
     if any(run.verdict.status == "failed" for run in baseline.runs):
         raise UsageError("the data of the baseline was wrong, so its figures are invalid. Measure it again.")
     if baseline.ab or current.ab:
         raise UsageError("an A/B test has its own verdict. Check reports of kv or of a plan instead.")
-    if what := called((baseline, current)):
-        raise UsageError(f"{what} has its own verdict. Check reports of kv or of a plan instead.")
-    if failed := next((run for run in baseline.runs if run.failed_too_many), None):
-        raise UsageError(f"in the baseline, {_too_many_failed(failed)}. Measure it again.")
-    if failed := next((run for run in current.runs if run.failed_too_many), None):
-        return Checked(FAIL, failed=_too_many_failed(failed))
+    if study_label := called((baseline, current)):
+        raise UsageError(f"{study_label} has its own verdict. Check reports of kv or of a plan instead.")
+    if failed_run := next((run for run in baseline.runs if run.failed_too_many), None):
+        raise UsageError(f"in the baseline, {_too_many_failed(failed_run)}. Measure it again.")
+    if failed_run := next((run for run in current.runs if run.failed_too_many), None):
+        return Checked(FAIL, failed=_too_many_failed(failed_run))
     tables = compare((("the baseline", baseline), ("the report", current))).tables
     if reasons := list(dict.fromkeys(reason for table in tables for reason in table.reasons(1))):
         raise UsageError(
@@ -96,18 +100,18 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
     if not pairs:
         raise UsageError("the reports have no case in common. Measure the baseline's cases again.")
     share = ALPHA / len(pairs)
-    cases = tuple(_case(name, a, b, metric, share, max_drop) for name, a, b in pairs)
+    cases = tuple(_case_check(name, a, b, metric, share, max_drop) for name, a, b in pairs)
     verdicts = {case.verdict for case in cases}
     return Checked(
-        # One case that fails is enough to fail, all must pass to pass.
+        # The check fails if any case fails, and passes if all cases pass.
         next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in verdicts),
         cases,
         ratio=math.exp(fmean(math.log(case.ratio) for case in cases)),
         differing=tuple(
             dict.fromkeys(
-                f"{differing.subject} ({listing([value or 'unknown' for value in differing.values])})"
+                f"{difference.subject} ({listing([value or 'unknown' for value in difference.values])})"
                 for table in tables
-                for differing in table.differences
+                for difference in table.differences
             )
         ),
         left_out=len(baseline.runs) - len(pairs),
@@ -115,17 +119,18 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ch
 
 
 def _too_many_failed(run: Run) -> str:
+    """Return a clause on the share of a run's operations that failed."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return f"{share} of the operations failed at {place(run.case)}, and at most {most} may (--max-failed)"
 
 
-def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
-    """Return what one case says; it may fail at its share of the error rate.
+def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
+    """Return the check of one case. `share` is the case's part of the error rate, for a failure.
 
-    All cases must pass for the whole to pass: each may at the whole of it.
+    A pass may use the whole error rate, because the check passes only if all cases do.
     """
     if error := base.error or now.error:
-        # The trials that are left may be the lucky ones.
+        # The completed trials may be the faster ones.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = needed(share)
@@ -141,7 +146,7 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
     if ratio is None:
         raise UsageError(f"the figures of {name} are too far apart for a ratio. Measure it again.")
     verdict = judged(passing, [failing], tolerance(metric, max_drop))
-    found = CaseCheck(
+    case_check = CaseCheck(
         name,
         base=median(map(math.exp, before)),
         now=median(map(math.exp, after)),
@@ -152,12 +157,15 @@ def _case(name: str, base: Run, now: Run, metric: str, share: float, max_drop: f
         best=math.exp(sign * failing[1]) if failing else None,
         verdict=INCONCLUSIVE if verdict == UNDECIDED else verdict,
     )
-    doubted = verdict == PASS and not found.agrees(metric, max_drop)
-    return replace(found, verdict=INCONCLUSIVE) if doubted else found
+    is_doubtful = verdict == PASS and not case_check.agrees(metric, max_drop)
+    return replace(case_check, verdict=INCONCLUSIVE) if is_doubtful else case_check
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
-    """Return the logarithms of a case's figures. To leave out a trial that stood still would flatter it."""
+    """Return the logarithms of a case's figures. Raises UsageError if a trial has no figure.
+
+    To leave out a trial without progress would flatter the case.
+    """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Comparison: what reports say about each other, as data; and why they can't be compared, if so."""
+"""Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison."""
 
 from __future__ import annotations
 
@@ -29,105 +29,109 @@ from sqlstress.statistics.compare import (
 from sqlstress.statistics.units import finite, plural, rounded
 
 ALPHA = 0.05
-"""How often at most one of a comparison's intervals misses what it is about."""
+"""Maximum probability that any interval of a comparison misses the true value."""
 MOST_TRIALS = 300
-"""So many trials of a case are looked at; a report can hold any number."""
+"""Maximum number of trials of a case that are compared, because a report can have any number."""
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return what can be said of two reports' rates: a difference is one, as small as it may be."""
+    """Return the verdict on two reports' rates. A significant difference counts even if it is small."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithms of the rates of a run's trials; none where one of them has no rate.
+    """Return the logarithms of the rates of a run's trials; empty if any trial has no rate.
 
-    To leave out a trial that stood still would flatter the case.
+    To leave out a trial without progress would flatter the case.
     """
     if run is None or rate_of(run) is None:
         return []
     trials = run.valid[:MOST_TRIALS]
-    found = [rate for trial in trials if (rate := rate_of(replace(run, trials=(trial,))))]
-    return [math.log(rate) for rate in found] if len(found) == len(trials) else []
+    rates = [rate for trial in trials if (rate := rate_of(replace(run, trials=(trial,))))]
+    return [math.log(rate) for rate in rates] if len(rates) == len(trials) else []
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Cases of several reports, what they differ in, and how their figures compare."""
+    """A table of the cases of several reports, with their differences and the comparison of their figures.
+
+    `place` is the index of a part in the table's parts, and `row` that of a case.
+    """
 
     table: Table
-    """The cases, a row each, and what each report has of them."""
+    """Compared cases: a row for each case, with the runs of each report."""
     differences: tuple[Difference, ...]
-    """What the reports differ in, what bars a ratio first."""
+    """Differences between the reports; those that bar a ratio come first."""
     anyway: bool
-    """Whether ratios are shown even where they mean nothing."""
+    """Whether ratios are shown even if they are meaningless."""
     alpha: float = ALPHA
-    """How often an interval misses its ratio: so seldom that all claims of a comparison hold together."""
+    """Probability that an interval misses its ratio: ALPHA divided by the number of claims of all tables."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
-        """Return why a part's figures can't be set in a ratio to the first one's; none if they can."""
-        return tuple(reason for each in self.differences if (reason := each.barred[place]))
+        """Return the reasons that bar a ratio of a part to the first part; empty if ratios are meaningful."""
+        return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
-        """Return whether a part has ratios to show."""
+        """Return whether ratios of a part to the first part are shown."""
         return place > 0 and (self.anyway or not self.reasons(place))
 
     def run(self, row: int, place: int) -> Run | None:
-        """Return what a part has in a row."""
+        """Return the run of a part in a row; None if the part does not have the case."""
         return self.table.parts[place].runs[row]
 
     def trial(self, row: int, place: int) -> Trial | None:
-        """Return the trial that stands for a case; None if it was not done, or its data is wrong."""
+        """Return the typical trial of a case; None if it was not completed or the data is wrong."""
         run = self.run(row, place)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return what a case is compared by, more being better; None without one.
+        """Return the rate by which a case is compared; higher is better. None if it has no rate.
 
-        That is TPS, in cycles the cycles a second, and in the other experiments the rows a second.
+        The rate is in transactions, cycles or rows per second, depending on the experiment.
         """
         run = self.run(row, place)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return a part's rate over the first one's; None where there is none, or none to be shown."""
-        found = self.estimate(row, place) if self.shows_ratio(place) else None
-        return found.estimate if found else None
+        """Return a part's rate relative to the first part's; None if it is unknown or not shown."""
+        ratio = self.estimate(row, place) if self.shows_ratio(place) else None
+        return ratio.estimate if ratio else None
 
     def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return how a part's rate compares with the first one's; None where one has none.
+        """Return a part's rate relative to the first part's, with an interval; None if a part has no rate.
 
-        Trials are what is independent, so a case of one trial has no interval.
+        Only trials are independent of each other, so a case of one trial has no interval.
         """
-        own, other = (logarithms(self.run(row, part)) for part in (0, place))
-        if own and other:
-            return unpaired(own, other, 1 - self.alpha)
-        ratio = _over(self.rate(row, place), self.rate(row, 0))  # where a trial came to no end: no interval
+        base, other = (logarithms(self.run(row, part)) for part in (0, place))
+        if base and other:
+            return unpaired(base, other, 1 - self.alpha)
+        # If any trial has no rate, there is no interval.
+        ratio = _quotient(self.rate(row, place), self.rate(row, 0))
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return a part's rate over its own with one process on the same layout; None without that."""
+        """Return a part's rate relative to its rate with one process on this layout; None if unknown."""
         alone = self._alone(row)
-        return None if alone is None else _over(self.rate(row, place), self.rate(alone, place))
+        return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
     def _alone(self, row: int) -> int | None:
-        """Return the row with one process on the same layout; None without it."""
+        """Return the row with one process on the same layout; None if the table has no such row."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def grown(self) -> list[tuple[int, dict[int, float]]]:
-        """Return of each layout the row of the most processes that two parts have, and the shapes there."""
-        found: dict[object, tuple[int, dict[int, float]]] = {}
+        """Return, for each layout, the row with the most processes that two parts have, and its shapes."""
+        by_layout: dict[object, tuple[int, dict[int, float]]] = {}
         for row, (*layout, count) in enumerate(self.table.keys):
             places = range(len(self.table.parts))
             shapes = {place: shape for place in places if (shape := self.shape(row, place))}
             if len(shapes) > 1 and count != 1:
-                found[tuple(layout)] = row, shapes
-        return list(found.values())
+                by_layout[tuple(layout)] = row, shapes
+        return list(by_layout.values())
 
     def claims(self) -> int:
-        """Return how many ratios and shapes are held against the noise of their trials."""
+        """Return the number of ratios and shapes that are tested against the noise of their trials."""
         ratios = sum(
             self.rate(row, 0) is not None and self.rate(row, place) is not None
             for place in range(1, len(self.table.parts))
@@ -137,7 +141,7 @@ class Compared:
         return ratios + sum(len(shapes) - 1 for _, shapes in self.grown())
 
     def shapes(self, row: int, place: int) -> list[float]:
-        """Return the logarithms of a part's shapes, trial by trial: those of the same number."""
+        """Return the logarithms of a part's shapes, one for each pair of trials with the same number."""
         alone = self._alone(row)
         if alone is None:
             return []
@@ -147,17 +151,17 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several reports side by side, the first being the one that the others are compared with."""
+    """Comparison of the first of several reports with the others."""
 
     names: tuple[str, ...]
-    """What each report is known by, such as its file."""
+    """Name of each report, such as its file."""
     reports: tuple[Report, ...]
-    """Two or more, called by the letters of LETTERS."""
+    """Two or more reports; their labels are in LETTERS."""
     tables: tuple[Compared, ...]
-    """What the first one has in common with the others."""
+    """Tables of the cases that the first report has in common with others."""
 
     def shown(self) -> tuple[int, ...]:
-        """Return how many cases of each report are in a table."""
+        """Return the number of cases of each report that are in a table."""
         parts = [part for compared in self.tables for part in compared.table.parts]
         return tuple(
             sum(len(list(part.measured())) for part in parts if part.report is report)
@@ -166,44 +170,44 @@ class Comparison:
 
 
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
-    """Set reports side by side: two to 26, each with its name."""
+    """Compare 2 to 26 reports, each with its name. `anyway` shows meaningless ratios, too."""
     names, reports = zip(*named, strict=True)
     tables = [Compared(table, differences(table.parts), anyway) for table in match(reports)]
     alpha = ALPHA / max(1, sum(table.claims() for table in tables))
     return Comparison(names, reports, tuple(replace(table, alpha=alpha) for table in tables))
 
 
-def _over(rate: float | None, base: float | None) -> float | None:
+def _quotient(rate: float | None, base: float | None) -> float | None:
     return finite(rate / base) if rate is not None and base is not None else None
 
 
-# Conclusions: what a comparison means.
+# Conclusions from a comparison.
 
 
 def conclude(compared: Compared) -> Iterator[Finding]:
-    """Yield how the others compare with the first, and how the shapes compare."""
+    """Yield the comparisons of the other parts with the first, and of their shapes."""
     table = compared.table
     for place in range(1, len(table.parts)):
-        # Of each layout the most processes say it; in the other experiments every row stands for itself.
+        # In a sweep, the row with the most processes represents a layout; otherwise every row counts.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
             if compared.rate(row, 0) and compared.rate(row, place)
         }
         if rows:
-            yield _against_first(compared, place, list(rows.values()))
+            yield _comparison_finding(compared, place, list(rows.values()))
     for row, shapes in compared.grown():
-        yield _shapes(compared, row, shapes)
+        yield _shape_finding(compared, row, shapes)
 
 
-def _against_first(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
+def _comparison_finding(compared: Compared, place: int, rows: Sequence[int]) -> Finding:
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The two figures of the last row. The first has a unit if the units differ.
+    # The figures of both parts in the last row. The first figure has a unit only if the units differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
     )
@@ -223,53 +227,56 @@ def _letters(compared: Compared, place: int) -> dict[str, Any]:
 
 
 def _claims(compared: Compared, place: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield the claims about these rows, the firmest first."""
-    table, found = compared.table, {row: compared.estimate(row, place) for row in rows}
-    for said in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
-        own = [row for row, ratio in found.items() if ratio and rate_verdict(ratio) == said]
-        if not own:
+    """Yield a claim for each verdict on these rows, the firmest verdict first."""
+    table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
+    for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
+        matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
+        if not matching:
             continue
         facts: dict[str, Any] = dict(_letters(compared, place))
-        if said in (DIFFERENT, TOO_FEW):
-            facts["ratios"] = _ratios(compared, place, own)
-        elif len(own) > 1 and not table.sweeps:
-            facts["where"] = (f"in {plural(len(own), 'case')}",)
+        if outcome in (DIFFERENT, TOO_FEW):
+            facts["ratios"] = _ratios(compared, place, matching)
+        elif len(matching) > 1 and not table.sweeps:
+            facts["where"] = (f"in {plural(len(matching), 'case')}",)
         else:
-            facts["where"] = tuple(f"at {table.row_name(row)}" for row in own)
-        if said == TOO_FEW:
+            facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
+        if outcome == TOO_FEW:
             facts["repeat"] = needed(compared.alpha / 2)
-        # The interval of one row, or the widest of several: they hold together.
-        elif ends := [(ratio.low, ratio.high) for row in own if (ratio := found[row]) and ratio.low]:
+        # The bounds of all intervals of these rows. The intervals hold together, so these bounds do, too.
+        elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
-        yield Claim(said, **facts)
+        yield Claim(outcome, **facts)
 
 
 def _ratios(compared: Compared, place: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of a part in these rows, or the two ends of many cases that are no sweep."""
-    whose, unit = compared.table.parts[0].letter, _unit(compared, 0)
+    """Return the ratios of a part in these rows; the smallest and the largest if the cases are no sweep."""
+    base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
         ends = (min(ratios, key=lambda ratio: ratio.times), max(ratios, key=lambda ratio: ratio.times))
-        return RateRatios(whose, unit, ends, len(rows))
-    return RateRatios(whose, unit, tuple(ratios))
+        return RateRatios(base_letter, unit, ends, len(rows))
+    return RateRatios(base_letter, unit, tuple(ratios))
 
 
 def _unit(compared: Compared, place: int) -> str:
     return f"{rate_units_of(compared.table.parts[place].case)} per second"
 
 
-def _shapes(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
-    """Return the growth of the totals of a layout, and its comparison with the first part's."""
+def _shape_finding(compared: Compared, row: int, shapes: Mapping[int, float]) -> Finding:
+    """Return the finding on the growth of throughput on a layout, compared with the first of `shapes`."""
     letters = {place: compared.table.parts[place].letter for place in shapes}
     first, *others = shapes
     verdicts: dict[str, list[str]] = {}
     for place in others:
-        own = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
-        verdicts.setdefault(rate_verdict(own), []).append(letters[place])
+        ratio = unpaired(compared.shapes(row, first), compared.shapes(row, place), 1 - compared.alpha)
+        verdicts.setdefault(rate_verdict(ratio), []).append(letters[place])
     return Finding(
         sentences.shape,
         where=compared.table.row_name(row),
         totals={letters[place]: shape for place, shape in shapes.items()},
-        growths=tuple(Growth(said, letters[first], tuple(own)) for said, own in verdicts.items()),
+        growths=tuple(
+            Growth(outcome, letters[first], tuple(others_letters))
+            for outcome, others_letters in verdicts.items()
+        ),
     )

@@ -1,5 +1,6 @@
-"""What reports differ in, as data: barriers, for which a ratio of two figures would mean nothing, and
-remarks, which a reader of a ratio must know.
+"""Differences between reports, as data: barriers and remarks.
+
+A barrier makes a ratio of two figures meaningless. A remark must be known to the reader of a ratio.
 """
 
 from __future__ import annotations
@@ -28,90 +29,94 @@ from sqlstress.statistics.units import format_ms, whole
 from sqlstress.target import commit_class, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What reports are called, in their order: so many can be compared."""
+"""Labels of compared reports, in order. Their number is the limit of `compare`."""
 MOST_PAIRS = 40_000
-"""Tables of one report times those of another, each of which is held against each: 200 settings in both."""
+"""Maximum number of pairs of tables of two reports that are matched: 200 settings in each report."""
 
 _PROCESSES = UnknownFigure(
     "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
 )
 Key = tuple[Hashable, ...]
-"""What cases of different reports must have in common to be the same."""
+"""Key of a case. Cases of different reports with equal keys are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one report has to say of the cases that are compared."""
+    """Runs of one report in a table of compared cases."""
 
     letter: str
-    """What the report is called."""
+    """Label of the report."""
     report: Report
     group: Group
-    """Its table: its own cases, also those that no other report has."""
+    """All runs of the report that belong to this table, including those that no other report has."""
     runs: tuple[Run | None, ...]
-    """One for each row; None where the report has not got the case."""
+    """Run of each row; None if the report does not have the case."""
 
     @property
     def case(self) -> Case:
-        """One of its cases: it stands for all, but for what the experiment varies."""
+        """A case of the report. It represents all cases, except for the fields that the experiment varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
-        """Return the runs that it has."""
+        """Return the runs of the rows that the report has."""
         return [run for run in self.runs if run]
 
     def trials(self) -> Iterator[Trial]:
-        """Yield the trials of these runs that count."""
+        """Yield the valid trials of these runs."""
         yield from (trial for run in self.measured() for trial in run.valid)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cases that two reports or more have in common."""
+    """Cases that two or more reports have in common."""
 
     sweeps: bool
     """Whether its cases are layouts with numbers of processes."""
     by_layout: bool
-    """Whether a row is a layout and a concurrency; else it is a concurrency, whatever the layout."""
+    """Whether a row is a layout and a concurrency; if False, a row is a concurrency on any layout."""
     keys: tuple[Key, ...]
-    """What the cases of each row have in common; of a key-value case the concurrency comes last."""
+    """Key of each row. If the table sweeps, the concurrency is its last element."""
     parts: tuple[Part, ...]
-    """The first report, and those others that have any of the cases."""
+    """Part of the first report, and parts of the other reports that have any of the cases."""
 
     def case(self, row: int) -> Case:
-        """Return the case of a row, as the first report has it that has it."""
+        """Return the case of a row, from the first report that has it."""
         return next(run.case for part in self.parts if (run := part.runs[row]))
 
     def row_name(self, row: int) -> str:
-        """Return which case a row is, in words."""
+        """Return the label of a row's case, as text."""
         case = self.case(row)
         if self.by_layout or not self.sweeps:
             return place(case)
         return f"{processes(case.concurrency)}{at_rate(case)}"
 
 
-# Matching: which tables of several reports belong together, and which of their cases.
+# Matching: assignment of the tables of several reports to each other, and of their cases.
 
 
 def match(reports: Sequence[Report]) -> Iterator[Table]:
-    """Yield what the first report has in common with any other, in the first one's order.
+    """Yield the tables that the first report has in common with any other, in the first report's order.
 
-    Where settings or loads differ, the tables that differ least belong together. A case that two others
-    have and the first has not stands among those of its table.
+    If settings or loads differ, the tables that differ least are matched. A table also has cases that only
+    two of the other reports have.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
     for index, group in enumerate(first):
-        found = [(0, group), *((n, own[index]) for n, own in enumerate(partners, 1) if index in own)]
-        table = _table([(LETTERS[n], reports[n], partner) for n, partner in found])
+        matched = [
+            (0, group),
+            *((n, by_group[index]) for n, by_group in enumerate(partners, 1) if index in by_group),
+        ]
+        table = _table([(LETTERS[n], reports[n], partner) for n, partner in matched])
         if len(table.parts) > 1 and table.parts[0].letter == LETTERS[0]:
             yield table
 
 
 def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return {index of a group: the group of another report that differs least from it}, each used once.
+    """Return the best partner of each group among another report's groups, by index; each is used once.
 
-    Raises UsageError for more groups than can be held against each other in a second or two.
+    The pair of groups with the fewest differing fields is taken first. Raises UsageError if there are more
+    pairs than can be compared in a second or two.
     """
     if len(groups) * len(others) > MOST_PAIRS:
         raise UsageError(
@@ -120,9 +125,9 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return in how many fields two cases differ, in those of their parts too."""
-        one, two = (experiment_of(each).table_key(each).spec for each in (case, other))
-        pairs = ((case, other), (case.settings, other.settings), (one, two))
+        """Return the number of fields in which two cases, their settings and their specs differ."""
+        spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
+        pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
 
     pairs = sorted(
@@ -131,43 +136,44 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         for j, other in enumerate(others)
         if experiment_of(group.case).table() == experiment_of(other.case).table()
     )
-    found: dict[int, int] = {}
+    partner_of: dict[int, int] = {}
     for _, i, j in pairs:
-        if i not in found and j not in found.values():
-            found[i] = j
-    return {i: others[j] for i, j in found.items()}
+        if i not in partner_of and j not in partner_of.values():
+            partner_of[i] = j
+    return {i: others[j] for i, j in partner_of.items()}
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two values of a dataclass differ; none of values of two."""
+    """Return the names of the fields in which two values of a dataclass differ; empty if the types differ."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
     return [name for name in names if getattr(value, name) != getattr(other, name)]
 
 
-def _table(found: list[tuple[str, Report, Group]]) -> Table:
-    groups = [group for _, _, group in found]
+def _table(members: list[tuple[str, Report, Group]]) -> Table:
+    groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # Where reports have one layout each, and not the same, then that is what is compared.
-    one_each = all(len(own) == 1 for own in layouts) and layouts.count(layouts[0]) < len(layouts)
+    # If each report has a single layout, and the layouts differ, the layouts are compared.
+    one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
-    # Of a case that a plan holds twice, the first one stands.
+    # If a plan has a case twice, the first run is used.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
     order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
-    keys = [key for key in order if sum(key in own for own in runs) > 1]
+    keys = [key for key in order if sum(key in by_key for by_key in runs) > 1]
     if sweeps:
         keys.sort()
     parts = [
-        Part(letter, report, group, tuple(own.get(key) for key in keys))
-        for (letter, report, group), own in zip(found, runs, strict=True)
+        Part(letter, report, group, tuple(by_key.get(key) for key in keys))
+        for (letter, report, group), by_key in zip(members, runs, strict=True)
     ]
     return Table(sweeps, by_layout, tuple(keys), tuple(part for part in parts if any(part.runs)))
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
+    """Return the function that returns a case's key."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
@@ -175,13 +181,13 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     cases = [run.case for group in groups for run in group.runs]
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
-    def whole_case(case: Case) -> Key:
-        """Return what the work was. When it is given up, and how it is shown, says nothing of it."""
+    def work_fields(case: Case) -> Key:
+        """Return the fields that define the work. Time limits and display options are left out."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
 
-    return whole_case
+    return work_fields
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
@@ -189,49 +195,52 @@ def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
-# Barriers: what must be the same for a ratio of figures to mean anything.
+# Barriers: values that must be equal for a ratio of figures to be meaningful.
 
 
 FLAT = 1.25
-"""What a sync costs may differ by this factor on one machine."""
+"""Factor by which the cost of a sync may differ between measurements on one machine."""
 Parts = Sequence[Part]
 Values = Sequence[str | None]
-"""What something is in each part; None where it is not known."""
+"""Value in each part; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something in which reports differ, or in which they may: of some it is not known."""
+    """A subject in which reports differ, or may differ because the value of a report is unknown."""
 
     subject: str
-    """What it is, as people would call it."""
+    """Name of the subject, as shown to users."""
     values: tuple[str | None, ...]
-    """What it is in each part; None where it is not known."""
+    """Value in each part; None if it is unknown."""
     barred: tuple[str | None, ...]
-    """For each part: why its figures can't be set in a ratio to the first one's; None: this is no reason."""
+    """Reason for each part why a ratio to the first part's figures is meaningless; None if there is none."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return in what parts differ, as far as it is known: barriers first."""
-    found = (*barriers(parts), *_remarks(parts))
-    return tuple(each for each in found if None in each.values or len(set(each.values)) > 1)
+    """Return the known and the possible differences of parts, barriers first."""
+    subjects = (*barriers(parts), *_remarks(parts))
+    return tuple(
+        difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
+    )
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield what must be the same, and what it is in each part."""
+    """Yield the subjects that must be equal, with the value of each part."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
+        """Return a difference that bars each part whose value is unknown or not the first part's."""
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
-            if unknown := [letters[part] for part in (0, other) if values[part] is None]:
+            if unknown := [letters[place] for place in (0, other) if values[place] is None]:
                 barred.append(f"{clause} is unknown for {listing(unknown)}")
             else:
                 barred.append(f"{clause} differs" if values[other] != values[0] else None)
         return Difference(subject, tuple(values), tuple(barred))
 
     yield barrier("work", "the work", [experiment_of(case).activity or case.workload for case in cases])
-    loads = loops = [""] * len(parts)  # of parts that do not the same work there is no more to say
+    loads = loops = [""] * len(parts)  # loads are compared only if the work is the same
     if len({case.workload for case in cases}) == 1:
         loads = reader_of(cases[0]).loads(cases)
         loops = [experiment_of(case).loop_of(case) for case in cases]
@@ -242,12 +251,14 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             sorted({value for run in part.measured() if (value := figure.value(run.case)) is not None})
             for part in parts
         ]
-        known: Values = [listing([*map(whole, own)]) if all(own) else None for own in figures]
-        yield barrier(name, figure.label, known if None in known else [""] * len(parts))
-    # Where a part's target is another store, what commits are worth on the scale that all share.
+        values: Values = [
+            listing([*map(whole, part_figures)]) if all(part_figures) else None for part_figures in figures
+        ]
+        yield barrier(name, figure.label, values if None in values else [""] * len(parts))
+    # If a target is not SQLite, durability is compared on the scale that all targets share.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
-    promised = [(_durability if settings else _commit_class)(part) for part in parts]
-    yield barrier("durability", "what a commit waits for", promised)
+    durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
+    yield barrier("durability", "what a commit waits for", durabilities)
     hosts = [part.report.environment.host for part in parts]
     limited = any(host.is_limited for host in hosts)
     yield barrier(
@@ -256,42 +267,51 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: Part) -> str | None:
-    """Return what a commit is worth; None where it is not known of all runs."""
-    found = dict.fromkeys(commit_class(trial.durability) for trial in part.trials())
-    return "; ".join(found) if found and "" not in found else None
+    """Return the durability of commits on the scale of all targets; None if a run's is unknown."""
+    classes = dict.fromkeys(commit_class(trial.durability) for trial in part.trials())
+    return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: Part) -> str | None:
-    """Return what commits wait for, whatever the call is named; None where it is not known of all runs."""
+    """Return the durability of commits, without the name of the sync call; None if a run's is unknown."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
     codes = {warning.code for warning in environment.warnings}
-    found = [durability_of(trial.effective, environment.sync) for trial in part.trials()]
-    promises = dict.fromkeys(None if each is None else _promise(each, codes) for each in found)
-    return None if not promises or None in promises else "; ".join(filter(None, promises))
+    trials = [durability_of(trial.effective, environment.sync) for trial in part.trials()]
+    texts = dict.fromkeys(
+        None if durability is None else _durability_text(durability, codes) for durability in trials
+    )
+    return None if not texts or None in texts else "; ".join(filter(None, texts))
 
 
-def _promise(found: Durability, codes: set[str]) -> str | None:
-    """Return what a commit waits for, and what that is worth; None where the call is not known."""
-    if not found.syncs:
+def _durability_text(durability: Durability, codes: set[str]) -> str | None:
+    """Return the settings of a durability and the effect of its syncs; None if the call is unknown.
+
+    `codes` has the codes of the environment's warnings.
+    """
+    if not durability.syncs:
         worth = "no commit waits for a sync"
     elif "sync-does-nothing" in codes:
         worth = "each commit waits for a sync that does nothing"
-    elif found.primitive is None:
+    elif durability.primitive is None:
         return None
-    elif found.primitive == "F_FULLFSYNC" and "apple-fullfsync" in codes:
+    elif durability.primitive == "F_FULLFSYNC" and "apple-fullfsync" in codes:
         worth = "each commit waits for what is reportedly a barrier only"
-    elif not found.reaches_the_medium:
+    elif not durability.reaches_the_medium:
         worth = "each commit waits until the drive has it in its cache"
     else:
         worth = "each commit asks the drive to flush its cache"
-    # In WAL mode EXTRA is FULL by another name.
-    same = replace(found, level="full") if (found.journal, found.level) == ("wal", "extra") else found
-    return f"{same.name}, {worth}"
+    # In WAL mode, EXTRA has the same effect as FULL.
+    shown = (
+        replace(durability, level="full")
+        if (durability.journal, durability.level) == ("wal", "extra")
+        else durability
+    )
+    return f"{shown.name}, {worth}"
 
 
-# Remarks: what reports may differ in without being incomparable.
+# Remarks: subjects in which reports may differ and still be compared.
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
@@ -299,11 +319,11 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return values of which it is not worth a word that they are not known."""
+        """Return the values if known values differ, else empty values: unknown values need no remark here."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
-    def of_builds(values_of: Callable[[Builds], Values]) -> Values:
-        """Return what is known of each part's library; of the dry driver, that there is none."""
+    def build_values(values_of: Callable[[Builds], Values]) -> Values:
+        """Return a value of each part's library; "none" for the dry driver; None if it is unknown."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -311,29 +331,29 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # of others the rows say it
+    one_each = max(map(len, layouts)) == 1  # several layouts appear in the rows
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verified(part) for part in parts])
     yield remark(
         "layout",
         [
-            laid_out(min(own), [run.case for run in part.measured()]) if one_each else ""
-            for own, part in zip(layouts, parts, strict=True)
+            laid_out(min(counts), [run.case for run in part.measured()]) if one_each else ""
+            for counts, part in zip(layouts, parts, strict=True)
         ],
     )
     yield remark("measured", [amount(case) for case in cases])
     yield remark("driver", [case.driver if case else None for case in named])
     yield remark("waiting for the lock", [busy_policy(case) if case else None for case in named])
-    yield remark("SQLite's version", of_builds(versions))
-    yield remark("SQLite's options", if_known_to_differ(of_builds(own_options)))
+    yield remark("SQLite's version", build_values(versions))
+    yield remark("SQLite's options", if_known_to_differ(build_values(own_options)))
     yield remark("settings such as page_size", _settings(parts))
     yield remark(
         "the call that syncs",
         if_known_to_differ([(sync.primitive or None) if sync else None for sync in syncs]),
     )
-    known = [sync.overwrite_p50_ns for sync in syncs if sync]
+    costs_ns = [sync.overwrite_p50_ns for sync in syncs if sync]
     costs: Values = [f"{format_ms(sync.overwrite_p50_ns)} ms (p50)" if sync else None for sync in syncs]
-    differ = known and max(known) > FLAT * min(known)  # by more than on one machine
+    differ = costs_ns and max(costs_ns) > FLAT * min(costs_ns)
     yield remark("what a sync costs", costs if differ else [""] * len(parts))
     yield remark("Python's version", [host.python or None for host in hosts])
     tools = [part.report.tool_version or None for part in parts]
@@ -349,25 +369,29 @@ def _verified(part: Part) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return the settings that were read back and differ, but for those that are said elsewhere."""
-    read = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
-    known = [own for own in read if own is not None]
+    """Return the effective settings that differ, except those that another difference reports."""
+    settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
+    known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
-    names = sorted({name for own in known for name in own} - elsewhere)
-    differ = [name for name in names if len({own.get(name) for own in known}) > 1]
+    names = sorted({name for effective in known_settings for name in effective} - elsewhere)
+    differ = [name for name in names if len({effective.get(name) for effective in known_settings}) > 1]
     return [
         ("none" if stores_nothing(part.case.driver) else None)
-        if own is None
-        else ", ".join(f"{name}={own.get(name, 'not read back')}" for name in differ)
-        for part, own in zip(parts, read, strict=True)
+        if effective is None
+        else ", ".join(f"{name}={effective.get(name, 'not read back')}" for name in differ)
+        for part, effective in zip(parts, settings, strict=True)
     ]
 
 
 def options_apart(reports: Sequence[Report]) -> list[str]:
-    """Return the options in which the first cases of reports differ; where none does, the one that may."""
+    """Return the options in which the first cases of reports differ; --concurrency if no option differs."""
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:
         return ["command"]
     values = [traits(case) for case in cases]
-    names = [name for name in values[0] if len({own.get(name) for own in values}) > 1] if values else []
+    names = (
+        [name for name in values[0] if len({case_traits.get(name) for case_traits in values}) > 1]
+        if values
+        else []
+    )
     return [f"--{name}" for name in names] or ["--concurrency"]

@@ -1,4 +1,4 @@
-"""What others did to a measurement: what they took of the processors and of the disk; and heat."""
+"""Disturbances of a measurement: processor and disk time taken by others, CPU quotas, and heat."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, finite, plural, whole
 
 NOTED_OVER = 0.10
-"""Share of the processors or the disk that others may take: the system's own work for us counts as theirs."""
+"""Share of processors or disk that others may take without a finding, in at least half of a case's trials.
+
+It allows for the system's work for our processes, which counts as taken by others.
+"""
 ALONE_OVER = 0.25
-"""The same in less than half of a case's trials: in three tenths of a second a few ticks are a tenth."""
+"""Share that others may take without a finding in fewer trials: in a 0.3 s window, a few ticks are 0.1."""
 CHANGED_OVER = 2.0
-"""By so many times the cost of a sync may change while we measure."""
+"""Factor by which the cost of a sync may change during a measurement without a finding."""
 MOST_NAMED = 2
-"""Cases that are named in a warning where each has a name of its own: names of methods fill lines."""
+"""Maximum number of cases listed by name in a finding if each has its own name, because names are long."""
 
 Taken = Callable[[Trial], float]
-"""Which share of something others took during a trial, 0 to 1; 0 where it was not observed."""
+"""Function that returns the share of a resource taken by others during a trial, from 0 to 1; 0 if unknown."""
 
 
 def taken(trial: Trial) -> float:
-    """Return the share of the processors that others took."""
+    """Return the share of the processors that others took, from 0 to 1."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
 
 def taken_of_disk(trial: Trial) -> float:
-    """Return the share of the time in which others kept the disk busy."""
+    """Return the share of the time in which others kept the disk busy, from 0 to 1."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
-def _stopped(trial: Trial) -> float:
+def _stopped_share(trial: Trial) -> float:
     return trial.stopped_share
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether others, or a CPU quota, took much from half of a run's trials or more."""
-    return any(_mostly(run, share) for share in (taken, taken_of_disk, _stopped))
+    """Return whether others or a CPU quota took much from at least half of a run's trials."""
+    return any(_in_most_trials(run, share) for share in (taken, taken_of_disk, _stopped_share))
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield what a reader must know before any figure."""
+    """Yield the disturbances of a group's measurement, which qualify all its figures."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -55,20 +58,20 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts the time of a stop later than its period: a short window may show none.
-        _, share, quota = max(stopped, key=lambda each: (each[1], each[2].stopped_s))
+        # The kernel adds the time of a stop later than its period, so a short window may show no time.
+        _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
             cores=f"{quota.cores:.3g}",
             share=share,
             stopped_ns=quota.stopped_s * NS_PER_S or None,
-            where=_where(group, dict.fromkeys(run.case for run, *_ in stopped)),
+            where=_cases_label(group, dict.fromkeys(run.case for run, *_ in stopped)),
         )
     if load := _other_load(group):
         yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
-        yield Finding(sentences.throttled, where=_where(group, hot))
-    # A quota that was used up also lengthens the samples of a sync.
+        yield Finding(sentences.throttled, where=_cases_label(group, hot))
+    # An exhausted quota also lengthens the timed syncs, so their change says nothing about the disk.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
         low, high = sorted(changed)
@@ -80,7 +83,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the two medians of a sync, before and after, that are nearest to each other.
 
-    None if they are alike, or if one of the two sides has no second sample.
+    None if they differ by at most a factor of CHANGED_OVER, or without two samples before and two after.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -101,39 +104,42 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 def _other_load(group: Group) -> dict[str, Any]:
     """Return the largest shares that other programs took, as facts; empty if they took little."""
-    found: dict[str, Any] = {}
-    if met := _met(group, taken):
-        most, where = met
-        stolen = (finite(most.stolen_share) or 0.0) > (finite(most.foreign_share) or 0.0)
-        found |= {"processors": sentences.Taken(taken(most), where), "stolen": stolen}
-    if met := _met(group, taken_of_disk):
-        most, where = met
-        found |= {"disk": sentences.Taken(taken_of_disk(most), where)}
-    return found
+    facts: dict[str, Any] = {}
+    if worst := _worst_trial(group, taken):
+        trial, where = worst
+        stolen = (finite(trial.stolen_share) or 0.0) > (finite(trial.foreign_share) or 0.0)
+        facts |= {"processors": sentences.Taken(taken(trial), where), "stolen": stolen}
+    if worst := _worst_trial(group, taken_of_disk):
+        trial, where = worst
+        facts |= {"disk": sentences.Taken(taken_of_disk(trial), where)}
+    return facts
 
 
-def _met(group: Group, share: Taken) -> tuple[Trial, str] | None:
-    """Return the trial that others took most of something from, and where they took much; None: nowhere."""
-    # In one trial of several, more than a short window may hide.
-    met = [
+def _worst_trial(group: Group, share: Taken) -> tuple[Trial, str] | None:
+    """Return the trial from which others took most, and the label of all cases from which they took much.
+
+    None if they took little everywhere. `share` returns the share of a resource that they took.
+    """
+    disturbed_trials = [
         (run, trial)
         for run in group.runs
         for trial in run.valid
-        if share(trial) > (NOTED_OVER if _mostly(run, share) else ALONE_OVER)
+        if share(trial) > (NOTED_OVER if _in_most_trials(run, share) else ALONE_OVER)
     ]
-    if not met:
+    if not disturbed_trials:
         return None
-    where = _where(group, dict.fromkeys(run.case for run, _ in met))
-    return max((trial for _, trial in met), key=share), where
+    where = _cases_label(group, dict.fromkeys(run.case for run, _ in disturbed_trials))
+    return max((trial for _, trial in disturbed_trials), key=share), where
 
 
-def _mostly(run: Run, share: Taken) -> bool:
-    met = [share(trial) > NOTED_OVER for trial in run.valid]
-    return bool(met) and 2 * sum(met) >= len(met)
+def _in_most_trials(run: Run, share: Taken) -> bool:
+    """Return whether others took more than NOTED_OVER in at least half of the valid trials."""
+    is_over = [share(trial) > NOTED_OVER for trial in run.valid]
+    return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 
 
-def _where(group: Group, cases: Collection[Case]) -> str:
-    """Write the cases of a group in which something was met: "throughout", "at 8 processes"."""
+def _cases_label(group: Group, cases: Collection[Case]) -> str:
+    """Return a label of the disturbed cases of a group: "throughout", "at 8 processes"."""
     if len(cases) == len(group.runs) > 1:
         return "throughout"
     if len(cases) > MOST_NAMED and not experiment_of(group.case).sweeps:

@@ -1,4 +1,4 @@
-"""What a commit waits for, by the settings that were read back: as data, and in a sentence."""
+"""Syncs that a commit waits for, derived from the effective settings; and differences of SQLite builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlstress.statistics.units import format_ms
 
 # Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
 _LEVELS = ("off", "normal", "full", "extra")
-_OF_FILES = {
+_FILE_SYNCS = {
     "wal": (0, 0, 1, 1),
     "delete": (0, 2, 3, 3),
     "truncate": (0, 2, 4, 4),
@@ -19,50 +19,50 @@ _OF_FILES = {
     "memory": (0, 1, 1, 1),
     "off": (0, 1, 1, 1),
 }
-_OF_FOLDERS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
+_FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
 # Windows syncs no folder, and on macOS a folder gets a plain fsync whatever the files get.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What a commit waits for."""
+    """Durability of a commit: the effective settings and the call that syncs."""
 
     journal: str
     """Effective journal_mode."""
     level: str
     """Effective synchronous: off, normal, full or extra."""
     primitive: str | None
-    """The call that syncs; None where it is not known."""
+    """Name of the call that syncs, such as fdatasync; None if it is unknown."""
 
     @property
     def name(self) -> str:
-        """The settings, as people write them."""
+        """Settings as text, such as "WAL, synchronous=NORMAL"."""
         journal = "WAL" if self.journal == "wal" else f"{self.journal.upper()} journal"
         return f"{journal}, synchronous={self.level.upper()}"
 
     @property
     def syncs(self) -> int:
-        """How many syncs a commit of one page waits for; those of folders only if the call is known."""
+        """Number of syncs of a one-page commit. Syncs of folders are included only if the call is known."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
-        folders = 0 if without_folders else _OF_FOLDERS.get(self.journal, (0, 0, 0, 0))[column]
-        return _OF_FILES[self.journal][column] + folders
+        folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
+        return _FILE_SYNCS[self.journal][column] + folders
 
     @property
     def reaches_the_medium(self) -> bool:
-        """Whether the call flushes the drive's cache too; a plain fsync, as on macOS, does not."""
+        """Whether the call also flushes the drive's cache. A plain fsync, as on macOS, does not."""
         return self.primitive != "fsync"
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return what commits wait for, by the settings that were read back; None where they were not."""
+    """Return the durability under the effective settings; None if they were not read back."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
-    if journal not in _OF_FILES or level not in _LEVELS:
+    if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
     primitive = (sync.primitive if sync else None) or None
     if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        primitive = "fsync"  # the call that was timed is another case's
+        primitive = "fsync"  # F_FULLFSYNC was timed for the machine, but this case does not use it
     return Durability(journal, level, primitive)
 
 
@@ -70,42 +70,46 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return what a commit waits for, and what may be lost all the same, as a sentence.
+    """Return a sentence on the syncs of a commit and on the data that may be lost nevertheless.
 
-    `effective` are the settings as SQLite answered them (journal_mode, synchronous, fullfsync), or a server.
+    `effective` has the settings that SQLite returned (journal_mode, synchronous, fullfsync), or a server's.
     """
-    if of_server := at_server(effective):
-        return f"{of_server[0].upper()}{of_server[1:]}."
-    found = durability_of(effective, sync)
-    if found is None:
-        # Connections to the same database may differ.
+    if server_text := at_server(effective):
+        return f"{server_text[0].upper()}{server_text[1:]}."
+    durability = durability_of(effective, sync)
+    if durability is None:
+        # If connections to the database have different values, they are joined by " / ".
         answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
         differing = [
-            f"{name} is {said.replace(' / ', ' or ')}" for name, said in answers.items() if " / " in said
+            f"{name} is {answer.replace(' / ', ' or ')}"
+            for name, answer in answers.items()
+            if " / " in answer
         ]
         depends = f"Durability depends on the connection: {' and '.join(differing)}."
         return depends if differing else _UNKNOWN
-    no_journal = found.journal in ("memory", "off")
+    no_journal = durability.journal in ("memory", "off")
     caveats = (
         "a crash can corrupt the database" if no_journal else "",
-        # Whoever has no journal need not be told of the power failure beside the crash.
-        "" if no_journal and found.syncs else risk(found.journal, found.level).told,
-        "fsync leaves it in the drive's cache" if found.syncs and not found.reaches_the_medium else "",
+        # Without a journal, a crash already corrupts the database: the risk of a power failure adds nothing.
+        "" if no_journal and durability.syncs else risk(durability.journal, durability.level).told,
+        "fsync leaves it in the drive's cache"
+        if durability.syncs and not durability.reaches_the_medium
+        else "",
     )
-    return f"{'; '.join(filter(None, (_waited(found, sync), *caveats)))}."
+    return f"{'; '.join(filter(None, (_settings_and_syncs(durability, sync), *caveats)))}."
 
 
-def _waited(found: Durability, sync: SyncCost | None) -> str:
-    """Return what a commit waits for, with the settings and what it costs."""
+def _settings_and_syncs(durability: Durability, sync: SyncCost | None) -> str:
+    """Return the settings, the syncs of a commit and their measured cost, as text."""
     cost = ""
-    if sync and found.syncs and found.primitive == sync.primitive:
+    if sync and durability.syncs and durability.primitive == sync.primitive:
         shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
-        cost = f" (p50 {shown} ms{' each' * (found.syncs > 1)} here)"
-    return f"{found.name}: {waits(found)}{cost}"
+        cost = f" (p50 {shown} ms{' each' * (durability.syncs > 1)} here)"
+    return f"{durability.name}: {waits(durability)}{cost}"
 
 
 def waits(found: Durability) -> str:
-    """Return what a commit waits for, without the settings and what it costs."""
+    """Return the syncs of a commit as text, without the settings and the cost."""
     if not found.syncs:
         return "no commit waits for a sync"
     if found.primitive is None:
@@ -114,52 +118,52 @@ def waits(found: Durability) -> str:
     return f"each commit waits for {calls}"
 
 
-# SQLite's builds, and in what those of several reports, or of the arms of a test, differ: in words.
+# SQLite builds, and the differences between the builds of several reports or arms, as text.
 
 
 Builds = Sequence[SqliteBuild | None]
-"""One of each report or arm; None where it is not known."""
+"""Build of each report or arm; None if it is unknown."""
 
 TELLING = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
     *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
     *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
 )
-"""The compile options that change what a commit costs or what it is worth."""
+"""Compile options that change the cost or the durability of a commit."""
 
 
 def telling(options: Iterable[str]) -> str:
-    """Return those compile options that tell something, as a list."""
+    """Return the compile options that are in TELLING, separated by commas."""
     return ", ".join(option for option in options if option.partition("=")[0] in TELLING)
 
 
 def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
-    """Return the build behind a driver; None where its version is not known."""
+    """Return the build that a driver uses; None if its version is unknown."""
     return next((build for build in builds if build.driver == driver and build.version), None)
 
 
 def versions(builds: Builds) -> list[str | None]:
-    """Return the versions; with their check-ins where one version stands for several."""
-    short = _each(builds, version)
-    long = _each(builds, lambda build: f"{version(build)} ({build.source_id})")
+    """Return the version of each build, with the check-in if builds of a version have different ones."""
+    short = _per_build(builds, version)
+    long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short
 
 
 def version(build: SqliteBuild) -> str:
-    """Return a version; of another library than SQLite with its name."""
+    """Return the version of a build, preceded by the library's name if it is not SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
 def own_options(builds: Builds) -> list[str | None]:
-    """Return the telling compile options that only some have."""
-    known = [set(build.compile_options) for build in builds if build]
-    common = set.intersection(*known) if known else set()
+    """Return, for each build, its options in TELLING that not all builds have."""
+    options = [set(build.compile_options) for build in builds if build]
+    common = set.intersection(*options) if options else set()
 
-    def own(build: SqliteBuild) -> str:
+    def distinct_options(build: SqliteBuild) -> str:
         return telling(option for option in build.compile_options if option not in common) or "none of these"
 
-    return _each(builds, own)
+    return _per_build(builds, distinct_options)
 
 
-def _each(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
+def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
     return [text(build) if build else None for build in builds]

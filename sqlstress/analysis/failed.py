@@ -15,9 +15,9 @@ from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE = 0.9
-"""Share of the timeout from which a failed operation has waited for all of it."""
+"""Share of the timeout from which a failed operation counts as having waited for the whole timeout."""
 AT_ONCE = 0.1
-"""Share of the timeout up to which the median failure came at once."""
+"""Share of the timeout up to which the median failure counts as immediate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ class Wait:
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
     """Yield the failed operations of the valid trials of some runs."""
-    return (each for run in runs for trial in run.valid for each in trial.failures)
+    return (failures for run in runs for trial in run.valid for failures in trial.failures)
 
 
 def latency_of(failures: Iterable[Failures]) -> Latency | None:
-    """Return the times of failed operations together; None without any."""
-    return merged([each.latency for each in failures])
+    """Return the merged latency of failed operations; None if there are none."""
+    return merged([failure.latency for failure in failures])
 
 
 def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
@@ -77,13 +77,13 @@ def wait_of(group: Group, timeout_ms: int | None) -> Wait | None:
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of failed operations of each transaction that failed, the largest first."""
+    """Return the share of failed operations of each kind of transaction with failures, largest first."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:
         for trial in run.valid:
-            for each in trial.failures:
-                failed[each.kind] = failed.get(each.kind, 0) + each.latency.count
+            for failures in trial.failures:
+                failed[failures.kind] = failed.get(failures.kind, 0) + failures.latency.count
             for worker in trial.workers:
                 for kind, count in worker.operations.items():
                     done[kind] = done.get(kind, 0) + count
@@ -92,7 +92,7 @@ def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
 
 
 def too_many(group: Group) -> Iterator[Finding]:
-    """Yield in which cases more operations failed than --max-failed allows."""
+    """Yield a finding on the cases in which more operations failed than --max-failed allows."""
     runs = [run for run in group.runs if run.failed_too_many]
     if runs:
         yield Finding(

@@ -36,10 +36,10 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """A function of a module named `sentences`. Its parameters are the facts."""
         self.facts: Mapping[str, Any] = facts
-        """Numbers, labels, named tuples of them, and other findings, by name. Times end in _ns, shares are
-        from 0 to 1. If `unclear` is true, the data cannot tell."""
+        """Numbers, labels, named tuples of them, and other findings, by name. Names of times end in _ns;
+        shares are from 0 to 1. If the fact `unclear` is true, the data do not decide the question."""
         self.part = ""
-        """The part of a group that the finding is about, such as "synchronous normal"; empty: all of it."""
+        """Part of a group that the finding is about, such as "synchronous normal"; empty for all of it."""
 
     @property
     def code(self) -> str:
@@ -87,7 +87,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def written(fact: Any) -> str:
-    """Write a fact of any type as a part of a sentence."""
+    """Return a fact of any type as text for a sentence."""
     if isinstance(fact, Finding):
         return fact.text
     if isinstance(fact, str):
@@ -100,7 +100,7 @@ def written(fact: Any) -> str:
 
 
 def leaves_open(fact: Any) -> bool:
-    """Return whether the data cannot tell: `unclear` is true of the finding, or of a finding within it."""
+    """Return whether the fact `unclear` is true in this finding, or in a finding among its facts."""
     if isinstance(fact, Finding):
         return bool(fact.facts.get("unclear")) or any(map(leaves_open, fact.facts.values()))
     return isinstance(fact, tuple) and any(map(leaves_open, fact))

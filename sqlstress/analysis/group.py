@@ -1,4 +1,4 @@
-"""Group: the runs of a report that can stand in one table, and the rate by which each is compared."""
+"""Group: the runs of a report that share a table, and the rate by which each run is compared."""
 
 from __future__ import annotations
 
@@ -19,88 +19,91 @@ from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
 LONGEST_VALUE = 24
-"""Characters of a value in a table and in sentences."""
+"""Maximum length of a value in a table and in sentences, in characters."""
 
 ERROR = 0.05
-"""With this probability at most, anything that is concluded from the noise of a report is wrong."""
+"""Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of this probability: of which are the best, and of where a layout stops rising."""
+"""Shares of ERROR: for the choice of the best runs, and for the point where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A figure that can be believed: a case with its median over the valid trials."""
+    """A trustworthy figure: a case with the median rate of its valid trials."""
 
     files: int
     """Database files over which the keys are partitioned."""
     processes: int
     """Worker processes."""
     tps: float
-    """Transactions a second of all processes together; finite and above 0."""
+    """Transactions per second of all processes together; finite and above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of one experiment that can be set side by side."""
+    """Runs of one experiment that are compared in one table."""
 
     case: Case
-    """The case of the first run: it stands for all, but for what the experiment varies."""
+    """Case of the first run. It represents all cases, except for the fields that the experiment varies."""
     runs: tuple[Run, ...]
-    """One or more, in the order of the report."""
+    """Runs in the order of the report; at least one."""
     groups: int = 1
-    """How many groups the report has: what is concluded of all of them is to hold together."""
+    """Number of groups in the report. ERROR is divided by it, so that all conclusions hold together."""
     setting: str = ""
-    """The option in which its parts differ: "synchronous"; "" where it has no parts."""
+    """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """Its runs by their value of that option, each a group of its own."""
+    """The runs, split into a group for each value of that option; empty if they are not split."""
 
     def value(self, case: Case) -> str:
         """Return a case's value of the option in which the parts differ: "normal"; "" without parts."""
         return cut(experiment_of(case).traits(case).get(self.setting, ""), LONGEST_VALUE)
 
     def place(self, case: Case) -> str:
-        """Return which of its cases it is: "normal, 8 processes on 1 bucket"; one value may be enough."""
+        """Return the label of a case within this group: "normal, 8 processes on 1 bucket".
+
+        If each part has one run, the value of the option is enough.
+        """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
 
     def places(self, cases: Iterable[Case]) -> str:
-        """Return which of its cases they are; of a value that has them all, the value only."""
+        """Return the label of several cases. If all cases of a value are given, its layouts are left out."""
         if not self.parts:
             return places(cases)
-        wanted = set(cases)
-        whole, some = [], []
+        requested = set(cases)
+        complete, partial = [], []
         for part in self.parts:
-            shared = [run.case for run in part.runs if run.case in wanted]
+            shared = [run.case for run in part.runs if run.case in requested]
             if len(shared) == len(part.runs):
-                whole.append(self.value(part.case))
+                complete.append(self.value(part.case))
             elif shared:
-                some.append(f"{self.setting} {self.value(part.case)} with {places(shared)}")
-        if len(whole) == len(self.parts):
+                partial.append(f"{self.setting} {self.value(part.case)} with {places(shared)}")
+        if len(complete) == len(self.parts):
             return "every case"
-        return listing([*([f"{self.setting} {listing(whole)}"] if whole else []), *some])
+        return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the same as `places`, without a layout that all cases share."""
+        """Return the label of several cases, like `places`, but without a layout that all runs share."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def at_layout(self, value: str, layout: int) -> str:
-        """Return a name of what was measured on a layout: "p99, 20 buckets"; where it has but one, "p99"."""
+        """Return the name of a value on a layout: "p99, 20 buckets"; "p99" if there is only one layout."""
         cases = [run.case for run in self.runs]
-        where = laid_out(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
-        return ", ".join(filter(None, (value, where)))
+        layout_text = laid_out(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
+        return ", ".join(filter(None, (value, layout_text)))
 
     @property
     def unit(self) -> str:
-        """What is counted, in the plural: transactions or pairs."""
+        """Name of the counted unit in the plural, such as transactions or pairs."""
         return units_of(self.case)
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped the processes: no wait then shows what caused it."""
+        """Whether a CPU quota stopped the processes. If so, no cause can be derived from a long wait."""
         return any(run.met_quota for run in self.runs)
 
     @property
@@ -111,9 +114,9 @@ class Group:
         return experiment_of(self.case).writes(self.case)
 
     def is_believed(self, run: Run) -> bool:
-        """Return whether a run has figures that can be compared.
+        """Return whether a run's figures can be compared.
 
-        Its data is not wrong, and no more of its operations failed than --max-failed allows.
+        They cannot if it has no rate, its data is wrong, or more operations failed than --max-failed allows.
         """
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
@@ -121,15 +124,15 @@ class Group:
     def tested(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> Tested | None:
-        """Return what the passes of runs say of each other; None where these are too few.
+        """Return the pairwise tests of runs; None if they have fewer than FEWEST passes in common.
 
-        `figures` are those of a run by pass, above 0.
+        `figures` returns a run's figure by pass, each above 0.
         """
-        found = Tested(runs, [figures(run) for run in runs], ERROR / self.groups)
-        return found if found.passes >= FEWEST else None
+        tests = Tested(runs, [figures(run) for run in runs], ERROR / self.groups)
+        return tests if tests.passes >= FEWEST else None
 
     def points(self) -> tuple[Point, ...]:
-        """Return the figures of the runs that can be compared."""
+        """Return the figures of the runs whose figures can be compared."""
         return tuple(
             Point(run.case.buckets, run.case.concurrency, tps)
             for run in self.runs
@@ -137,38 +140,38 @@ class Group:
         )
 
     def measured(self) -> Iterator[tuple[Run, Trial]]:
-        """Yield each run that has a valid trial, with its typical one."""
+        """Yield each run that has a valid trial, with its typical valid trial."""
         for run in self.runs:
             if trial := run.shown():
                 yield run, trial
 
 
 Topic = Callable[[Group], Iterator[Finding]]
-"""What there is to say of a group."""
+"""Function that yields the findings on one subject for a group."""
 
 
 def of_closed_loops(topic: Topic) -> Topic:
-    """Let a topic say nothing of cases at a rate, where what is done in a second is what was asked for."""
+    """Restrict a topic to closed loops: at a fixed rate, throughput is just the requested rate."""
 
     @wraps(topic)
-    def found(group: Group) -> Iterator[Finding]:
+    def closed_loop_topic(group: Group) -> Iterator[Finding]:
         return iter(()) if group.case.rate else topic(group)
 
-    return found
+    return closed_loop_topic
 
 
 class Tested:
-    """What the passes of some runs say of each other, each pair against its own noise."""
+    """Pairwise tests of runs, by their figures in common passes, each pair against its own noise."""
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
-        # By identity: a run is no key.
+        # The keys are identities, because runs are not hashable.
         self._passes = Passes(dict(zip(map(id, runs), figures, strict=True)), error * (1 - BEST))
         self._error, self._count = error, len(runs)
         self._best = error * BEST / max(1, len(runs) - 1)
 
     @property
     def passes(self) -> int:
-        """How many passes all of them have in common."""
+        """Number of passes that all runs have in common."""
         return self._passes.count
 
     def middle(self, run: Run) -> float:
@@ -176,73 +179,74 @@ class Tested:
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
-        """Return which of the runs has the highest."""
+        """Return the run with the highest geometric mean."""
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the other's figure over the base's."""
+        """Return the figure of `other` over that of `base`. The ratios of all pairs hold together."""
         return self._passes.ratio(id(base), id(other))
 
-    # Which are the best: each is set against every other, and it is no pair of two more. Hsu (1984): whatever
-    # the best one is, what the others are said to be behind holds of it if it holds of as many comparisons as
-    # there are others.
+    # Choice of the best runs. Each run is compared with every other. The error probability is divided by the
+    # number of other runs, not of all pairs (Hsu 1984): only comparisons with the true best run must hold.
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Say whether a run is not the best of those of which another one is, beyond doubt.
+        """Return whether `other` is significantly better than `run`, which therefore is not the best.
 
-        `families`: in how many sets of runs the best are looked for.
+        `families` is the number of sets of runs in which the best run is sought.
         """
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Say in the same way whether another run reaches less than NEAR more than a run, if it does."""
+        """Return whether any lead of `other` over `run` is significantly smaller than NEAR."""
         return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
-    # Where a layout stops rising, of so many layouts; and what is then said of a run beside another one.
+    # Point where a layout's throughput stops rising, and ratios that describe its curve.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Say whether any of others, in ascending order, reaches more than a run, beyond doubt.
+        """Return whether throughput rises significantly from `run` to `others`, in ascending order.
 
-        They are looked at together too, the first of them, the first two, ...: a trend needs fewer passes.
+        The first of `others`, the mean of the first two, of the first three, ... are tested against `run`:
+        a trend needs fewer passes than a single pair. `layouts` is the number of layouts tested.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, asked: int) -> float:
-        """Return by which factor another run exceeds a run at most, beyond doubt; `asked`: of how many."""
+        """Return an upper bound of `other` / `run`. `asked` is the number of such bounds that must hold."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / asked)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the other's figure over the base's, if no other run is asked for twice."""
+        """Return `other` / `base`. The intervals of as many pairs as there are runs hold together."""
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
     def is_less(self, run: Run, other: Run) -> bool:
-        """Say whether a run reaches less than another one, beyond doubt."""
+        """Return whether the figure of `run` is significantly below that of `other`."""
         ratio = self.ratio(other, run)
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Say whether another run reaches less than NEAR more than a run, if it does, beyond doubt."""
+        """Return whether any gain from `run` to `other` is significantly smaller than NEAR."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
     def are_equal(self, run: Run, other: Run) -> bool:
-        """Say whether two runs differ by less than NEAR, beyond doubt."""
+        """Return whether two runs differ by significantly less than NEAR."""
         ratio = self.ratio(other, run)
         return run is other or (ratio is not None and ratio.is_within(NEAR))
 
     @cached_property
     def needed(self) -> int:
-        """About how many passes would tell a difference of NEAR."""
+        """Estimated number of passes that would show a difference of NEAR."""
         return self._passes.needed(NEAR, self._error * TREND)
 
 
 MOST_PASSES = 100
+"""Largest number of passes that is advised."""
 
 
 def noise(tested: Tested) -> Noise:
-    """Return the reason why passes cannot show a difference, and the number of passes that would."""
+    """Return the reason why the passes of runs show no difference, and the number of passes that would."""
     return too_noisy(tested.passes, tested.needed)
 
 
@@ -253,23 +257,23 @@ def too_noisy(count: int, needed: int) -> Noise:
 
 
 def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait of a run's valid trials, in nanoseconds; 0 where none was observed."""
+    """Return the longest wait of a run's valid trials, in ns; 0 if no wait was observed."""
     return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return things by their number of files, ascending; those of a number in the order given."""
-    found: dict[int, list[T]] = {}
+    """Return lists of items by number of files, ascending. `files` returns an item's number of files."""
+    by_count: dict[int, list[T]] = {}
     for item in items:
-        found.setdefault(files(item), []).append(item)
-    return dict(sorted(found.items()))
+        by_count.setdefault(files(item), []).append(item)
+    return dict(sorted(by_count.items()))
 
 
 class ExperimentReader(Protocol):
     """Methods of an experiment's presenter that conclusions need."""
 
     def rate(self, run: Run) -> float | None:
-        """Return what a valid run is compared by, per second."""
+        """Return the rate by which a valid run is compared, per second; None if it has no such rate."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield the findings of the experiment."""
@@ -281,30 +285,30 @@ class ExperimentReader(Protocol):
         """Return the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return what differs in the loads of cases, apart from what varies in a table."""
+        """Return a text per case: the load options that differ, except those that vary in a table."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
-    """Return the reader of a case's experiment."""
+    """Return the presenter of a case's experiment, by the methods that conclusions need."""
     reader: ExperimentReader = experiment_of(case).presenter()
     return reader
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Put runs together that differ only in what their experiment varies, in order of appearance."""
+    """Group the runs that differ only in fields that their experiment varies, in order of appearance."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
-        runs = tuple(map(_without_others, runs))
+        runs = tuple(map(_without_foreign_load, runs))
     groups: dict[tuple[str | None, Case], list[Run]] = {}
     for run in runs:
         groups.setdefault((run.arm, experiment_of(run.case).table_key(run.case)), []).append(run)
     return tuple(Group(members[0].case, tuple(members), len(groups)) for members in groups.values())
 
 
-def _without_others(run: Run) -> Run:
-    """Return a run without the load by other programs.
+def _without_foreign_load(run: Run) -> Run:
+    """Return a run without the recorded load of other programs.
 
-    Where a CPU quota stops the processes, other programs run in their place, and slow down nothing.
+    If a CPU quota stops our processes, other programs use the processors in their place and disturb nothing.
     """
     return replace(
         run,
@@ -317,7 +321,7 @@ def _without_others(run: Run) -> Run:
 def rate_of(run: Run) -> float | None:
     """Return the rate of all processes together; None if it cannot be compared.
 
-    The work was not done, its data is wrong, or more of it failed than --max-failed allows.
+    It cannot if the work was not completed, its data is wrong, or more failed than --max-failed allows.
     """
     trial = run.shown()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
@@ -326,38 +330,42 @@ def rate_of(run: Run) -> float | None:
     return rate if rate is not None and rate > 0 else None
 
 
-# Which groups of a report share a table: those whose cases differ in one option, and in nothing else.
+# Merging of groups whose cases differ in a single option, so that they share a table.
 
 
 def joined(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Put groups together whose cases differ in one option only, so that they can be set side by side.
+    """Merge groups whose cases differ in one option only. They become the parts of the merged group.
 
-    Where several options would do, it is the one that leaves the fewest tables.
+    If several options qualify, the option that leaves the fewest tables is taken.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
         families.setdefault(_family(group), []).append(group)
-    found = []
+    merged = []
     for family in families.values():
         traits = [experiment_of(group.case).traits(group.case) for group in family]
-        ways = [(name, _alike(family, traits, name)) for name in traits[0]] if len(family) > 1 else []
-        name, alike = min(ways, key=lambda way: len(way[1]), default=("", [[group] for group in family]))
-        for parts in alike:
+        splits = (
+            [(name, _split_family(family, traits, name)) for name in traits[0]] if len(family) > 1 else []
+        )
+        name, lists = min(
+            splits, key=lambda split: len(split[1]), default=("", [[group] for group in family])
+        )
+        for parts in lists:
             runs = tuple(run for part in parts for run in part.runs)
-            several = len(parts) > 1
-            found.append(
-                Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if several else parts[0]
+            is_merged = len(parts) > 1
+            merged.append(
+                Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # What is said of the values beside each other is one group's more.
-    count = len(groups) + sum(bool(group.parts) for group in found)
+    # The comparison of the values of the option counts as one group more.
+    count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
-        for group in found
+        for group in merged
     )
 
 
 def _family(group: Group) -> Hashable:
-    """Return what groups have in common that may be put together: all but the traits of their cases."""
+    """Return a key that is equal for groups that may be merged: all fields except the traits."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -372,16 +380,18 @@ def _family(group: Group) -> Hashable:
     return group.runs[0].arm, bare, stores_nothing(group.case.driver)
 
 
-def _alike(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Return a family's groups, those together that differ in this option and in no other."""
-    found: dict[Hashable, list[Group]] = {}
-    values: set[Hashable] = set()
-    # Another target has other options: drivers are set side by side if what all of them have is the same.
+def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
+    """Return a family's groups as lists; the groups of a list differ in this option only."""
+    lists: dict[Hashable, list[Group]] = {}
+    seen_labels: set[Hashable] = set()
+    # Targets have different options, so drivers are compared if they agree in the options that all have.
     common = set.intersection(*map(set, traits)) if name == "driver" else set().union(*traits)
-    for group, own in zip(family, traits, strict=True):
-        others = tuple(sorted((key, value) for key, value in own.items() if key != name and key in common))
-        # Whoever is the same in words has a table of its own.
-        twin = (others, own.get(name))
-        found.setdefault((others, id(group) if twin in values else None), []).append(group)
-        values.add(twin)
-    return list(found.values())
+    for group, values_by_name in zip(family, traits, strict=True):
+        other_traits = tuple(
+            sorted((key, value) for key, value in values_by_name.items() if key != name and key in common)
+        )
+        # A group with the labels of an earlier group would be confused with it, so it gets its own table.
+        labels = (other_traits, values_by_name.get(name))
+        lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
+        seen_labels.add(labels)
+    return list(lists.values())

@@ -1,4 +1,4 @@
-"""How the throughput grows with processes and buckets: only what the passes tell from their noise."""
+"""Growth of throughput with processes and buckets, as far as it is significant; waits; saturation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from sqlstress.statistics.compare import DIFFERENT, FEWEST, NEAR, quantile, verd
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 WORTH_SAYING = 1.0
-"""A gain of so much, if it can't be ruled out, leaves everything open."""
+"""Largest upper bound of a gain that is reported. A larger bound says nothing useful."""
 
 
 @of_closed_loops
 def throughput(group: Group) -> Iterator[Finding]:
-    """Yield what the totals of a group say; nothing of one point only."""
-    runs = _compared(group)
+    """Yield findings on the throughput of a group with several numbers of processes or buckets."""
+    runs = _comparable_runs(group)
     if not runs:
         return
     tested = group.tested(runs)
@@ -47,37 +47,40 @@ def throughput(group: Group) -> Iterator[Finding]:
             advice=more_trials(best.case),
         )
         return
-    yield _best(group, tested, runs)
+    yield _best_finding(group, tested, runs)
     curves = _curves(tested, runs)
     (base_files, base), *others = curves.items()
-    if compared := [found for layout, curve in others if (found := _against(base, layout, curve))]:
-        yield Finding(sentences.layouts, base=base.laid_out(base_files), others=tuple(compared))
-    yield from _scalings(curves)
+    if gains := [gain for layout, curve in others if (gain := _layout_gain(base, layout, curve))]:
+        yield Finding(sentences.layouts, base=base.laid_out(base_files), others=tuple(gains))
+    yield from _scaling_findings(curves)
 
 
-def _compared(group: Group) -> list[Run]:
-    """Return the runs whose figures count, and whose number of processes is known; none of one point."""
+def _comparable_runs(group: Group) -> list[Run]:
+    """Return the comparable runs with a known number of processes; empty if all are of the same point."""
     runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: Tested, runs: Sequence[Run]) -> dict[int, Curve]:
     by_layout = by_files(runs, lambda run: run.case.buckets)
-    return {layout: Curve(tested, own, len(by_layout)) for layout, own in by_layout.items()}
+    return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
 
-def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
-    """Return what the leading ones reached, as the table does: of those that can't be told apart from where
-    to where, since the highest figure is one of the best only."""
+def _best_finding(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
+    """Return the finding on the best runs.
+
+    If several runs lead and their medians differ, it has the range of the medians, as the table does:
+    the highest is not significantly better than the others.
+    """
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
-    several = len(lead.runs) > 1
-    alike = lead.equal or rounded(medians[0]) == rounded(medians[-1])
+    is_several = len(lead.runs) > 1
+    is_one_figure = lead.equal or rounded(medians[0]) == rounded(medians[-1])
     return Finding(
         sentences.best,
-        rate=medians[-1] if alike else medians[0],
-        most=None if alike else medians[-1],
-        about=several and alike,
+        rate=medians[-1] if is_one_figure else medians[0],
+        most=None if is_one_figure else medians[-1],
+        about=is_several and is_one_figure,
         unit=group.unit,
         where=group.short_places([run.case for run in lead.runs]),
         equal=lead.equal,
@@ -86,50 +89,56 @@ def _best(group: Group, tested: Tested, runs: Sequence[Run]) -> Finding:
 
 
 class Curve:
-    """The runs of one layout."""
+    """Runs of one layout, by number of processes."""
 
     def __init__(self, tested: Tested, measured: Sequence[Run], layouts: int) -> None:
         self.tested, self.layouts = tested, layouts
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
-        """In ascending order of processes, one of each."""
+        """Runs in ascending order of processes, one for each number."""
 
     def laid_out(self, layout: int) -> str:
-        """Return what the layout is called: "20 buckets"."""
+        """Return the label of the layout: "20 buckets"."""
         return laid_out(layout, [run.case for run in self.runs])
 
     @property
     def less(self) -> list[Run]:
-        """Those at the beginning of which a larger number reaches more, beyond doubt.
+        """First runs of the curve from which throughput rises significantly with more processes.
 
-        One is asked after the other, up to the first that it is not so of: each may err as if it were alone.
+        The runs are tested in order, up to the first negative result, so each test may use the whole error
+        probability.
         """
-        found = []
+        rising = []
         for place, run in enumerate(self.runs[:-1], 1):
             if not self.tested.rises(run, self.runs[place:], self.layouts):
                 break
-            found.append(run)
-        return found
+            rising.append(run)
+        return rising
 
     @property
     def enough(self) -> Run:
-        """The fewest processes to whose best more of them add less than NEAR, beyond doubt.
+        """Run with the fewest processes beyond which any gain is significantly smaller than NEAR.
 
-        They are asked from the most to the fewest, in the same way: what is so of some is so of more.
+        The gain is relative to the best run up to that number. Numbers of processes are tested in descending
+        order, up to the first negative result: if the gain beyond a number is small, so it is beyond larger
+        numbers.
         """
-        found = self.runs[-1]
+        fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
             upto, later = self.runs[:place], self.runs[place:]
-            if min(self._gain(run, later, len(upto)) for run in upto) >= 1 / (1 - NEAR):
+            if min(self._max_gain(run, later, len(upto)) for run in upto) >= 1 / (1 - NEAR):
                 break
-            found = upto[-1]
-        return found
+            fewest = upto[-1]
+        return fewest
 
-    def _gain(self, run: Run, later: Sequence[Run], asked: int = 1) -> float:
-        """Return by which factor any of later runs exceeds one at most, if this is asked of so many."""
-        return max(self.tested.gain(run, other, self.layouts * asked) for other in later)
+    def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
+        """Return an upper bound of the gain from `run` to any later run, as a factor.
+
+        `bases` is the number of runs from which the gain is bounded.
+        """
+        return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
     def scaling(self) -> Finding:
-        """Return at how many processes the total of a layout stops rising."""
+        """Return the finding on the number of processes at which throughput stops rising."""
         runs, tested, less = self.runs, self.tested, self.less
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
@@ -151,9 +160,9 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return how much more processes gain at most, where that may be NEAR or more."""
+        """Return the finding for a gain beyond `first` that may be NEAR or more, with its upper bound."""
         later = self.runs[self.runs.index(first) + 1 :]
-        most = max(self._gain(first, later) - 1, NEAR)
+        most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
             sentences.scaling_unclear,
             less=_count(less[-1]) if less else None,
@@ -167,29 +176,29 @@ def _count(run: Run) -> int:
     return run.case.concurrency
 
 
-def _scalings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield at how many processes the totals stop rising; what layouts share is said once."""
-    said: dict[Finding, list[int]] = {}
+def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
+    """Yield the findings of the curves; layouts with equal findings share one."""
+    by_finding: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:
-            said.setdefault(curve.scaling(), []).append(layout)
-    for finding, own in said.items():
-        where = {"where": layouts(own)} if len(curves) > 1 else {}
+            by_finding.setdefault(curve.scaling(), []).append(layout)
+    for finding, shared in by_finding.items():
+        where = {"where": layouts(shared)} if len(curves) > 1 else {}
         yield Finding(finding.sentence, **where, **finding.facts)
 
 
-def _against(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
-    """Return the gain of a layout at the largest concurrency that both have."""
-    of_base = {_count(run): run for run in base.runs}
-    common = [run for run in curve.runs if _count(run) in of_base]
-    base_run = of_base[_count(common[-1])] if common else None
+def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
+    """Return the ratio of a layout to the base layout, at the most processes that both have."""
+    base_runs = {_count(run): run for run in base.runs}
+    common = [run for run in curve.runs if _count(run) in base_runs]
+    base_run = base_runs[_count(common[-1])] if common else None
     ratio = curve.tested.beside(base_run, common[-1]) if base_run else None
     if ratio is None:
         return None
     return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
 
 
-# How long processes waited, and how evenly they shared, where passes show a change.
+# Significant changes of the longest wait and of fairness between layouts or numbers of processes.
 
 
 LONGER = 1.5
@@ -200,43 +209,46 @@ FAIRER = 0.05
 
 @of_closed_loops
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield how waits and fairness differ between the layouts of the fewest and the most buckets, at the most
-    processes that both have; with one layout, between the fewest and the most processes."""
-    runs = _compared(group)
+    """Yield the significant changes of the longest wait and of fairness.
+
+    The layouts with the fewest and with the most buckets are compared, at the most processes that both have.
+    If there is one layout, the fewest and the most processes are compared.
+    """
+    runs = _comparable_runs(group)
     tested = group.tested(runs) if runs else None
     if tested is None:
         return
     (base_files, base), *others = _curves(tested, runs).items()
     if not others:
         first, last = base.runs[0], base.runs[-1]
-        if changed := _changed(first, last, ERROR / group.groups):
-            yield Finding(sentences.waits, least=_count(first), most=_count(last), **changed)
+        if changes := _changes(first, last, ERROR / group.groups):
+            yield Finding(sentences.waits, least=_count(first), most=_count(last), **changes)
         return
     layout, curve = others[-1]
-    of_base, of_other = ({_count(run): run for run in one.runs} for one in (base, curve))
-    most = max(of_base.keys() & of_other.keys(), default=1)
-    if most > 1 and (changed := _changed(of_base[most], of_other[most], ERROR / group.groups)):
+    base_by_count, other_by_count = ({_count(run): run for run in side.runs} for side in (base, curve))
+    most = max(base_by_count.keys() & other_by_count.keys(), default=1)
+    if most > 1 and (changes := _changes(base_by_count[most], other_by_count[most], ERROR / group.groups)):
         layouts = LayoutChange(curve.laid_out(layout), base.laid_out(base_files))
-        yield Finding(sentences.waits, change=layouts, most=most, **changed)
+        yield Finding(sentences.waits, change=layouts, most=most, **changes)
 
 
-def _changed(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return how the longest wait and the fairness changed, as the table shows them, if the passes show it.
+def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
+    """Return the significant changes of the longest wait and of fairness, as facts, as the table shows them.
 
-    Each is wrong with half of this probability at most.
+    Each of the two uses half of the error probability.
     """
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
-    apart = _are_apart(_longest(base), _longest(other), error / 2)
-    if apart and 0 < min(before, after) * LONGER <= max(before, after):
-        found |= {"wait_before_ns": before, "wait_ns": after}
+    is_significant = _are_separate(_longest(base), _longest(other), error / 2)
+    if is_significant and 0 < min(before, after) * LONGER <= max(before, after):
+        facts |= {"wait_before_ns": before, "wait_ns": after}
     was, now = base.shown(), other.shown()
     fair, fair_now = (was and finite(was.fairness)) or 0.0, (now and finite(now.fairness)) or 0.0
     is_compared = is_fairness_known(base.case) and is_fairness_known(other.case)
-    apart = is_compared and _are_apart(_fairness(base), _fairness(other), error / 2)
-    if apart and abs(fair_now - fair) >= FAIRER:
-        found |= {"fairness_before": fair, "fairness": fair_now}
-    return found
+    is_significant = is_compared and _are_separate(_fairness(base), _fairness(other), error / 2)
+    if is_significant and abs(fair_now - fair) >= FAIRER:
+        facts |= {"fairness_before": fair, "fairness": fair_now}
+    return facts
 
 
 def _longest(run: Run) -> list[float]:
@@ -247,40 +259,41 @@ def _fairness(run: Run) -> list[float]:
     return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
 
 
-def _are_apart(one: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Say whether all figures of one side are beyond all of the other, unless chance is likelier than this.
+def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
+    """Return whether the figures of two runs do not overlap, with at most this probability of chance.
 
-    That holds for any distribution (the extreme case of Mann-Whitney); that of a longest wait is unknown.
+    The test (the extreme case of Mann-Whitney) holds for any distribution; that of longest waits is unknown.
     """
-    if 2 / math.comb(len(one) + len(other), len(one)) > error:
+    if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
-    return max(one) < min(other) or max(other) < min(one)
+    return max(base) < min(other) or max(other) < min(base)
 
 
-# What waiting for a lock did, whatever the experiment: uneven shares, long waits, what was counted of it.
+# Effects of waiting for a lock, in any experiment: uneven shares, long waits, counted events.
 
 
 UNFAIR_UNDER = 0.9
-"""Jain's index under which the shares are called uneven."""
+"""Value of Jain's index below which the shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""A wait over this is called starvation,"""
+"""Shortest wait that is reported as starvation, in ns, if it is also unusual."""
 UNUSUAL = 10
-"""if it is so many times the median of operations: else they take that long."""
+"""Multiple of the median operation's time that an unusual wait exceeds."""
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the shares of processes show fairness: of a fixed number all do the same."""
+    """Return whether shares show fairness. If the number of operations is fixed, all shares are equal."""
     return case.ops is None
 
 
 def starvation(
     group: Group, remedy: Callable[[list[Case]], str | None] = lambda _: None
 ) -> Iterator[Finding]:
-    """Yield where the shares were uneven, or a wait long.
+    """Yield a finding if shares were uneven or a wait was long.
 
-    `remedy` returns what helps there; None if the cause was not measured.
+    `remedy` returns the advice for these cases, or None if the cause was not measured.
 
-    Nothing of a rate: it is chance that gives a process more, and the queue that one waits in.
+    There is no finding at a fixed rate: the shares of processes are a matter of chance, and the waits include
+    the queue.
     """
     if group.case.rate:
         return
@@ -289,11 +302,11 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Those of every pass: those of one alone may be an accident.
+        # Shares must be uneven in every pass, because in a single pass that may be an accident.
         shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
         if shares and all(jain is not None and jain < UNFAIR_UNDER for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        # Beside the median of the slowest kind of operation.
+        # The wait is compared with the median of the slowest kind of operation.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
         if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL * usual_ns):
@@ -311,42 +324,45 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return how many of something all trials of a group counted, and in which cases."""
-    counted = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
-    found = [(case, number) for case, number in counted if number > 0]
-    return sum(number for _, number in found), [case for case, _ in found]
+    """Return the sum of a count over all trials of a group, and the cases in which it is above 0."""
+    sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
+    above_0 = [(case, number) for case, number in sums if number > 0]
+    return sum(number for _, number in above_0), [case for case, _ in above_0]
 
 
-# Whether what was due at a rate was done: how much of it, and beyond which doubt.
+# Saturation: whether the due operations of a case at a fixed rate were done.
 
 
 ACHIEVED = 0.99
-"""Under this share of what was due, a case was saturated."""
+"""Share of the due operations below which a case is saturated."""
 _DEVIATIONS = 3.0
+"""Standard deviations of independent arrivals that a shortfall must exceed if there are few windows."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
+"""Verdicts on a case at a fixed rate."""
 
 
 def achieved(trials: Sequence[Trial]) -> float | None:
-    """Return which share of what was due in the windows was done in them; None where nothing was due.
+    """Return the share of the operations due in the windows that was done in them; None if none was due.
 
-    It is more than 1 where what was left from the warm-up was done too.
+    The share exceeds 1 if operations left over from the warm-up were done in the window, too.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
 
 
 def saturation(trials: Sequence[Trial], error: float) -> str:
-    """Say whether a case kept up with its rate; `error`: with which probability it may be called saturated.
+    """Return KEPT_UP, SATURATED or RATE_UNKNOWN. `error` is the probability of a wrong SATURATED.
 
-    What is under way when the window opens, and when it closes, is chance: several windows say how much of it
-    (Student's t). Of fewer, the shortfall must lie far beyond that of independent arrivals.
+    The number of operations under way when a window opens or closes is a matter of chance. The scatter of
+    several windows shows its size (Student's t). If there are too few windows, the shortfall must be far
+    larger than that of independent arrivals.
     """
     share = achieved(trials)
     if share is None or share >= ACHIEVED:
         return KEPT_UP
-    shares = [one for trial in trials if (one := achieved([trial])) is not None]
+    shares = [part for trial in trials if (part := achieved([trial])) is not None]
     if len(shares) >= FEWEST and min(shares) > 0:
-        logs = [math.log(each) for each in shares]
+        logs = [math.log(part) for part in shares]
         reach = quantile(1 - error, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
         return SATURATED if fmean(logs) + reach < math.log(ACHIEVED) else RATE_UNKNOWN
     due = sum(trial.arrived.due for trial in trials if trial.arrived)

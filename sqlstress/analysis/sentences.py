@@ -1,4 +1,4 @@
-"""Sentences that several experiments share, a function each; its parameters are the facts of a finding."""
+"""Sentences of several experiments: a function for each; its parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -131,11 +131,11 @@ class Noise(NamedTuple):
 
     passes: int
     share: float
-    """The difference."""
+    """Difference that cannot be shown, as a share."""
     enough: int | None
-    """Number of passes that would show the difference; None if it is more than `too`."""
+    """Number of passes that would show the difference; None if it exceeds `too`."""
     too: int
-    """Number of passes that is worth a try."""
+    """Largest number of passes that is advised."""
 
 
 def _noise(noise: Noise) -> str:
@@ -268,11 +268,11 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """The durability of a commit."""
+    """Sides whose commits have equal durability."""
 
     sides: Sequence[str]
     worth: str
-    """Empty if it is unknown."""
+    """Durability of a commit; empty if it is unknown."""
 
 
 def not_comparable(

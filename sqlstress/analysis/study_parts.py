@@ -14,16 +14,16 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""What came of a crash test; of other studies, wrong data and an answer."""
+"""Statuses of a crash test. Other studies use WRONG for wrong data and PROVED for an answer."""
 UNTOLD = "cannot-tell"
-"""What came of a study that gives no answer, which is no failure unless somebody is strict."""
+"""Status of a study without an answer. It is a failure only with --strict."""
 EXAMPLES = 3
-"""Counter-examples of each check that a study shows."""
+"""Maximum number of counter-examples of each check that a study shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What came of a study."""
+    """Conclusion of a study."""
 
     status: str
     """WRONG, UNPROVED, PROVED or UNTOLD."""
@@ -32,23 +32,23 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a report that has a verdict of its own."""
+    """A part of a report that has its own verdict."""
 
     name: str
-    """What was tried: "process death"."""
+    """Name of the tested event, such as "process death"."""
     verdict: Conclusion
     seconds: float
-    """How long it took."""
+    """Duration, in seconds."""
     error: str | None
-    """Why it ended early; None when it did not, or was interrupted."""
+    """Reason for an early end; None if the study was completed or interrupted."""
     suite: str
-    """Under what test runners list it."""
+    """Name of the test suite under which test runners list the part."""
     kind: str = "Crash test"
-    """What it is one of, for annotations."""
+    """Kind of study, for annotations."""
 
 
 def counterexamples(verdict: Verdict) -> Iterator[Finding]:
-    """Yield the checks that failed, each with its first examples."""
+    """Yield a finding for each failed check, with its first counter-examples."""
     for check in verdict.checks:
         if check.status == "failed":
             yield Finding(
@@ -57,7 +57,7 @@ def counterexamples(verdict: Verdict) -> Iterator[Finding]:
 
 
 def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Finding]:
-    """Yield why a study ended early, and how far it had come; nothing of one that did not."""
+    """Yield the reason of a study's early end and its progress; nothing if it was completed."""
     if error:
         yield Finding(sentences.ended_early, rounds=rounds, reason=error.removesuffix("."))
 
@@ -66,33 +66,33 @@ class ResultReader(Protocol):
     """Methods of a study's presenter that conclusions need."""
 
     def part(self, result: Any) -> Part:
-        """Return what was tried, and its verdict."""
+        """Return the part of the report that shows this result, with its verdict."""
 
     def progress(self, result: Any) -> str:
         """Return the progress of the study: "3 of 100 rounds"."""
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of studies, each with its reader."""
+    """Return the results of studies, each with the presenter of its experiment."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[Part, ...]:
-    """Return the parts of a report; nothing of one that has cases only."""
+    """Return the parts of a report; empty if it has cases only."""
     return tuple(reader.part(result) for reader, result in _results(report))
 
 
 def progress(report: Report) -> str:
-    """Return how far studies have come: "3 of 100 rounds"; nothing when nothing was tried."""
+    """Return the progress of a report's studies: "3 of 100 rounds"; empty if there are no studies."""
     return listing([reader.progress(result) for reader, result in _results(report)])
 
 
 def interruption(report: Report) -> Finding:
-    """Return how far studies had come that were interrupted."""
+    """Return the finding on an interruption, with the progress of the studies."""
     return Finding(sentences.interrupted, progress=progress(report))
 
 
 def called(reports: tuple[Report, ...]) -> str | None:
-    """Return what those reports are called that have no cases to be compared; None when all have."""
+    """Return the label of the first study result in reports; None if they have cases only."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

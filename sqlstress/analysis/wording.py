@@ -1,4 +1,4 @@
-"""Numbers and places in sentences: rounded for people, and bounded in length whatever the number."""
+"""Numbers and layouts as text for sentences: rounded, and of limited length for any number."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from sqlstress.statistics.sequential import FASTER, SLOWER
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, format_duration, plural, rounded, whole
 
 _LONGEST_LIST = 8
+"""Maximum number of items in a list."""
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of so many characters at most: a longer one ends in an ellipsis."""
+    """Return the text, cut to `longest` characters if it is longer; if so, it ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
@@ -37,17 +38,17 @@ def between(ratio: Ratio) -> str:
 
 
 def duration(ns: float) -> str:
-    """Write nanoseconds in the unit that people would use: 2_232_000_000 → "2.2 s"."""
+    """Write nanoseconds in a convenient unit: 2_232_000_000 → "2.2 s"."""
     return _in_units(ns, ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs")), "ns")
 
 
 def size(count: float) -> str:
-    """Write bytes in the unit that people would use: 85_000_000 → "85 MB"."""
+    """Write bytes in a convenient unit: 85_000_000 → "85 MB"."""
     return _in_units(count, ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")), "bytes")
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    divisor, unit = next((known for known in units if number >= known[0]), (1, smallest))
+    divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
 
@@ -58,13 +59,13 @@ def processes(count: int) -> str:
 
 
 def cores(host: Host) -> str:
-    """Write the number of cores, and what a CPU quota leaves of them; empty if the number is unknown."""
-    known = "" if host.cores is None else f"{whole(host.cores)} core{'s' * (host.cores != 1)}"
-    return ", ".join(filter(None, (known, quota(host))))
+    """Write the number of cores, if it is known, and the limit of a CPU quota, if there is one."""
+    count = "" if host.cores is None else f"{whole(host.cores)} core{'s' * (host.cores != 1)}"
+    return ", ".join(filter(None, (count, quota(host))))
 
 
 def quota(host: Host) -> str:
-    """Write to how many cores a CPU quota limits a host; empty if there is no such limit."""
+    """Write the number of cores to which a CPU quota limits a host; empty if it has no such limit."""
     return f"limited to {host.cpu_quota:.3g} by a CPU quota" if host.is_limited else ""
 
 
@@ -74,7 +75,7 @@ def buckets(count: int) -> str:
 
 
 def laid_out(count: int, cases: Iterable[Case]) -> str:
-    """Write a layout of some cases: "20 buckets"; "" of an experiment that has but one."""
+    """Write a layout: "20 buckets"; empty if the cases' experiments have a single layout."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
@@ -84,7 +85,7 @@ def layouts(counts: Sequence[int]) -> str:
 
 
 def amount(case: Case) -> str:
-    """Write how much is measured of a case: "2s windows after 500ms of warm-up", "9 pairs per process"."""
+    """Write the amount of work measured: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
         return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
@@ -94,55 +95,55 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Write how a connection waits for a lock, and how long; and how a server keeps transactions apart."""
+    """Write how long a connection waits for a lock, and by what means; for a server, its isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
-        again = ", retried" if experiment_of(case).retries_refused else ""
-        return f"{case.server.isolation.replace('-', ' ')}{again}, lock waits up to {timeout}"
+        retried = ", retried" if experiment_of(case).retries_refused else ""
+        return f"{case.server.isolation.replace('-', ' ')}{retried}, lock waits up to {timeout}"
     return f"lock waits up to {format_duration(settings.busy_timeout_ms / 1000)} (SQLite's busy handler)"
 
 
 def place(case: Case) -> str:
-    """Write which case it is: "8 processes on 20 buckets"."""
+    """Write the label of a case: its layout, such as "8 processes on 20 buckets", or its name."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{on_buckets(case)}{at_rate(case)}"
 
 
 def on_buckets(case: Case) -> str:
-    """Write a layout: " on 20 buckets"; nothing where there is but one."""
-    where = laid_out(case.buckets, [case])
-    return f" on {where}" if where else ""
+    """Write a case's layout: " on 20 buckets"; empty if its experiment has a single layout."""
+    layout = laid_out(case.buckets, [case])
+    return f" on {layout}" if layout else ""
 
 
 def at_rate(case: Case) -> str:
-    """Write at which rate the operations of a case are due: " at 2,000/s"; nothing of a closed loop."""
+    """Write the rate of the due operations of a case: " at 2,000/s"; empty for a closed loop."""
     return f" at {case.rate_label}" if case.rate else ""
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
-    """Write a list: "a, b and c"; a long one is cut, and says so."""
+    """Write a list: "a, b and c". A long list is cut and ends with the number of omitted items."""
     if len(items) > _LONGEST_LIST:
         items = (*items[: _LONGEST_LIST - 1], f"{len(items) - _LONGEST_LIST + 1} more")
     return f" {last} ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def places(cases: Iterable[Case]) -> str:
-    """Write which cases they are: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
-    every = list(cases)
-    if not all(experiment_of(case).sweeps for case in every):
-        return listing([place(case) for case in every])
+    """Write a label of cases: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
+    listed = list(cases)
+    if not all(experiment_of(case).sweeps for case in listed):
+        return listing([place(case) for case in listed])
     by_rate: dict[int, list[Case]] = {}
-    for case in sorted(every, key=lambda case: case.rate):  # 0 is a closed loop
+    for case in sorted(listed, key=lambda case: case.rate):  # 0 is a closed loop
         by_rate.setdefault(case.rate, []).append(case)
-    where: dict[tuple[bool, str], list[str]] = {}
-    for rate, own in by_rate.items():
-        where.setdefault((rate > 0, _layouts_of(own)), []).append(f"{whole(rate)}/s")
+    by_layout: dict[tuple[bool, str], list[str]] = {}
+    for rate, rate_cases in by_rate.items():
+        by_layout.setdefault((rate > 0, _layouts_of(rate_cases)), []).append(f"{whole(rate)}/s")
     return listing(
         [
             f"{layout} at {listing(rates)}" if at_rates else layout
-            for (at_rates, layout), rates in where.items()
+            for (at_rates, layout), rates in by_layout.items()
         ]
     )
 
@@ -153,6 +154,7 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
+    """Write the numbers of processes and buckets of cases; layouts with equal numbers are joined."""
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
@@ -162,14 +164,17 @@ def _layouts_of(cases: Sequence[Case]) -> str:
         by_concurrency.setdefault(tuple(sorted(counts)), []).append(layout)
     return listing(
         [
-            _numbers(counts, processes) + (f" on {layouts(sorted(found))}" if many_files else "")
-            for counts, found in by_concurrency.items()
+            _numbers(counts, processes) + (f" on {layouts(sorted(files))}" if many_files else "")
+            for counts, files in by_concurrency.items()
         ]
     )
 
 
 def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Write ascending numbers and what they count: "1, 2 and 4 processes", "1 and 3 to 8 processes"."""
+    """Write ascending numbers with their unit: "1, 2 and 4 processes", "1 and 3 to 8 processes".
+
+    `named` writes a number with its unit.
+    """
     ranges: list[list[int]] = []
     for value in values:
         if ranges and value == ranges[-1][-1] + 1:
@@ -177,13 +182,13 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
         else:
             ranges.append([value])
     parts: list[str] = []
-    for each in ranges:
-        parts += map(whole, each) if len(each) < 3 else [f"{whole(each[0])} to {whole(each[-1])}"]
-    *others, last = parts
-    return listing([*others, last.removesuffix(whole(values[-1])) + named(values[-1])])
+    for numbers in ranges:
+        parts += map(whole, numbers) if len(numbers) < 3 else [f"{whole(numbers[0])} to {whole(numbers[-1])}"]
+    *first_parts, last = parts
+    return listing([*first_parts, last.removesuffix(whole(values[-1])) + named(values[-1])])
 
 
-# What is shown of a drop, and what is left possible, in the same words wherever a gate judges.
+# Shown and possible drops. All gates share this text.
 
 
 def signed(ratio: float) -> str:
@@ -195,17 +200,17 @@ def signed(ratio: float) -> str:
 
 
 def noun(metric: str) -> str:
-    """Return what a change for the worse is called: TPS drops, p99 rises."""
+    """Return the noun for a change for the worse: drop of TPS, rise of p99."""
     return "rise" if metric == "p99" else "drop"
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure is worse; below 0 where it is better."""
+    """Return the share by which a figure is worse; negative if it is better."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def what_is_possible(worst: float | None, best: float | None, metric: str) -> str:
-    """Return what two bounds of a ratio leave: "no drop shown, up to 69% possible"."""
+    """Return the drop that two bounds of a ratio show, as text: "no drop shown, up to 69% possible"."""
     if worst is None or best is None:
         return "not enough was measured to show anything"
     least, most = loss(best, metric), loss(worst, metric)
@@ -257,7 +262,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Share of the failed operations that stands for all of them."""
+"""Share of the failed operations from which all are said to have waited for the whole timeout."""
 
 
 class FailureTime(NamedTuple):
@@ -266,8 +271,9 @@ class FailureTime(NamedTuple):
     median_ns: float
     longest_ns: float
     timeout_ms: int | None
-    """None if it is unknown or differs, 0 if there is none."""
+    """Busy timeout, in ms; None if it is unknown or differs between connections; 0 if it is not set."""
     failures: int
+    """Number of failed operations."""
     waited: int
     """Number of operations that waited for the whole timeout, or almost."""
     at_once: bool

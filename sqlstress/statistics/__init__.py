@@ -1,1 +1,1 @@
-"""Numbers: compare, sequential (the gate) and search; histograms, series, and how quantities are written."""
+"""Statistics: comparisons, the sequential test of the gate, search, histograms, series, and units."""

@@ -1,19 +1,19 @@
-"""Compare: what the figures of one case say of another's, as a ratio with what their noise leaves possible.
+"""Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
 
-There is one result, `Ratio`, and one `verdict` of it. Figures are taken as logarithms, in one of three ways:
+The result is a `Ratio`, and `verdict` judges it. Logarithms of the figures are compared in one of three ways:
 
-* `Passes`: several cases that were measured in turns. What drifts (heat, a neighbour, the disk) meets both
-  figures of a pass alike, and Student's t gives the interval: of a handful of passes a signed-rank test
-  could show nothing at all.
-* `signed_rank_bounds`: the pairs of an A/B test. The means of every two differences are counted, those of
-  each with itself too (Walsh averages): their median is the Hodges-Lehmann estimate, and the number of those
-  that are not negative is Wilcoxon's signed-rank statistic.
-* `unpaired`: trials that were measured at other times. The differences of every value of one sample to every
-  value of the other are counted: their median is the Hodges-Lehmann estimate of the shift, and the number of
-  those that are not negative is the Mann-Whitney statistic.
+* `Passes`: several cases that were measured in turns. Drift (heat, other programs, the disk) affects both
+  figures of a pass equally. Student's t gives the interval, because a signed-rank test of a handful of passes
+  shows nothing at all.
+* `signed_rank_bounds`: the pairs of an A/B test. The test uses the means of every two differences, including
+  each difference with itself (Walsh averages). Their median is the Hodges-Lehmann estimate, and the number of
+  means that are not negative is Wilcoxon's signed-rank statistic.
+* `unpaired`: trials that were measured at different times. The test uses the differences between every value
+  of one sample and every value of the other. Their median is the Hodges-Lehmann estimate of the shift, and
+  the number of differences that are not negative is the Mann-Whitney statistic.
 
-The tests of ranks are exact, but of many trials; ties count against whatever is to be shown, so an error
-rate is never more than alpha.
+The rank tests are exact, except for the Mann-Whitney test of many trials. Ties count against a difference, so
+the error rate never exceeds alpha.
 
 Sources: Student, "The Probable Error of a Mean", Biometrika 6, 1908; the distribution in closed form:
 Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4. Hollander, Wolfe and Chicken,
@@ -32,55 +32,55 @@ from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
 
 FEWEST = 3
-"""Fewer pairs than this say nothing about their own noise."""
+"""Minimum number of pairs from which noise is estimated."""
 NEAR = 0.10
-"""Figures that differ by less are called about equal."""
+"""Share by which figures may differ and still be called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""What can be said of two cases."""
+"""Verdicts on the ratio of two cases."""
 
 
 class Ratio(NamedTuple):
-    """One case's figure over another's."""
+    """Ratio of one case's figure to another's, with its interval."""
 
     estimate: float
-    """The geometric mean over the passes, or the Hodges-Lehmann estimate."""
+    """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
     low: float
-    """Lower end of its interval; 0 where the figures are too few for one."""
+    """Lower end of the interval; 0 if there are too few figures for an interval."""
     high: float
-    """Upper end; infinite where they are too few."""
+    """Upper end of the interval; infinite if there are too few figures."""
     pairs: int
-    """Passes that have both, or pairs of trials; 0 where they are too few."""
+    """Number of passes that have both figures, or of pairs of trials; 0 if there are too few."""
 
     @property
     def is_above(self) -> bool:
-        """Whether it is more, beyond its noise."""
+        """Whether the ratio is significantly above 1."""
         return self.low > 1
 
     @property
     def is_below(self) -> bool:
-        """Whether it is less, beyond its noise."""
+        """Whether the ratio is significantly below 1."""
         return self.high < 1
 
     def is_within(self, share: float) -> bool:
-        """Say whether the two differ by less than a share, beyond doubt: they are about equal."""
+        """Return whether the figures differ by significantly less than `share`."""
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
 def ratio_of(log: float, reach: float, pairs: int) -> Ratio:
-    """Return the ratio whose logarithm lies within `reach` of an estimate, on either side."""
+    """Return the ratio with the logarithm `log`, and an interval of `reach` around it on either side."""
     return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), pairs)
 
 
 def without_interval(estimate: float) -> Ratio:
-    """Return the ratio of figures that are too few to say anything about their noise."""
+    """Return a ratio without an interval, for figures that are too few to estimate their noise."""
     return Ratio(estimate, 0.0, math.inf, 0)
 
 
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
-    """Return what can be said of a ratio: DIFFERENT, EQUAL, UNCLEAR (it may be 1, and more) or TOO_FEW.
+    """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR (neither is significant) or TOO_FEW.
 
-    Two are about equal that differ by less than a share of `near`, beyond doubt. `slight` is what they are
-    called if there is such a difference, as small as it is.
+    Figures are equal if they differ by significantly less than the share `near`. `slight` is the verdict if
+    they also differ significantly, by however little.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -90,33 +90,34 @@ def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     return EQUAL if equal else UNCLEAR
 
 
-# Cases that were measured in turns: Student's t, with the noise of all of them.
+# Cases that were measured in turns: Student's t, with the pooled noise of all cases.
 
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Passes(Generic[K]):
-    """The figures of several cases by pass, and what they say of any two of the cases.
+    """Figures of several cases by pass, with ratios of any two cases.
 
     All ratios hold together with a probability of 1 - `error` (Bonferroni).
-    The noise of a pair is taken from all cases, as what is left of their logarithms without the mean of each
-    case and of each pass; two thirds of what counts are the pair's own.
+    The variance of a pair has two parts. A third is pooled from all cases: the residual of their logarithms
+    after the means of cases and passes are removed. Two thirds come from the pair itself.
     """
 
     def __init__(
         self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
     ) -> None:
-        """`figures` are above 0, and finite; `comparisons`: how many ratios are asked for, if not all."""
+        """Take finite figures above 0. `comparisons` is the number of ratios; None means all pairs."""
         self._logs = {
-            key: {number: math.log(value) for number, value in own.items()} for key, own in figures.items()
+            key: {number: math.log(value) for number, value in by_pass.items()}
+            for key, by_pass in figures.items()
         }
         self._alpha = error / (comparisons or max(1, math.comb(len(self._logs), 2)))
-        self._pooled, self._degrees = _left_over([*self._logs.values()])
+        self._pooled, self._degrees = _residual_variance([*self._logs.values()])
 
     @property
     def count(self) -> int:
-        """How many passes all cases have in common."""
+        """Number of passes that all cases have in common."""
         return len(_common(self._logs.values()))
 
     def middle(self, case: K) -> float:
@@ -124,9 +125,10 @@ class Passes(Generic[K]):
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return `other` over `base`; None where fewer passes than FEWEST have both.
+        """Return `other` / `base`; None if fewer passes than FEWEST have both.
 
-        `error`: with which probability it may lie outside, instead of its share of that of all pairs.
+        `error` is the probability that the true ratio lies outside the interval. By default, it is the pair's
+        part of the error probability of all ratios.
         """
         logs = self._differences(base, [other])
         if len(logs) < FEWEST:
@@ -134,9 +136,9 @@ class Passes(Generic[K]):
         return ratio_of(fmean(logs), self._reach(logs, (error or self._alpha) / 2), len(logs))
 
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
-        """Return what the geometric mean of others over `base` exceeds, with this probability of an error.
+        """Return a lower bound of the geometric mean of `others` / `base`, at this error probability.
 
-        0 where fewer passes than FEWEST have them all.
+        0 if fewer passes than FEWEST have all of them.
         """
         logs = self._differences(base, others)
         if len(logs) < FEWEST:
@@ -144,65 +146,75 @@ class Passes(Generic[K]):
         return _exp(fmean(logs) - self._reach(logs, error, 1 + 1 / len(others)))
 
     def at_most(self, base: K, other: K, error: float) -> float:
-        """Return what `other` over `base` stays below, in the same way; infinite of too few passes."""
-        above = self.at_least(other, [base], error)
-        return 1 / above if above else math.inf
+        """Return an upper bound of `other` / `base` at this error probability; inf with too few passes."""
+        inverse = self.at_least(other, [base], error)
+        return 1 / inverse if inverse else math.inf
 
     def needed(self, share: float, error: float | None = None) -> int:
-        """Return about how many passes would tell a difference of a share from the first case."""
+        """Return the estimated number of passes that would show a difference of `share` to the first case."""
         first, *others = self._logs
-        spoken = (self._spoken(self._differences(first, [other])) for other in others)
-        noise, degrees = max(spoken, default=(0.0, 1))
+        noises = (self._noise(self._differences(first, [other])) for other in others)
+        noise, degrees = max(noises, default=(0.0, 1))
         reach = quantile(1 - (error or self._alpha) / 2, max(degrees, 2)) * math.sqrt(noise)
         return max(FEWEST, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        one, rest = self._logs[base], [self._logs[other] for other in others]
-        return [fmean(own[number] for own in rest) - one[number] for number in _common([one, *rest])]
+        """Return the mean logarithm of `others` minus that of `base`, for each pass that all of them have."""
+        base_logs, rest = self._logs[base], [self._logs[other] for other in others]
+        return [
+            fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
+        ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return how far the mean of differences may be off on one side, with this chance of an error."""
-        noise, degrees = self._spoken(logs, share)
+        """Return the one-sided error bound of the mean of differences, at this error probability."""
+        noise, degrees = self._noise(logs, share)
         return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
 
-    def _spoken(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
+    def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
         """Return the variance of a difference in one pass, and its degrees of freedom.
 
-        `share`: how many times a case's variance it has, if all cases have the same.
+        `share` is the ratio of that variance to the variance of a case, if all cases are equally noisy.
         """
-        own = variance(logs) if len(logs) > 1 else 0.0
+        pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
-            return own, least
-        # Cases are not equally noisy. With these weights, and a third of the degrees of freedom, 5 % of error
-        # are kept where the noise is even, grows with the processes, has heavy tails, or is that of one case.
-        return (share * self._pooled + 2 * own) / 3, max(least, self._degrees // 3)
+            return pair_variance, least
+        # Cases are not equally noisy. With these weights and a third of the degrees of freedom, an error rate
+        # of 5% is kept if noise is even, grows with the processes, has heavy tails, or is that of one case.
+        return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
 def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
-    found = [set(own) for own in cases]
-    return sorted(set.intersection(*found)) if found else []
+    """Return the numbers of the passes that all cases have, in ascending order."""
+    passes = [set(by_pass) for by_pass in cases]
+    return sorted(set.intersection(*passes)) if passes else []
 
 
-def _left_over(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the variance of what neither case nor pass explains, and its degrees of freedom; 0 of few."""
+def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
+    """Return the variance that neither case nor pass explains, and its degrees of freedom.
+
+    Both are 0 if there are fewer cases or common passes than FEWEST.
+    """
     passes = _common(cases)
     if len(cases) < FEWEST or len(passes) < FEWEST:
         return 0.0, 0
-    rows = [[own[number] for number in passes] for own in cases]
-    of_pass = [fmean(column) for column in zip(*rows, strict=True)]
-    whole = fmean(of_pass)
-    left = [
-        value - fmean(row) - mean + whole for row in rows for value, mean in zip(row, of_pass, strict=True)
+    rows = [[by_pass[number] for number in passes] for by_pass in cases]
+    pass_means = [fmean(column) for column in zip(*rows, strict=True)]
+    total_mean = fmean(pass_means)
+    residuals = [
+        value - fmean(row) - mean + total_mean
+        for row in rows
+        for value, mean in zip(row, pass_means, strict=True)
     ]
     degrees = (len(rows) - 1) * (len(passes) - 1)
-    return sum(value * value for value in left) / degrees, degrees
+    return sum(value * value for value in residuals) / degrees, degrees
 
 
 def spread(figures: Sequence[float]) -> float | None:
-    """Return how far the typical figure of a case may be off, as a share of it: ±0.08; None for too few.
+    """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    The 95% interval. Each by itself, so that what drifts over the passes is part of it.
+    None for fewer figures than FEWEST, or if any is not positive. Only this case's figures are used, so that
+    drift over the passes is part of the interval.
     """
     if len(figures) < FEWEST or min(figures) <= 0:
         return None
@@ -217,7 +229,7 @@ def _exp(value: float) -> float:
 
 @cache
 def quantile(probability: float, degrees: int) -> float:
-    """Return what Student's t with so many degrees of freedom stays below with a probability of ½ or more."""
+    """Return the quantile of Student's t with `degrees` degrees of freedom. `probability` is 0.5 or more."""
     low, high = 0.0, 1.0
     while within(high, degrees) < 2 * probability - 1:
         high *= 2
@@ -239,12 +251,12 @@ def within(value: float, degrees: int) -> float:
     return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
-# Pairs: the signed-rank test, exact of any number from a few to some hundreds.
+# Pairs: the signed-rank test, exact for any number of pairs up to some hundreds.
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the mean of every two differences, each with itself too, in ascending order."""
-    # In order already, what is sorted is made of long runs.
+    """Return the means of every two differences, including each with itself, in ascending order."""
+    # Sorting the differences first is faster, because the means then consist of long sorted runs.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
@@ -257,7 +269,10 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for 0, 1, 2, ..., how many of the 2**pairs ways to sign the ranks have no larger a sum."""
+    """Return, for each sum 0, 1, 2, ..., the number of ways to sign the ranks that give at most this sum.
+
+    There are 2**pairs ways.
+    """
     ways = [1]
     for rank in range(1, pairs + 1):
         without, with_it = [*ways, *[0] * rank], [*[0] * rank, *ways]
@@ -266,14 +281,14 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 
 
 def signed_rank_critical(pairs: int, alpha: float) -> int:
-    """Return the largest statistic whose probability is at most alpha; -1 when there are too few pairs."""
+    """Return the largest statistic whose probability is at most alpha; -1 if there are too few pairs."""
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return what the centre lies above, and what it lies below, each at a one-sided error rate of alpha.
+    """Return the lower and upper bound of the centre, each at a one-sided error rate of alpha.
 
-    None for too few pairs.
+    None if there are too few pairs.
     """
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
@@ -286,28 +301,28 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
 
 
 EXACT = 30
-"""Values of a sample up to which all orders are counted: of more, that takes seconds."""
+"""Maximum sample size for the exact distribution. To count the orders of larger samples takes seconds."""
 
 
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return every difference of `other` to `base`, in ascending order."""
+    """Return every value of `other` minus every value of `base`, in ascending order."""
     return sorted(after - before for before in base for after in other)
 
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return in how many orders of m and n values the statistic is 0, 1, 2, ..."""
+    """Return, for each statistic 0, 1, 2, ..., the number of orders of m and n values that have it."""
     if not m or not n:
         return (1,)
-    # The largest of all values is one of the m, which then exceeds all n, or one of the n.
+    # The largest of all values is one of the m, which exceeds all n values, or one of the n.
     above, below = (0,) * n + _orders(m - 1, n), _orders(m, n - 1)
     return tuple(a + b for a, b in zip_longest(above, below, fillvalue=0))
 
 
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
-    """Return the largest statistic whose probability is at most alpha; -1 for too few values.
+    """Return the largest statistic whose probability is at most alpha; -1 if there are too few values.
 
-    Of more values than EXACT it is that of the normal approximation, with its correction for continuity.
+    For samples larger than EXACT, the normal approximation with continuity correction is used.
     """
     if max(m, n) > EXACT and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
@@ -318,19 +333,19 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return what the shift lies above, and what it lies below, each at a one-sided error rate of alpha.
+    """Return the lower and upper bound of the shift, each at a one-sided error rate of alpha.
 
-    None for too few values.
+    None if there are too few values.
     """
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None
-    found = all_differences(base, other)
-    return found[statistic], found[len(found) - 1 - statistic]
+    shifts = all_differences(base, other)
+    return shifts[statistic], shifts[len(shifts) - 1 - statistic]
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples by their logarithms; None without any, or without a finite one."""
+    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio infinite."""
     if not base or not other:
         return None
     estimate = _exponential(median(all_differences(base, other)))
@@ -346,10 +361,10 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
 def _exponential(value: float) -> float:
     try:
         return math.exp(value)
-    except OverflowError:  # of a report that somebody made up
+    except OverflowError:  # possible with a manipulated report
         return math.inf
 
 
 def needed(alpha: float) -> int:
-    """Return how many values each of two equal samples must have, so that anything can be shown."""
+    """Return the minimum size of each of two equal samples for which any difference can be shown."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

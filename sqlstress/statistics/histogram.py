@@ -13,37 +13,38 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 MOST_KINDS = 20
-"""Kinds of operations of a trial, with a histogram each: several times as many as any workload has."""
+"""Maximum number of kinds of operations in a trial, each with a histogram. Every workload has far fewer."""
 _FOLD_AT = 20_000
+"""Number of distinct exact latencies after which they are folded into buckets."""
 _INFINITE = 0x7F7F
-"""The last bucket of finite numbers: its end is none."""
+"""Index of the last bucket with finite numbers. It is not used, because its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
 
 
 def bucket_of(ns: int) -> int:
-    """Return the bucket's index of a latency in nanoseconds."""
+    """Return the index of the bucket that holds a latency in ns."""
     bits: int = _to_bits.unpack(_to_float.pack(ns))[0]
     return bits >> 16
 
 
 def is_bucket(index: int) -> bool:
-    """Say whether an index is one that a latency can have: that of a finite number, zero or more."""
+    """Return whether an index is that of a finite number, zero or more, as every latency has."""
     return 0 <= index < _INFINITE
 
 
 def bucket_floor(index: int) -> float:
-    """Return where the bucket begins, in nanoseconds.
+    """Return the lower end of a bucket, in ns.
 
-    A latency less than one part in 2**24 below it is rounded up into the bucket as well.
+    A latency that is less than one part in 2**24 below the end is also rounded up into the bucket.
     """
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
 
 class Recorder:
-    """Counts latencies as they come; `buckets()` gives the histogram."""
+    """Counter of latencies. `buckets()` returns the histogram."""
 
     def __init__(self) -> None:
         self._exact: Counter[int] = Counter()
@@ -51,7 +52,7 @@ class Recorder:
         self._largest = 0
 
     def record(self, latencies_ns: Iterable[int]) -> None:
-        """Count a batch of latencies in whole nanoseconds, zero or more; only the batch takes memory."""
+        """Count a batch of latencies in whole ns, zero or more. Memory is bounded, except for the batch."""
         self._exact.update(latencies_ns)
         if len(self._exact) > _FOLD_AT:
             self._fold()
@@ -68,12 +69,12 @@ class Recorder:
         return dict(self._folded)
 
     def largest(self) -> int:
-        """Return the largest latency recorded, in nanoseconds; 0 when there is none."""
+        """Return the largest latency recorded, in ns; 0 if there is none."""
         return max(self._largest, max(self._exact, default=0))
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Add histograms: merging is addition."""
+    """Return the sum of histograms."""
     total: Counter[int] = Counter()
     for histogram in histograms:
         total.update(histogram)
@@ -83,7 +84,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 def percentile(buckets: Mapping[int, int], share: float) -> float | None:
     """Return the latency in ns below which `share` (0 to 1) of the operations lie.
 
-    It is the middle of the bucket that holds the nearest-rank value; None without operations.
+    The result is the middle of the bucket that holds the nearest-rank value; None without operations.
     """
     count = sum(buckets.values())
     if not count:

@@ -1,6 +1,6 @@
-"""Search for the highest rate: the rate of the next window, and when enough is known.
+"""Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
 
-Everything here is a function of what was seen, so that it can be tried on machines that are made up.
+All functions depend only on the windows so far, so that tests can run them on simulated machines.
 """
 
 from __future__ import annotations
@@ -14,46 +14,46 @@ from typing import NamedTuple
 
 from sqlstress.statistics.compare import quantile
 
-# Least squares: what each of several causes adds, when they act together.
+# Least squares: the contribution of each of several causes that act together.
 #
-# Solved by Gram-Schmidt, modified, so that columns that are nearly alike cost no digits.
+# The solver is the modified Gram-Schmidt method, which loses no digits if columns are nearly equal.
 #
 # Source: Golub and Van Loan, "Matrix Computations", chapter 5.
 
 
 _NOTHING = 1e-9
-"""What is left of a column that follows from those before it, as a share of it."""
+"""Share of a column's length up to which its remainder counts as 0: the column depends on earlier ones."""
 
 
 class Fit(NamedTuple):
-    """What was fitted."""
+    """Result of a least-squares fit."""
 
     coefficients: tuple[float, ...]
-    """One for each column."""
+    """Coefficient of each column."""
     errors: tuple[float, ...]
-    """The standard error of each; 0 without degrees of freedom."""
+    """Standard error of each coefficient; 0 without degrees of freedom."""
     degrees: int
-    """Rows more than columns."""
+    """Degrees of freedom: the number of rows minus the number of columns."""
 
 
 def fit(rows: Sequence[Sequence[float]], values: Sequence[float]) -> Fit:
-    """Return the coefficients of the columns that come nearest to the values.
+    """Return the coefficients of the linear combination of columns that is nearest to the values.
 
-    Raises ValueError when they are not determined: too few rows, or columns that follow from others.
+    Raises ValueError if they are not determined: there are too few rows, or a column depends on others.
     """
     width = len(rows[0]) if rows else 0
     degrees = len(rows) - width
     if not width or degrees < 0:
         raise ValueError("there are fewer rows than columns")
     basis, upper = _orthogonal([list(column) for column in zip(*rows, strict=True)])
-    left, projected = list(values), []
-    for own in basis:
-        along = _dot(own, left)
+    residuals, projected = list(values), []
+    for unit in basis:
+        along = _dot(unit, residuals)
         projected.append(along)
-        left = [value - along * part for value, part in zip(left, own, strict=True)]
+        residuals = [value - along * part for value, part in zip(residuals, unit, strict=True)]
     inverse = _inverse(upper)
     coefficients = [_dot(line, projected) for line in inverse]
-    variance = _dot(left, left) / degrees if degrees else 0.0
+    variance = _dot(residuals, residuals) / degrees if degrees else 0.0
     errors = [math.sqrt(variance * _dot(line, line)) for line in inverse]
     return Fit(tuple(coefficients), tuple(errors), degrees)
 
@@ -62,16 +62,16 @@ Matrix = list[list[float]]
 
 
 def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
-    """Return unit vectors for columns, and the upper triangle that makes the columns of them again."""
+    """Return the QR decomposition: orthogonal unit vectors, and the upper triangular matrix of factors."""
     basis: Matrix = []
     upper = [[0.0] * len(columns) for _ in columns]
     for place, column in enumerate(columns):
-        whole = math.sqrt(_dot(column, column))
-        for number, own in enumerate(basis):
-            upper[number][place] = along = _dot(own, column)
-            column = [value - along * part for value, part in zip(column, own, strict=True)]
+        full_length = math.sqrt(_dot(column, column))
+        for number, unit in enumerate(basis):
+            upper[number][place] = along = _dot(unit, column)
+            column = [value - along * part for value, part in zip(column, unit, strict=True)]
         length = math.sqrt(_dot(column, column))
-        if length <= _NOTHING * whole:
+        if length <= _NOTHING * full_length:
             raise ValueError("a column follows from those before it")
         upper[place][place] = length
         basis.append([value / length for value in column])
@@ -79,79 +79,84 @@ def _orthogonal(columns: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _inverse(upper: Matrix) -> Matrix:
-    """Return the inverse of an upper triangle, row by row."""
+    """Return the inverse of an upper triangular matrix, row by row."""
     size = len(upper)
-    found = [[0.0] * size for _ in range(size)]
+    inverse = [[0.0] * size for _ in range(size)]
     for column in range(size):
-        found[column][column] = 1 / upper[column][column]
+        inverse[column][column] = 1 / upper[column][column]
         for row in range(column - 1, -1, -1):
-            rest = sum(upper[row][place] * found[place][column] for place in range(row + 1, column + 1))
-            found[row][column] = -rest / upper[row][row]
-    return found
+            rest = sum(upper[row][place] * inverse[place][column] for place in range(row + 1, column + 1))
+            inverse[row][column] = -rest / upper[row][row]
+    return inverse
 
 
-def _dot(one: Sequence[float], two: Sequence[float]) -> float:
-    return math.fsum(map(mul, one, two))
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return math.fsum(map(mul, left, right))
 
 
-# The highest rate that keeps a promise, searched for where every window is one look through noise.
+# Search for the highest rate that keeps a promise, with windows whose results are noisy.
 #
-# A window has a margin: by what factor, as a logarithm, its latency exceeds what is promised, below 0 where
-# it kept the promise. Around the limit its sign is chance, and it rises with the rate: so the limit is where
-# a straight line through the windows nearby crosses 0, and half of the windows there keep the promise. None
-# counts for more than a factor of e, so that a stall of the machine moves the line no further than that.
-# Rates are steps of a ladder that is the same for everybody. A window that kept its promise is followed by
-# one a step up, one that broke it by one a step down: most are near the limit, as their noise needs.
+# A window has a margin: the logarithm of its latency over the promised latency, negative if the window kept
+# the promise. The margin rises with the rate, and near the limit its sign is a matter of chance. The limit is
+# therefore the rate at which a straight line through the margins of nearby windows crosses 0; half of the
+# windows there keep the promise. A margin counts as 1 (a factor of e) at most, which limits the effect of a
+# stall of the machine on the line.
+# Rates are steps of a fixed ladder. After a window that kept the promise, the next rate is a step up; after a
+# window that broke it, a step down. So most windows are near the limit, where noise makes many necessary.
 #
 # Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
 # Statistical Association 43, 1948.
 
 
 FARTHEST = 1.0
-"""The largest margin that counts, on either side."""
+"""Largest absolute value of a margin that counts."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
-"""Of a decade, about 10 % apart: the preferred numbers E24 of IEC 60063, the way down to 1."""
+"""Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )
+"""Rates that a search may try, ascending, from 1 to 1,000,000 per second."""
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
-"""What the answer says of a rate."""
+"""Verdicts on a rate."""
 HALF, UP = 7, 3
-"""Steps down to about half of a rate, and up by a third."""
+"""Steps of the ladder down to about half of a rate, and steps up by about a third."""
 ALL = 6
-"""Windows at an end of the ladder, or at a rate that contradicts the others, before that is believed."""
+"""Minimum number of windows before a result is believed that contradicts other rates, or has no other side.
+
+Such a result is a rate on the wrong side of the limit, or an extreme rate if all rates kept or all broke.
+"""
 NEARBY = 1.5
-"""The line goes through the rates that differ by less than this factor from where the promise breaks."""
+"""Factor around the dividing rate within which rates are included in the line."""
 LEAST, MOST = 16, 100
-"""Windows through which a line goes at least, and after which the search ends whatever they say."""
+"""Minimum number of windows for a line, and maximum number of windows in a search."""
 DOUBT = 0.002
-"""The limit lies outside of its interval with about this probability."""
+"""Approximate probability that the limit lies outside its interval."""
 CLOSE = 0.1
-"""The limit is known no better than this: a machine is that much faster or slower an hour later."""
+"""Minimum relative half-width of the interval: a machine changes its speed by this much within an hour."""
 NARROW = 1.25
-"""An interval whose ends differ by this factor is narrow enough."""
+"""Ratio of the interval's ends at which the search stops."""
 STEEP = 2.0
-"""Standard errors by which the margin rises with the rate, at least: a flat line crosses 0 anywhere."""
+"""Minimum slope of the line, in standard errors, because the zero of a flat line is arbitrary."""
 
 Seen = Sequence[tuple[int, float]]
-"""The rate and the margin of each window, in order."""
+"""Rate and margin of each window, in order."""
 
 Windows = Mapping[int, Sequence[float]]
-"""The margins of the windows at each rate."""
+"""Margins of the windows, by rate."""
 
 
 class Answer(NamedTuple):
-    """What is known by now."""
+    """The limit, as far as it is known."""
 
     holds: int | None
-    """The rate up to which most windows keep the promise; None: none is known."""
+    """Rate up to which most windows keep the promise; None if it is unknown."""
     breaks: int | None
-    """The rate from which on most windows break it; None: none is known."""
+    """Rate from which most windows break the promise; None if it is unknown."""
     about: int | None = None
-    """The limit between the two, at which half of them do; None where it is not known."""
+    """Estimated limit, at which half of the windows keep the promise; None if it is unknown."""
 
     def verdict(self, rate: int) -> str:
-        """Say what is known of a rate."""
+        """Return the verdict on a rate: HOLDS, BREAKS or OPEN."""
         if self.holds is not None and rate <= self.holds:
             return HOLDS
         return BREAKS if self.breaks is not None and rate >= self.breaks else OPEN
@@ -159,23 +164,24 @@ class Answer(NamedTuple):
 
 def by_rate(seen: Seen) -> dict[int, list[float]]:
     """Return the margins of the windows at each rate."""
-    found: dict[int, list[float]] = {}
+    windows: dict[int, list[float]] = {}
     for rate, margin in seen:
-        found.setdefault(rate, []).append(margin)
-    return found
+        windows.setdefault(rate, []).append(margin)
+    return windows
 
 
 def mostly_kept(margins: Sequence[float]) -> bool:
-    """Say whether half of the windows or more kept the promise."""
+    """Return whether at least half of the windows kept the promise."""
     return 2 * sum(margin <= 0 for margin in margins) >= len(margins)
 
 
 def _agree(margins: Sequence[float]) -> bool:
+    """Return whether there are enough windows, and all of them kept or all of them broke the promise."""
     return len(margins) >= ALL and len({margin > 0 for margin in margins}) == 1
 
 
 def answer(windows: Windows) -> Answer:
-    """Return what windows say: no tried rate contradicts it."""
+    """Return the answer from all windows. No tried rate contradicts it."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
@@ -196,13 +202,13 @@ def answer(windows: Windows) -> Answer:
 
 
 def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
-    """Return a rate of three digits; None for less than one."""
+    """Return a rate rounded by `towards` to three digits; None if the result is 0."""
     unit = 10 ** max(0, math.floor(math.log10(rate)) - 2) if rate >= 1 else 1
     return towards(rate / unit) * unit or None
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return the limit with the ends of its interval, in ascending order; None where it can't be told."""
+    """Return the lower end of the limit's interval, the limit, and the upper end; None if it is unknown."""
     middle = _divide(windows)
     points = [
         (math.log(rate / middle), max(-FARTHEST, min(margin, FARTHEST)))
@@ -212,7 +218,7 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     ]
     if len(points) < LEAST or len({x for x, _ in points}) < 2:
         return None
-    # About the mean of x, the errors of height and slope are independent.
+    # If x is relative to its mean, the errors of height and slope are independent.
     x_mean = fmean(x for x, _ in points)
     line = fit([(1.0, x - x_mean) for x, _ in points], [y for _, y in points])
     (height, slope), (height_error, slope_error) = line.coefficients, line.errors
@@ -225,21 +231,21 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
 
 def _divide(windows: Windows) -> float:
-    """Return the rate that divides windows best: below it the fewest broke the promise, above it kept it."""
+    """Return the dividing rate, with the fewest windows that broke the promise below or kept it above."""
     rates = sorted(windows)
 
-    def wrong(place: int) -> int:
+    def misplaced(place: int) -> int:
         below = sum(margin > 0 for rate in rates[:place] for margin in windows[rate])
         return below + sum(margin <= 0 for rate in rates[place:] for margin in windows[rate])
 
-    errors = {place: wrong(place) for place in range(1, len(rates))}
+    errors = {place: misplaced(place) for place in range(1, len(rates))}
     best = [place for place, count in errors.items() if count == min(errors.values())]
     place = best[len(best) // 2]
     return math.sqrt(rates[place - 1] * rates[place])
 
 
 def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
-    """Return at which rate to look next; None when enough is known.
+    """Return the rate of the next window; None if the search is complete.
 
     `seen` has the rate and the margin of each window, in order. The search begins with `start`, and no rate
     below `lowest` is tried.
@@ -255,23 +261,23 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
     if not kept or not broken:
         end = max(kept) if kept else min(broken)
         place = bisect_left(LADDER, end) + (UP if kept else -HALF)
-        further = LADDER[max(bottom, min(place, len(LADDER) - 1))]
-        return further if further != end or len(windows[end]) < ALL else None
+        next_step = LADDER[max(bottom, min(place, len(LADDER) - 1))]
+        return next_step if next_step != end or len(windows[end]) < ALL else None
     limit = crossing(windows)
     if limit:
         low, _, high = limit
-        odd = [
+        contrary = [
             rate for rate in windows if (rate <= low and rate in broken) or (rate >= high and rate in kept)
         ]
-        if odd := [rate for rate in odd if len(windows[rate]) < ALL]:
-            return min(odd, key=lambda rate: len(windows[rate]))
+        if contrary := [rate for rate in contrary if len(windows[rate]) < ALL]:
+            return min(contrary, key=lambda rate: len(windows[rate]))
         if high / low <= NARROW:
             return None
     return _nearer(seen, windows, bottom)
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return a rate between those that the promise divides, or one step from the last window there."""
+    """Return a rate between the two rates around the dividing rate, or a step from the last window's rate."""
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]

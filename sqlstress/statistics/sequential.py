@@ -1,11 +1,11 @@
-"""Sequential: the gate of an A/B test, after how many pairs one looks, and what is concluded from them.
+"""Sequential test: the gate of an A/B test, with its schedule of looks and the conclusion at each look.
 
-A verdict needs a bound: B passes where the whole of what its pairs leave possible is allowed, and fails where
-none of it is. Who looks often is deceived more often than who looks once, so each look is given its part of
-the error rate (Bonferroni): it then holds for all of them together, however they depend on each other.
-Whether B is faster is said once, at the look that ends the test. It has its own part of the error for each
-look, most of it for the first ones, where a test of two equal arms ends.
-Differences are natural logarithms of ratios, below zero where B is worse.
+A verdict needs bounds of the difference between the arms: B passes if the whole interval is allowed, and
+fails if no part of it is allowed. Repeated looks increase the chance of an error, so each look gets a part of
+the error rate (Bonferroni). The rate then holds for all looks together, however they depend on each other.
+The direction (whether B is faster) is reported once, at the look that ends the test. It has an error rate of
+its own, divided among the looks; the first looks get most of it, because a test of two equal arms ends there.
+Differences are natural logarithms of ratios, and negative if B is worse.
 """
 
 from __future__ import annotations
@@ -18,45 +18,47 @@ from typing import NamedTuple
 from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
-"""What can be concluded; undecided: more pairs are needed."""
+"""Verdicts of a test or a look; undecided means that more pairs are needed."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
-"""What can be said of B beside A, whatever is allowed."""
+"""Direction of B relative to A, whatever drop is allowed."""
 METRICS = ("tps", "p99")
 ALPHA = 0.01
-"""How often, at most, a drop passes that is not allowed, and how often one that is allowed fails."""
+"""Maximum probability that a forbidden drop passes, and maximum probability that an allowed drop fails."""
 ANSWER = 0.014
-"""How often, at most, B is said to be faster, or slower, that is not, beside what ALPHA allows."""
+"""Maximum probability that the direction is wrong, in addition to ALPHA."""
 FEWEST, MOST = 10, 500
-"""Pairs after which one looks first, and the most that may be asked for."""
+"""Number of pairs at the first look, and largest number of pairs that can be requested."""
 BETWEEN = 1.4
-"""How many times as many pairs each look has as the one before: less than that adds little that is new."""
-_APART = 1.2
-"""How many times as many the last look has at least."""
+"""Growth factor of the number of pairs between looks. More frequent looks add little."""
+_MIN_LAST_GROWTH = 1.2
+"""Minimum growth factor of the number of pairs before the last look."""
 _STEPS = 20
-"""More looks than lie below MOST."""
+"""Number of computed looks; more than there are below MOST."""
 
 
 class Look(NamedTuple):
-    """A number of pairs after which one looks, and its part of the error rate, of each of both errors."""
+    """A planned look at the pairs of a test."""
 
     pairs: int
+    """Number of pairs."""
     alpha: float
+    """Part of ALPHA for this look, for each of the two errors."""
 
 
 def looks(most: int) -> tuple[Look, ...]:
-    """Return the looks of a test of at most so many pairs, FEWEST or more, with equal parts of ALPHA."""
+    """Return the looks of a test of at most `most` pairs, with equal parts of ALPHA. `most` >= FEWEST."""
     rising = (round(FEWEST * BETWEEN**step) for step in range(_STEPS))
-    pairs = [*(number for number in rising if number * _APART < most), most]
-    # A look that can decide nothing, whatever is found, would only take from the others.
+    pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
+    # A look with too few pairs to decide anything would only reduce the parts of the other looks.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(Look(number, ALPHA / len(pairs)) for number in pairs)
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return how far B may be worse, as a difference: TPS may fall by a share, or p99 rise by it.
+    """Return the allowed change for the worse, as a difference: TPS may fall, or p99 rise, by `max_drop`.
 
-    A report may hold any share; -inf where all of TPS may be lost.
+    `max_drop` may have any value, because it is read from a report. -inf if TPS may fall to 0.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -70,37 +72,39 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
 
 
 Ends = tuple[float, float] | None
-"""What pairs leave possible: the worst and the best difference; None where they are too few to say."""
+"""Bounds of a difference: the worst and the best possible value; None if there are too few pairs."""
 
 
 def clears(ends: Ends, allowed: float) -> bool:
-    """Say whether a drop of more than is allowed is ruled out."""
+    """Return whether the bounds rule out a forbidden drop."""
     return ends is not None and ends[0] > allowed
 
 
 def falls(ends: Ends, allowed: float) -> bool:
-    """Say whether a drop of more than is allowed is beyond doubt."""
+    """Return whether the bounds leave only forbidden drops."""
     return ends is not None and ends[1] < allowed
 
 
 def answer_share(look: int, alpha: float) -> float:
-    """Return the error rate, on each side, of what the look of this number (1, 2, ...) says of a faster B.
+    """Return the error rate, on each side, of the direction at look number `look` (1, 2, ...).
 
-    It is no less than that of its verdict, and half of what the looks before it left of ANSWER.
+    It is half of the part of ANSWER that the looks before it left, but at least `alpha`, the rate of the
+    verdict.
     """
     return max(alpha, ANSWER * 0.5**look)
 
 
 def direction(ends: Ends) -> str:
-    """Say whether B is faster or slower beyond doubt, or UNCLEAR."""
+    """Return FASTER or SLOWER if the bounds of B's difference show it, else UNCLEAR."""
     if clears(ends, 0.0):
         return FASTER
     return SLOWER if falls(ends, 0.0) else UNCLEAR
 
 
 def judged(passing: Ends, failing: Iterable[Ends], allowed: float) -> str:
-    """Return FAIL if a drop of more than is allowed is beyond doubt in any of what may fail, PASS if it is
-    ruled out in what must pass, else UNDECIDED.
+    """Return the verdict: FAIL, PASS or UNDECIDED.
+
+    FAIL if any of the `failing` bounds leave only forbidden drops. PASS if the `passing` bounds leave none.
     """
     if any(falls(ends, allowed) for ends in failing):
         return FAIL
@@ -113,11 +117,15 @@ def fail_share(cells: int, alpha: float) -> float:
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
-    """Return FAIL, PASS or UNDECIDED. `cells` holds the differences of each cell, pair by pair.
+    """Return FAIL, PASS or UNDECIDED. `cells` has the differences of each cell, pair by pair.
 
-    The geometric mean of the cells is judged; a single cell can only fail.
+    The geometric mean of the cells can pass or fail; a cell alone can only fail the test.
     """
     means, share = geometric_means(cells), fail_share(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)
-    failing = [ends] if len(cells) == 1 else [signed_rank_bounds(part, share) for part in (means, *cells)]
+    failing = (
+        [ends]
+        if len(cells) == 1
+        else [signed_rank_bounds(differences, share) for differences in (means, *cells)]
+    )
     return judged(ends, failing, allowed)

@@ -1,4 +1,4 @@
-"""Series: one figure as it went on, for a line of a plot."""
+"""Series: the course of a figure, for a line of a plot; and small statistics of a trial."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ class Series:
     """The values of one figure over time, or over the cycles of an experiment."""
 
     name: str
-    """What was observed, such as "WAL size"."""
+    """Name of the figure, such as "WAL size"."""
     unit: str
     """Unit of the values: ns, bytes, frames."""
     values: tuple[int, ...]
     """The values, in order."""
     times_ns: tuple[int, ...] = ()
-    """When each was taken, or the stretch began that it stands for, in ns after the window opened.
+    """Time of each value, or start of the interval that it covers, in ns after the window opened.
 
-    Empty where they are counted: one a cycle.
+    Empty if there is a value per cycle instead.
     """
     worker: int | None = None
-    """Whose figure it is; None: that of the database."""
+    """Index of the worker that has the figure; None if it is a figure of the database."""
 
 
 WAL_FRAMES = "WAL frames"
 """Frames in use in the WALs of all files together."""
 CHECKPOINTED_FRAMES = "checkpointed frames"
-"""How many of them a checkpoint has copied into the databases."""
+"""Frames of WAL_FRAMES that checkpoints have copied into the databases."""
 WAL_SIZE = "WAL size"
-"""Bytes of the WALs of all files together."""
+"""Size of the WALs of all files together, in bytes."""
 LARGEST_WAL = "largest WAL"
-"""Bytes of the largest of them."""
+"""Size of the largest WAL, in bytes."""
 CHECKPOINTS = "checkpoints"
-"""Checkpoints that a process beside the workers has made, one for each file."""
+"""Checkpoints made by a separate process, not by workers; a checkpoint of each file counts."""
 BUSY_CHECKPOINTS = "busy checkpoints"
-"""Those of them that answered busy: a lock stayed taken."""
+"""Checkpoints of CHECKPOINTS that returned busy, because a lock was held."""
 STUCK_CHECKPOINTS = "stuck checkpoints in a row"
-"""Checkpoints of one file, up to then, that left frames and got no further than the one before."""
+"""Consecutive checkpoints of a file, up to this time, that left frames and made no progress."""
 CHECKPOINT_TIME = "checkpoint time"
-"""Time that went to those checkpoints, in ns."""
+"""Time of the checkpoints in CHECKPOINTS, in ns."""
 LONGEST_CHECKPOINT = "longest checkpoint"
-"""Time that the longest of them took, in ns."""
+"""Time of the longest checkpoint in CHECKPOINTS, in ns."""
 WAL_RESTARTS = "WAL restarts"
-"""Looks so far that found the WAL begun anew since the one before."""
+"""Samples so far that found that the WAL had restarted since the sample before."""
 
 
 # Small statistics of a single trial: pure functions of numbers.
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's fairness index, 1/n (one takes all) to 1 (all equal); None when nothing was done.
+    """Return Jain's fairness index, 1/n (one worker does all) to 1 (all equal); None if all shares are 0.
 
     Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984.
     """
@@ -64,13 +64,13 @@ def jain(shares: Sequence[float]) -> float | None:
 
 
 def min_max_share(shares: Sequence[float]) -> float | None:
-    """Return the smallest share over the largest, 0 to 1; None when nothing was done."""
+    """Return the smallest share over the largest, 0 to 1; None if all shares are 0."""
     largest = max(shares, default=0)
     return min(shares) / largest if largest else None
 
 
 def half_ratio(bins: Sequence[int]) -> float | None:
-    """Return the median of the second half of a series over that of the first; None if it can't be said."""
+    """Return the ratio of the medians of a series' second and first half; None if too short or undefined."""
     half = len(bins) // 2
     if half < 3:
         return None

@@ -1,4 +1,4 @@
-"""Durations, numbers and counts, as people write and read them."""
+"""Formats of durations, numbers and counts for people, and the parser of durations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return seconds: "500ms", "2s", "2m", "1h", or plain seconds. Raises ValueError."""
-    found = _DURATION.fullmatch(text.strip().lower())
-    seconds = float(found[1]) * _SECONDS[found[2] or "s"] if found else math.inf
+    """Return the seconds of "500ms", "2s", "2m", "1h" or plain seconds. Raises ValueError."""
+    match = _DURATION.fullmatch(text.strip().lower())
+    seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.inf
     if not math.isfinite(seconds):
         shown = text if len(text) <= 40 else f"{text[:40]}..."
         raise ValueError(f"{shown!r} is not a duration: write 500ms, 2s, 2m or plain seconds")
@@ -41,9 +41,9 @@ def format_count(value: float) -> str:
 
 
 def format_ms(ns: float) -> str:
-    """Write nanoseconds as milliseconds: three significant digits, no finer than a microsecond: "1.23"."""
+    """Write ns as milliseconds with three significant digits, but no finer than a microsecond: "1.23"."""
     ms = ns / NS_PER_MS
-    # The limits are those of the rounded figure: 9.996 is "10.0", not "10.00".
+    # The limits apply to the rounded figure: 9.996 is "10.0", not "10.00".
     if ms >= 99.95:
         return f"{ms:.0f}"
     if ms >= 9.995:
