@@ -178,7 +178,7 @@ class Watch:
 
 # Load of other programs on the disk, measured while our processes start and do not use the disk.
 #
-# It cannot be measured in the window, where our processes use the disk, too, and nothing marks their requests.
+# It cannot be measured in the window, where our processes use the disk, too, and nothing marks our requests.
 # Linux's `write_bytes` of a process counts dirty memory, with large folios up to 256 times the written bytes;
 # and for each of our bytes a file system writes up to three bytes to its own journal.
 
