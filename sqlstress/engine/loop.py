@@ -5,7 +5,8 @@ keys, counting, acknowledging, checking) is done for a whole chunk at once, betw
 operation's latency includes it. Its cost is measured and reported.
 
 A Run decides when an operation begins. In a closed loop an operation begins when the previous operation
-ends, so one reading of the clock gives both stamps. Readers of stamps must not rely on this.
+ends, so one reading of the clock gives both stamps. Readers of stamps must not rely on this: an open loop
+has pauses.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Interval at which an idle worker checks whether to stop, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum time between a worker's waking up and the due time, in ns."""
+"""Minimum and maximum margin: the time between waking up and the due time, in ns."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
@@ -47,9 +47,9 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 
 
 class Waiting:
-    """Waiter for a time: it sleeps until shortly before it, then polls the clock.
+    """Sleeper that wakes up shortly before a given time, then polls the clock.
 
-    It adapts the margin to the delay with which the system wakes it up. The margin must be short, because
+    It adapts this margin to the delay with which the system wakes it up. The margin must be short, because
     polling takes a processor from other processes.
     """
 
@@ -113,7 +113,7 @@ class OpenLoop:
     ) -> tuple[list[Any], Stamps]:
         """Run operations of a chunk until the window closes, or the next operation is due much later.
 
-        Operations that were prepared but not run are dropped: no due time belongs to a certain operation.
+        Operations that were prepared but not run are dropped: a due time is not tied to an operation.
         """
         results: list[Any] = []
         dues: list[int] = []
@@ -185,7 +185,7 @@ class OpenLoop:
     def finish(self, totals: Totals, now: int) -> None:
         """Count the operations still queued after the window, and add all counts to the totals.
 
-        If the longest wait since a due time exceeds that in the totals, it replaces it.
+        The longest wait in the totals also covers waits that began at a due time.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:

@@ -33,7 +33,7 @@ def shared_words(workers: int) -> Any:
 
 
 class Ledger:
-    """Shared words of one worker."""
+    """Access to one worker's shared words."""
 
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""
@@ -47,7 +47,7 @@ class Ledger:
         self._position[0] = first << _LENGTH_BITS | operations
 
     def settled(self, done: int) -> None:
-        """Publish the end of the chunk, of which only the first `done` operations were done."""
+        """Publish that the chunk has ended after its first `done` operations."""
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:

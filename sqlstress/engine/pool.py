@@ -1,7 +1,7 @@
 """The worker processes of one trial: their start, common start, results and end. Each has its own pipe.
 
-They start before their data exists, so that they come up while the parent makes it. Workers that stay for
-the next trial form a crew.
+They start before their data exists, so that their start overlaps with the preparation of the data. Workers
+that stay for the next trial form a crew.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ class Pool:
         """`crew` keeps workers for the next trial; if it is None, no worker stays."""
         self.case, self._starter, self._crew = case, starter, crew or Crew()
         experiment, sent, self._companions = experiment_of(case), plain(case), companions
-        half, others = experiment.worker_half(), experiment.companions()
+        half, companion_halves = experiment.worker_half(), experiment.companions()
         like = half, case.driver, case.settings
         self.counters = self._crew.counters(SLOT_WORDS * (case.concurrency + 1), like, shared)
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._stay = bool(crew) and experiment.keeps_workers and trace is None and pauses is None
         self._all_done = False
         limit = case.ops if experiment.windowed else None
-        halves = [half] * case.concurrency + [others[name] for name in companions]
+        halves = [half] * case.concurrency + [companion_halves[name] for name in companions]
         self._jobs = [
             Job(
                 half,
@@ -229,18 +229,18 @@ class Pool:
         The time limit is `until`, or `stall_s` without progress if `until` is None.
         """
         waiting = dict(pipes)
-        seen, moved = -1, time.monotonic()
+        last_count, progress_s = -1, time.monotonic()
         while waiting:
             for pipe in wait_some(list(waiting), TICK_S):
                 message = self._receive(pipe)
                 if message is not None:
                     yield waiting.pop(pipe), message
-                    moved = time.monotonic()
+                    progress_s = time.monotonic()
             pulse()
             now = time.monotonic()
-            if (count := self.done_so_far()) != seen:
-                seen, moved = count, now
-            if now > (moved + stall_s if until is None else until):
+            if (count := self.done_so_far()) != last_count:
+                last_count, progress_s = count, now
+            if now > (progress_s + stall_s if until is None else until):
                 for number in waiting.values():
                     yield number, Ended(number, reason=f"{fault} within the time-out, and was ended")
                 return
@@ -406,7 +406,7 @@ class Crew:
             return None
         try:
             pipe.send(message)
-        except OSError:  # it was killed in its sleep
+        except OSError:  # it was killed while it was idle
             pipe.close()
             end([process])
             return None

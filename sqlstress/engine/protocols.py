@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     calls: Iterable[Operation]
     params: Iterable[Any]
     rows: Any = None
-    """Rows that each operation writes, in a form of the experiment's own."""
+    """Rows that each operation writes, in the experiment's own form."""
     sizes: Sequence[int] | None = None
     """Number of rows of each operation; None if the kind determines it."""
 
@@ -147,7 +147,7 @@ class Companion(Protocol):
 
 
 class Work(Protocol):
-    """The parent's half of one trial. Experiments inherit the methods that they do not need."""
+    """The parent's half of one trial. An experiment inherits the methods that it does not need."""
 
     shared: tuple[Any, ...]
     """Shared arrays, passed to the workers unchanged when they start."""

@@ -93,7 +93,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure, the first of them first."""
+    """Cases that the study may measure; the study begins with the first."""
     strict: bool
     """Whether an inconclusive answer changes the exit code."""
 

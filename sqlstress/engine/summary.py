@@ -28,8 +28,8 @@ def summarise(
 ) -> Trial:
     """Return the Trial, not yet verified.
 
-    `whole_s` is the time from the start of the processes to the end of the last one, which the published
-    script measures.
+    `whole_s` is the time from the start of the processes to the end of the last process; the published
+    script measures this time.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -118,8 +118,8 @@ def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None
     if window.closes_ns == FOREVER_NS:
         return None
     bins = [sum(values) for values in zip_longest(*(worker.bins for worker in workers), fillvalue=0)]
-    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
-    return statistics.half_ratio(bins[:whole] + [0] * (whole - len(bins)))
+    full_bins = (window.closes_ns - window.opens_ns) // window.bin_ns
+    return statistics.half_ratio(bins[:full_bins] + [0] * (full_bins - len(bins)))
 
 
 def _latency(done: Sequence[Done]) -> dict[str, Latency]:

@@ -146,9 +146,9 @@ def went_on(window: Window, ended: Sequence[Ended], begin_s: float, end_s: float
     counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
         return False
-    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
+    full_bins = (window.closes_ns - window.opens_ns) // window.bin_ns
     first = max(0, math.ceil((begin_s * NS_PER_S - window.opens_ns) / window.bin_ns))
-    last = min(whole, math.floor((end_s * NS_PER_S - window.opens_ns) / window.bin_ns))
+    last = min(full_bins, math.floor((end_s * NS_PER_S - window.opens_ns) / window.bin_ns))
     merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)]
     between = [merged[index] if index < len(merged) else 0 for index in range(first, last)]
     return 2 * sum(count > 0 for count in between) > len(between)
@@ -511,20 +511,20 @@ class TrialRunner:
         trial = replace(
             trial, series=series, error=error, disk_share=measured.disk_share, quota=measured.quota
         )
-        if others := measured.others:
+        if shares := measured.others:
             trial = replace(
-                trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
+                trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
         return trial
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return a window that begins late enough for all workers to receive it in time."""
         # Measure the time until all processes have received and answered a message.
-        begun = time.perf_counter_ns()
+        start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
         now = time.perf_counter_ns()
-        answer_s = (now - begun) / NS_PER_S
+        answer_s = (now - start_ns) / NS_PER_S
         return plan_window(case, now, answer_s, extra_s)
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:

@@ -111,7 +111,7 @@ def main(job: Job, pipe: Pipe) -> None:
 
 def _run_job(job: Job, pipe: Pipe) -> None:
     """Do the work of one trial, then close all connections."""
-    pipe.recv()  # the first call: until then the parent makes what is connected to
+    pipe.recv()  # the first call; before it the data may not exist yet
     place = open_place(job.case, job.where)
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
@@ -138,7 +138,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
     words = memoryview(job.counters).cast("B").cast("q")
     with failures_reported(pipe, job.case.driver):
         begin_child()
-        pipe.recv()  # the first call: until then the parent makes what is connected to
+        pipe.recv()  # the first call; before it the data may not exist yet
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         companion: Companion = job.half(job.case, place, job.shared)
@@ -162,7 +162,7 @@ def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
         return  # the parent has given the trial up
     except SystemExit:
         raise  # its exit code reports it
-    except BaseException as error:  # a panic of an extension in Rust is no Exception
+    except BaseException as error:  # a panic in a Rust extension is not an Exception
         reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
         with suppress(OSError):  # the parent may have ended
             send(pipe, Failed(reason))

@@ -232,7 +232,7 @@ def disk_share(first: DiskLook, last: DiskLook) -> float:
 
 
 class DiskWatch:
-    """Watch on a disk from its creation until `share`. Our processes must not use the disk meantime."""
+    """Watch on a disk from its creation until `share`; our processes must not use the disk until then."""
 
     def __init__(self, disk: str | None) -> None:
         """`disk` is psutil's name of the disk; None if it cannot be watched."""

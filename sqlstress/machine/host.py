@@ -49,7 +49,7 @@ def usable_cores() -> int:
 
 
 def sleep_1ms() -> None:
-    """Sleep for 1 ms in the way of SQLite's busy handler.
+    """Sleep for 1 ms as SQLite's busy handler does.
 
     Python sleeps on a high-resolution timer on Windows; SQLite calls Sleep(), which is rounded to ticks.
     """

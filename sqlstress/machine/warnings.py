@@ -36,7 +36,7 @@ def durability_settings(settings: Settings) -> Settings:
 def level(wish: Settings, build: SqliteBuild) -> str:
     """Return the effective synchronous level with a library: the requested level, or its default.
 
-    Source: SQLite's sqliteInt.h, where DEFAULT_WAL_SYNCHRONOUS follows DEFAULT_SYNCHRONOUS, and that is 2.
+    Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, and that to 2.
     """
     if wish.synchronous:
         return wish.synchronous

@@ -121,7 +121,7 @@ class AbStudy:
                 if self._ended():
                     return
             pairs, elapsed_s = pair + 1, self.clock() - start_s
-            # The last pair is the planned last pair, or the pair before the time limit.
+            # The pair is also the last if another pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
             if is_last:  # the last look gets the rest of the error probability
@@ -194,7 +194,7 @@ SAME = "Both arms ran the same code."
 
 
 def _has_imported_file(run: Run) -> bool:
-    """Return whether a run has imported a Python file of the user."""
+    """Return whether a run has imported the user's Python file."""
     has_file = bool(getattr(run.case.spec, "file", None))
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
@@ -301,11 +301,11 @@ def merged(command: str, common: Given, own: Given) -> Given:
     Values of a list are appended to the common values instead, except for the words of a command.
     """
     commands = {option.name for option in load_options(command) if option.argument == REST}
-    given = {**common, **own}
+    options = {**common, **own}
     for name, value in own.items():
         if isinstance(value, tuple) and name not in commands:
-            given[name] = (*common.get(name, ()), *value)
-    return {**defaults(given, command), **given}
+            options[name] = (*common.get(name, ()), *value)
+    return {**defaults(options, command), **options}
 
 
 # Construction of an A/B test: the cells of both arms, the test, and its bench.

@@ -50,7 +50,9 @@ def same_module(a: Side, b: Side) -> str | None:
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
             # The wrong arm is the arm that runs the code of the other folder.
-            is_old, is_new = (all(own.get(part) == loaded[part] for part in loaded) for own in (old, new))
+            is_old, is_new = (
+                all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
+            )
             wrong = b if is_old else a if is_new else None
             differing = sources[0].parent / part, sources[1].parent / part
             return _mixed_up(name, files, differing, wrong, (a, b), roots)
@@ -58,7 +60,7 @@ def same_module(a: Side, b: Side) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions, without the common end of their paths; None for one folder."""
+    """Return the folders of two versions, without the common end of their paths; None if equal."""
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The workflow checks the base out inside the folder of the change.
     while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
@@ -116,9 +118,9 @@ def _mixed_up(
         )
     folder = import_folder(name, files[0])
     shared = files[0].parent if files[0].stem == "__init__" else files[0]
-    others = [str(file) for file in differing if not file.is_relative_to(shared)]
-    verb = "differs" if len(others) == 1 else "differ"
-    statement = f"A and B both import {name} from {files[0]}, but {listing(others)} {verb}, {vain}"
+    changed_files = [str(file) for file in differing if not file.is_relative_to(shared)]
+    verb = "differs" if len(changed_files) == 1 else "differ"
+    statement = f"A and B both import {name} from {files[0]}, but {listing(changed_files)} {verb}, {vain}"
     if entry := _python_path_entry(folder):
         return f"{statement} PYTHONPATH contains {entry}: unset it, and {SEPARATE}."
     python = (wrong or sides[0]).python
@@ -141,8 +143,8 @@ def same_environment(a: Side, b: Side) -> str | None:
     """
     if a.python is None or b.python is None:
         return None
-    own, other = (Path(shutil.which(python) or python) for python in (a.python, b.python))
-    if own.parent.resolve() == other.parent.resolve() or _content(own) != _content(other):
+    first, second = (Path(shutil.which(python) or python) for python in (a.python, b.python))
+    if first.parent.resolve() == second.parent.resolve() or _content(first) != _content(second):
         return None
     statement = (
         f"A and B run the same code. {a.python} and {b.python} are the same Python, and {a.file} imports "

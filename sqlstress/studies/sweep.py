@@ -331,8 +331,10 @@ def study_of_plan(
     plan: Planned, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], Session]:
     """Return the experiment's own study, or a sweep of the cases, and its session."""
-    own = plan.experiment and plan.experiment.study
-    study: Study[Bench] = own.make(plan.cases, plan.selection) if own else Sweep(plan.cases, keep_going)
+    study_spec = plan.experiment and plan.experiment.study
+    study: Study[Bench] = (
+        study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
+    )
     return study, Session(plan.cases, directory, keep, command)
 
 

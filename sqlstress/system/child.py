@@ -50,9 +50,7 @@ def begin_child() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "win32":
-        signal.signal(
-            signal.SIGBREAK, signal.SIG_IGN
-        )  # a console sends Ctrl-Break, too, to all its processes
+        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # a console sends Ctrl-Break to all its processes
     try:
         threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:

@@ -18,7 +18,7 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay before an interrupt is repeated: a finalizer has ended by then, and the user does not notice it."""
+"""Delay before an interrupt is repeated: the finalizer has ended by then, and no user notices it."""
 
 
 def stop_once() -> None:

@@ -93,8 +93,8 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 def starting(modules: Sequence[str]) -> Iterator[Starter]:
     """Yield a starter of processes that need these modules: a server that imported them forks the processes.
 
-    They are spawned instead without modules, on Windows, and if `forkserver` does not support this Python's
-    multiprocessing. Inside the block, the starter also starts the processes of Apart.
+    They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
+    multiprocessing of this Python. Inside the block, the starter also starts the processes of Apart.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -116,7 +116,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process, with SIGINT blocked until it can ignore it. Raises OSError."""
+    """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
         # Otherwise the first start of a process would start the tracker, and let SIGINT through during that.
         # SIGHUP of a closed terminal would end the tracker before us, and multiprocessing would complain.
