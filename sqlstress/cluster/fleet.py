@@ -1,6 +1,6 @@
 """The client's half of a fleet: each machine of a Dask cluster measures a plan once; reports are saved.
 
-Whoever can reach a scheduler can run code on all its hosts, so it needs TLS unless it is on this machine.
+A program that reaches a scheduler can run code on all its hosts, so TLS is required except on this machine.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _client(address: str, security: distributed.Security) -> distributed.Client:
     try:
         asyncio.run(asyncio.wait_for(_probe(address, security), CONNECT_S))
         return distributed.Client(address, security=security, timeout=CONNECT_S)
-    except Exception as error:  # of sockets, TLS, protocols, versions
+    except Exception as error:  # errors of sockets, TLS, protocols, versions
         reason = shortened(" ".join(f"{type(error).__name__}: {error}".split()), 120)
         raise EnvironmentFailure(
             f"no Dask scheduler responds at {address} ({reason}). Check the address, and for tls:// the "
@@ -151,7 +151,7 @@ class Fleet:
         try:
             code, complaint, report = host.future.result(timeout=ANSWER_S)
             write_atomically(file, report.decode("utf-8"))
-        except Exception as error:  # of a host's code, of the connection, of the disk here
+        except Exception as error:  # errors of a host's code, the connection, the disk here
             self.lose(host.name, shortened(plainly(error), 200))
             return
         self.saved += 1
@@ -193,7 +193,7 @@ def measure_fleet(
         client.wait_for_workers(1, timeout=ANSWER_S)
         workers = client.run(eval, call_of_job("identity()"), on_error="return")
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:  # of the connection, of the folder; TimeoutError without a worker
+    except OSError as error:  # errors of the connection or the folder; TimeoutError without a worker
         raise EnvironmentFailure(f"the fleet cannot start ({plainly(error)}).") from error
     fleet = Fleet(client, folder, report)
     with StopSignals() as signals:
@@ -215,7 +215,7 @@ def measure_fleet(
 
 
 def call_of_job(call: str) -> str:
-    """Return a call of `job` as text: pickled code fits one version of Python."""
+    """Return a call of `job` as text, because pickled code works with only one version of Python."""
     return f"__import__('sqlstress.cluster.job', fromlist=['job']).{call}"
 
 
@@ -224,4 +224,4 @@ def file_name(host: str, others: Collection[str]) -> str:
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", host).strip("._")[:64] or "host"
     used = {other.lower() for other in others}
     numbered = (f"{name}-{number}" for number in range(2, len(used) + 3))
-    return next(each for each in (name, *numbered) if each.lower() not in used)
+    return next(candidate for candidate in (name, *numbered) if candidate.lower() not in used)

@@ -39,7 +39,7 @@ _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENB
 
 
 def identity() -> tuple[str, str]:
-    """Return the name of this host, and its physical machine: containers of one have different names."""
+    """Return the name of this host and an id of its machine, which all its containers share."""
     name = socket.gethostname()
     with suppress(OSError):
         return name, Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def take_turn(turn: socket.socket, port: int) -> bool:
-    """Return whether the port was free; it is now taken. The system frees it when the process ends."""
+    """Bind the port; return whether it was free. The system frees it when the process ends."""
     with suppress(OSError):
         turn.bind(("127.0.0.1", port))
         return True
@@ -145,7 +145,7 @@ def _run_guard(order: dict[str, Any], watch: Watch, out: IO[bytes], err: IO[byte
 
 
 class Watch:
-    """Watches the heartbeat of the fleet."""
+    """Monitor of the fleet's heartbeat."""
 
     def __init__(self, read: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self._read, self._clock = read, clock
@@ -154,7 +154,7 @@ class Watch:
     def check(self) -> None:
         """Raise EnvironmentFailure if the measurement has to stop."""
         now, beat = self._clock(), self._last
-        with suppress(Exception):  # of a lost connection
+        with suppress(Exception):  # errors of a lost connection
             beat = self._read()
         if beat == STOP or now - self._heard > SILENT_S:
             raise EnvironmentFailure("the fleet was stopped")

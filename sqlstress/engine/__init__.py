@@ -1,1 +1,1 @@
-"""Processes, the common window, the timed loop, and everything that must be cleaned up afterwards."""
+"""Execution of trials: worker processes, their common window, the timed loop and the clean-up."""

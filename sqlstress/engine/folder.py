@@ -1,8 +1,7 @@
-"""A fresh folder of ours for the databases, and the removal of those that a killed run left behind.
+"""The run's own folder for its databases, and the removal of folders that killed runs left behind.
 
-A folder is ours if it holds our marker. It has an owner as long as somebody holds the lock on the
-marker.
-Only files with our names are ever deleted; whatever else lies there stays.
+Our folders hold our marker. A folder is in use as long as a process holds the lock on the marker.
+Only files with our names are ever deleted; all other files stay.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE = "slice.json"
-"""The report of another process that measures for us; beside it, what it is written into at first."""
-_OURS = re.compile(
+"""File name of a slice's report. The process that measures the slice writes a temporary file first."""
+_OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
 )
-_FURTHER = re.compile(r"further-\d+")
+_ADDED_FOLDER = re.compile(r"further-\d+")
 _LOCK_TRIES = 50
 
 
 class RunFolder:
-    """The folder of one measurement: made on entering, removed on leaving unless it is kept.
+    """The folder of one measurement: created on entering, removed on leaving unless it is kept.
 
-    Entering raises UsageError when there is no parent, EnvironmentFailure when nothing can be made in it.
+    Entering raises UsageError if `parent` does not exist, EnvironmentFailure if it is not writable.
     """
 
     def __init__(self, parent: Path, keep: bool) -> None:
         self.parent, self.keep = parent, keep
         self.path = parent / f"{PREFIX}{secrets.token_hex(4)}"
         self.stayed: tuple[Path, ...] = ()
-        """Files of ours that could not be removed on leaving."""
+        """Our files that could not be removed on leaving."""
         self._marker: IO[str] | None = None
 
     def __enter__(self) -> RunFolder:
@@ -51,13 +50,13 @@ class RunFolder:
         try:
             self.path.mkdir()
             self._marker = (self.path / MARKER).open("w", encoding="utf-8")
-            _lock_own(self._marker)
-            # Written after the lock is held: an empty marker belongs to somebody who is just starting.
+            _lock_marker(self._marker)
+            # Written only under the lock: an empty marker belongs to a sqlstress that is just starting.
             json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
             self._marker.flush()
         except OSError as error:
             self._remove()
-            # Of a name that no folder can have, Path.is_dir raises what os.path.isdir answers.
+            # For an impossible name Path.is_dir raises an error; os.path.isdir returns False.
             kind = EnvironmentFailure if os.path.isdir(self.parent) else UsageError  # noqa: PTH112
             raise kind(
                 f"cannot make a folder for the databases in {for_message(self.parent)}: {reason(error)}. "
@@ -75,16 +74,16 @@ class RunFolder:
     def _remove(self) -> None:
         self._close()
         if not remove_ours(self.path):
-            self.stayed = tuple(_ours_in(self.path))
+            self.stayed = tuple(_our_files(self.path))
 
     def _close(self) -> None:
         if self._marker:
-            with suppress(OSError):  # a full disk takes not even the marker
+            with suppress(OSError):  # a full disk has no room even for the marker
                 self._marker.close()
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove folders of ours below `parent` that have no owner any more; return those removed."""
+    """Remove our folders below `parent` that are no longer in use; return the removed folders."""
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -99,63 +98,66 @@ def _is_abandoned(path: Path) -> bool:
             return False
         with marker.open("r+", encoding="utf-8") as stream:
             lock(stream)
-            marked = json.load(stream)
+            content = json.load(stream)
     except (OSError, ValueError):
-        return False  # another user's, somebody's who is alive, or no folder of ours
-    return isinstance(marked, dict) and marked.get("made_by") == "sqlstress" and marked.get("keep") is False
+        return False  # another user's folder, a folder in use, or not our folder
+    return (
+        isinstance(content, dict) and content.get("made_by") == "sqlstress" and content.get("keep") is False
+    )
 
 
 def remove_ours(path: Path) -> bool:
-    """Delete our files in a folder of ours, and the folder when nothing else is in it.
+    """Delete our files in one of our folders, and the folder if nothing else is in it.
 
-    The marker stays with a file that can't be deleted, since others have it open: a later start can.
+    If another program has a file open, the file may stay. If so, the marker stays too, so that a later start
+    of sqlstress can delete both.
     """
-    for file in _ours_in(path):
+    for file in _our_files(path):
         with suppress(OSError):
             remove(file)
     try:
-        # What is in them was made by a server of ours, or in a trial.
-        names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_further_in(path))
-        whole = [folder / name for folder in folders for name in names]
-        for inner in filter(_is_folder, whole):
+        # Our own server or a trial made everything in these folders.
+        names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_added_folders(path))
+        removable = [folder / name for folder in folders for name in names]
+        for inner in filter(_is_folder, removable):
             shutil.rmtree(inner, ignore_errors=True)
-        for inner in _further_in(path):
+        for inner in _added_folders(path):
             with suppress(OSError):
                 inner.rmdir()
-        if not _ours_in(path) and not any(inner.exists() for inner in whole):
+        if not _our_files(path) and not any(inner.exists() for inner in removable):
             remove(path / MARKER)
         path.rmdir()
     except OSError:
-        return False  # it holds something else, or another sqlstress was faster
+        return False  # it holds other files, or another sqlstress was faster
     return True
 
 
 def trial_folder(path: Path) -> Path:
-    """Make a folder for the programs of a trial inside one of ours; what the last one left is removed."""
-    made = path / TRIAL_FOLDER
-    if _is_folder(made):
-        shutil.rmtree(made)
-    made.mkdir()
-    return made
+    """Create the folder of a trial's programs inside one of our folders; remove the previous trial's."""
+    folder = path / TRIAL_FOLDER
+    if _is_folder(folder):
+        shutil.rmtree(folder)
+    folder.mkdir()
+    return folder
 
 
 def further(path: Path) -> Path:
-    """Make one more folder inside one of ours, to go on in when files in it can't be removed."""
-    outer = path.parent if _FURTHER.fullmatch(path.name) else path
-    made = outer / f"further-{len(_further_in(outer)) + 1}"
-    made.mkdir()
-    return made
+    """Add a folder inside one of our folders, for use after files there could not be removed."""
+    outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
+    folder = outer / f"further-{len(_added_folders(outer)) + 1}"
+    folder.mkdir()
+    return folder
 
 
-def _further_in(path: Path) -> list[Path]:
-    return [entry for entry in path.iterdir() if _FURTHER.fullmatch(entry.name) and _is_folder(entry)]
+def _added_folders(path: Path) -> list[Path]:
+    return [entry for entry in path.iterdir() if _ADDED_FOLDER.fullmatch(entry.name) and _is_folder(entry)]
 
 
-def _ours_in(path: Path) -> list[Path]:
-    """Return our files in a folder of ours, without its marker."""
+def _our_files(path: Path) -> list[Path]:
+    """Return our files in one of our folders, without its marker."""
     try:
-        entries = [entry for folder in (path, *_further_in(path)) for entry in folder.iterdir()]
-        return [entry for entry in entries if _OURS.fullmatch(entry.name) and not _is_folder(entry)]
+        entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
+        return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
     except OSError:
         return []
 
@@ -163,12 +165,12 @@ def _ours_in(path: Path) -> list[Path]:
 def _is_folder(entry: Path) -> bool:
     try:
         return entry.is_dir() and not entry.is_symlink()
-    except OSError:  # such as a name that is too long
+    except OSError:  # for example, the name is too long
         return False
 
 
-def _lock_own(stream: IO[str]) -> None:
-    """Lock the marker just made; another sqlstress that looks whether it is abandoned holds it briefly."""
+def _lock_marker(stream: IO[str]) -> None:
+    """Lock the new marker; retry, because another sqlstress may test the lock at the same time."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

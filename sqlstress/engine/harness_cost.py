@@ -1,4 +1,4 @@
-"""The harness's own cost: the same loop, in this process, over a store that does nothing."""
+"""The harness's own cost: the timed loop, run in this process over a store that does nothing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the nanoseconds that one operation of a case costs without a store; None for whole scripts.
+    """Return the cost of one operation without a store, in ns; None if the experiment has no window.
 
-    `carry` is that of the trials: what is made once for all of them is made here.
+    `carry` is the dictionary that all trials share: objects that they make once are made here.
     """
     experiment = experiment_of(case)
     if not experiment.windowed:
@@ -43,7 +43,7 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
 
 def _cost_ns(source: Source | SelfDriven) -> float | None:
-    """Return nanoseconds for one operation; None when this process did not run while the window was open."""
+    """Return the cost of one operation, in ns; None if this process did not run during the window."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
@@ -54,26 +54,26 @@ def _cost_ns(source: Source | SelfDriven) -> float | None:
 ROUNDS = 9
 ROUND_NS = 3 * NS_PER_MS
 MOST = 5000
-"""Calls of a round."""
+"""Maximum number of calls in a round."""
 
 
 def bare_call_ns(place: Place, pulse: Pulse) -> float:
-    """Return the nanoseconds of the cheapest call of a place's binding: the median of several rounds.
+    """Return the cost of the cheapest call of a place's binding, in ns: the median of several rounds.
 
-    Raises EnvironmentFailure where it can't connect.
+    Raises EnvironmentFailure if it cannot connect.
     """
     with place.bare_call() as call:
-        first = _ns_each(call, 20)
+        first = _ns_per_call(call, 20)
         calls = min(MOST, max(1, int(ROUND_NS / first))) if first else MOST
         rounds = []
         for _ in range(ROUNDS):
             pulse()
-            rounds.append(_ns_each(call, calls))
+            rounds.append(_ns_per_call(call, calls))
     return median(rounds)
 
 
-def _ns_each(call: Callable[[], object], calls: int) -> float:
-    begun = time.perf_counter_ns()
+def _ns_per_call(call: Callable[[], object], calls: int) -> float:
+    start_ns = time.perf_counter_ns()
     for _ in repeat(None, calls):
         call()
-    return (time.perf_counter_ns() - begun) / calls
+    return (time.perf_counter_ns() - start_ns) / calls

@@ -1,11 +1,12 @@
-"""The timed loop: one function of a source, a window and shared words.
+"""The timed loop of a worker: it runs the operations of a source until a window closes.
 
 Between an operation's begin and its end there is one call into the store. Everything else (drawing
-keys, counting, acknowledging, checking) is done for a whole chunk at once, between the chunks, so it
-is in no operation's latency. What it costs is measured and reported.
+keys, counting, acknowledging, checking) is done for a whole chunk at once, between the chunks, so no
+operation's latency includes it. Its cost is measured and reported.
 
-When an operation begins is the business of a Run. In a closed loop it begins when the one before it has
-ended, so one look at the clock is both; nobody who reads stamps may take that for granted.
+A Run decides when an operation begins. In a closed loop an operation begins when the previous operation
+ends, so one reading of the clock gives both stamps. Readers of stamps must not rely on this: an open loop
+has pauses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# What one worker counts: only what completes inside the window, found by bisection of its stamps.
+# Counts of one worker: only operations that complete inside the window, found by bisection of the stamps.
 
 
 FOREVER_NS = 1 << 62
@@ -30,24 +31,24 @@ MOST_BINS = 600
 
 
 class Window(NamedTuple):
-    """When what completes is counted, in perf_counter_ns of the machine's common clock."""
+    """Interval in which completed operations count, in ns of `perf_counter_ns`, common to all processes."""
 
     starts_ns: int
     """The common start of the load."""
     opens_ns: int
     closes_ns: int
-    """FOREVER_NS when a fixed number of operations is done instead."""
+    """FOREVER_NS if the number of operations is fixed instead."""
 
     @property
     def bin_ns(self) -> int:
-        """A tenth of a second, or more in a long window, so that no series has over 600 values."""
+        """Width of a bin, in ns: 0.1 s, or more if the window is too long for MOST_BINS such bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MOST_BINS))
 
 
 class Totals(SimpleNamespace):
-    """What a worker reports when it is done: plain data for the pipe."""
+    """Results of a worker's timed loop, as plain data for the pipe."""
 
     first_ns: int
     """Begin of its first operation."""
@@ -71,22 +72,22 @@ class Totals(SimpleNamespace):
     proof_ns: int
     peak_memory_bytes: int | None
     arrived: Any
-    """Of an open loop, what became of what was due."""
+    """OpenTotals, on the operations that were due; None in a closed loop."""
 
-    def __init__(self, **known: Any) -> None:
+    def __init__(self, **values: Any) -> None:
         zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
         super().__init__(**dict.fromkeys((*zeros, "largest_failed_ns", "harness_ns", "proof_ns"), 0))
         self.failed_buckets = {}
         self.operations, self.buckets, self.largest_ns, self.bins = {}, {}, {}, []
         self.peak_memory_bytes = self.arrived = None
-        vars(self).update(known)
+        vars(self).update(values)
 
 
 class Tally:
-    """Counts chunks of operations."""
+    """Counter of a worker's operations, chunk by chunk."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
-        """`row_weights` are the rows of an operation of each of the kinds."""
+        """`row_weights` has the number of rows of one operation, per kind."""
         self.window = window
         self.totals = Totals()
         self._kinds = kinds
@@ -98,7 +99,7 @@ class Tally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk.
 
-        `sizes` are the rows of each operation, where its kind does not say it.
+        `sizes` has the number of rows of each operation, if the kind does not determine it.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -153,7 +154,7 @@ class Tally:
             low = following
 
     def finish(self) -> Totals:
-        """Return the totals, histograms folded."""
+        """Return the totals, with the histograms."""
         for kind, name in enumerate(self._kinds):
             if name in self.totals.operations:
                 self.totals.buckets[name] = self._recorders[kind].buckets()
@@ -172,16 +173,17 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Runs a chunk's operations: from when on, until the window closes at which time, by which clock.
+"""Function that runs a chunk's operations, until the window closes or it has been idle for a while.
 
-Returns the results and the stamps of those that it ran: none where it was idle.
+Arguments: the source, the chunk, the time when it begins, the time when the window closes, and the clock.
+Returns the results and the stamps of the operations that it ran, which may be none.
 """
 
 
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Work one operation directly after the other, in the source's own loop if it has one."""
+    """Run operations back to back, in the source's own loop if it has one."""
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))
@@ -196,9 +198,9 @@ def timed_loop(
     run: Run,
     clock: Clock = time.perf_counter_ns,
 ) -> Totals:
-    """Work until the window closes, `limit` operations are done, the source is dry, or stop[0] is set.
+    """Run operations until the window closes, `limit` are done, no more are left, or stop[0] is set.
 
-    progress[0] is raised by the operations done, not by those given up, after every chunk.
+    After every chunk progress[0] grows by the number of operations done, without those given up.
     """
     tally = Tally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
@@ -231,29 +233,29 @@ def timed_loop(
 
 
 def closed_loop(source: Source) -> Run:
-    """Return what runs a chunk's operations one directly after the other."""
+    """Return the Run that does a chunk's operations back to back."""
     return run_acknowledged if source.acknowledges else run_unacknowledged
 
 
 def run_acknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes.
+    """Run a chunk's operations until the window closes; share each end at once.
 
-    Each end goes into the source's shared words at once: it is the acknowledgement. Whoever needs the
-    begins there too lays the two rows one over the other, so that one store is an end and the next begin.
+    Each end goes into the source's shared words: it is the acknowledgement. A source that shares begins, too,
+    overlaps the two arrays, so that one store sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
     begins[0] = begin
-    # strict=False: calls may be an endless repeat(), and places are endless.
-    for place, call, params in zip(count(), chunk.calls, chunk.params, strict=False):
+    # strict=False: calls may be an endless repeat(), and indices are endless.
+    for index, call, params in zip(count(), chunk.calls, chunk.params, strict=False):
         try:
             keep(call(params))
         except Exception as error:
             source.give_up(chunk, len(results), error)
             keep(None)
-        ends[place] = now = clock()
+        ends[index] = now = clock()
         if now >= closes_ns:
             break
     return results, back_to_back(begin, ends[: len(results)].tolist())
@@ -262,7 +264,7 @@ def run_acknowledged(
 def run_unacknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Do the same for a source of whose stamps nothing has to outlive the process: that is cheaper."""
+    """Run a chunk's operations until the window closes; share no stamps, which is cheaper."""
     results: list[Any] = []
     ends: list[int] = []
     keep, stamp = results.append, ends.append
@@ -280,14 +282,14 @@ def run_unacknowledged(
 
 
 def back_to_back(begin: int, ends: list[int]) -> Stamps:
-    """Return the stamps of operations each of which, after the first, began when the one before it ended."""
+    """Return the stamps of operations that each began when the previous operation ended."""
     begins = [begin, *ends]
     begins.pop()
     return Stamps(begins, ends)
 
 
 def next_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size: long enough to cost little, short enough to be seen and stopped."""
+    """Return the next chunk's size: large enough to cost little, small enough to follow and to stop."""
     if done < size:
         return size
     if took_ns < SHORT_NS:

@@ -1,4 +1,4 @@
-"""A worker's half that does a list of operations, known beforehand, in its order."""
+"""A worker's half that runs a list of operations, known in advance, in order."""
 
 from __future__ import annotations
 
@@ -13,75 +13,75 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, Waits
 
 
-# How far each worker has come in a list of operations that is known beforehand, in shared memory.
+# Each worker's progress in a list of operations that is known in advance, in shared memory.
 #
-# A worker does its operations in their order, so their number says which of them were acknowledged,
-# also of a worker that was killed. Each worker has words that nobody else writes: the number of the
-# first operation of its chunk, with the chunk's length, and when each operation of the chunk ended: one
-# that has an end was acknowledged. When it began nobody asks of a worker that was killed.
+# A worker runs its operations in order, so their number says which of them were acknowledged, even if the
+# worker was killed. Each worker has words that no other process writes: the number of the first operation of
+# its chunk, with the chunk's length, and the end of each operation of the chunk. An operation that has an end
+# was acknowledged. Begins are not stored, because they are not needed if a worker was killed.
 
 
 CHUNK = 256
-"""Operations of a chunk, at most."""
+"""Maximum number of operations in a chunk."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return the shared 64-bit words of so many workers."""
+    """Return a shared array of 64-bit words for `workers` workers."""
     return shared_array("q", _WORDS * workers)
 
 
 class Ledger:
-    """One worker's words."""
+    """Access to one worker's shared words."""
 
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""
-        own = memoryview(words).cast("B").cast("q")[_WORDS * (worker - 1) : _WORDS * worker]
-        self._place, self.ends = own[:1], own[1:]
+        slot = memoryview(words).cast("B").cast("q")[_WORDS * (worker - 1) : _WORDS * worker]
+        self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Say which operations come next: so many, from number `first` (0 for the first of all)."""
+        """Publish the next chunk: `operations` operations from number `first` on, which counts from 0."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         # Both numbers in one store: a reader never sees one without the other.
-        self._place[0] = first << _LENGTH_BITS | operations
+        self._position[0] = first << _LENGTH_BITS | operations
 
     def settled(self, done: int) -> None:
-        """Say that the first `done` operations of the chunk were done, and no more of it will be."""
-        self._place[0] = ((self._place[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
+        """Publish that the chunk has ended after its first `done` operations."""
+        self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:
-        """Return whether an operation has begun, or is about to, that the worker was not told of."""
-        first, operations = divmod(self._place[0], 1 << _LENGTH_BITS)
+        """Return whether an unacknowledged operation has begun or is about to begin."""
+        first, operations = divmod(self._position[0], 1 << _LENGTH_BITS)
         return self.acknowledged() < first + operations
 
     def acknowledged(self) -> int:
-        """Return how many operations, from the first of all, the worker was told were done."""
+        """Return the number of operations acknowledged since the first chunk."""
         while True:
-            place = self._place[0]
-            first, operations = divmod(place, 1 << _LENGTH_BITS)
+            position = self._position[0]
+            first, operations = divmod(position, 1 << _LENGTH_BITS)
             done = first + sum(map(bool, self.ends[:operations]))
-            # One that is alive may have begun its next chunk meanwhile, and cleared ends not yet counted.
-            if self._place[0] == place:
+            # A live worker may have begun its next chunk during the count, and cleared ends not yet counted.
+            if self._position[0] == position:
                 return done
 
 
 class Step(NamedTuple):
-    """One operation."""
+    """One operation and its parameters."""
 
     kind: int
     """Index into the source's kinds."""
     call: Operation
     params: Any
     rows: int
-    """Rows that it reads or writes."""
+    """Number of rows that the operation reads or writes."""
 
 
 class OrderedSource:
-    """Does steps in their order. A workload inherits from it, and adds `kinds`.
+    """Source that runs steps in order. An experiment inherits from it and adds `kinds`.
 
-    Only the call of a step is timed: what it needs is made by the iterator, before the chunk begins.
-    An error ends the worker; what may be tried again is tried again inside the call.
+    Only the call of a step is timed: the iterator makes its parameters before the chunk begins.
+    An error ends the worker; any retry takes place inside the call.
     """
 
     kinds: Sequence[str]
@@ -89,7 +89,7 @@ class OrderedSource:
     largest_chunk = CHUNK
 
     def __init__(self, words: Any, worker: int, client: Waits | None, steps: Iterator[Step]) -> None:
-        """`words` are those of `ledger.shared_words`; without a client nothing is stored."""
+        """`words` come from `shared_words`. If `client` is None, nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = Ledger(words, worker), client, steps

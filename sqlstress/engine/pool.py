@@ -1,7 +1,7 @@
-"""The worker processes of one trial: start, common start, results, and their end. Each has its own pipe.
+"""The worker processes of one trial: their start, common start, results and end. Each has its own pipe.
 
-They are started before what they work on is there, and come up while the parent makes it. Those who stay
-for the next trial are a crew.
+They start before their data exists, so that their start overlaps with the preparation of the data. Workers
+that stay for the next trial form a crew.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Worker → the schedule by which it pauses inside the store; None: it does not."""
+"""Function from a worker's number to its schedule of pauses inside the store; None means no pauses."""
 
 
 HUNG = "hung"
-"""How the reason of a worker begins that got nothing done for too long."""
+"""First word of `Ended.reason` for a worker that made no progress for too long."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -50,20 +50,20 @@ class WorkerFailure(EnvironmentFailure):
 
 @dataclass(slots=True)
 class Ended:
-    """How one worker ended."""
+    """Results of one worker, or the reason why there are none."""
 
     worker: int
     done: Done | None = None
     reason: str | None = None
-    """Why there are no results; None when there are."""
+    """Reason why there are no results; None if there are results."""
     over_ns: int = field(default=0, compare=False)
-    """When one without results had certainly ended, on the shared clock; 0: not known."""
+    """Time by which a worker without results had ended, on the shared clock, in ns; 0 means unknown."""
 
 
 def clause(reason: str | None) -> str:
-    """Return why a process failed, to stand behind its name."""
-    known = ("was ", "did ", HUNG, "ended", "closed", "its ")
-    return reason if reason and reason.startswith(known) else f"failed: {reason}"
+    """Return the reason of a failure as a clause that follows the name of the process."""
+    verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
+    return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
 
 class Pool:
@@ -81,17 +81,17 @@ class Pool:
         pauses: Pauses | None = None,
         crew: Crew | None = None,
     ) -> None:
-        """`pauses` returns by which schedule a worker pauses. `crew`: those who stay; None: nobody does."""
+        """`crew` keeps workers for the next trial; if it is None, no worker stays."""
         self.case, self._starter, self._crew = case, starter, crew or Crew()
         experiment, sent, self._companions = experiment_of(case), plain(case), companions
-        half, others = experiment.worker_half(), experiment.companions()
+        half, companion_halves = experiment.worker_half(), experiment.companions()
         like = half, case.driver, case.settings
         self.counters = self._crew.counters(SLOT_WORDS * (case.concurrency + 1), like, shared)
         self._words = memoryview(self.counters).cast("B").cast("q")
         self._stay = bool(crew) and experiment.keeps_workers and trace is None and pauses is None
         self._all_done = False
         limit = case.ops if experiment.windowed else None
-        halves = [half] * case.concurrency + [others[name] for name in companions]
+        halves = [half] * case.concurrency + [companion_halves[name] for name in companions]
         self._jobs = [
             Job(
                 half,
@@ -120,21 +120,21 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start every process that is not there; none connects before it is called. Raises WorkerFailure."""
+        """Start every process that does not run yet; none connects before `call`. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
-            process, pipe = woken or self._started(number, job)
+            process, pipe = woken or self._start_process(number, job)
             self._listen(pipe, number)
             self._processes.append(process)
             pulse()
 
-    def _started(self, number: int, job: Job) -> tuple[BaseProcess, Pipe]:
+    def _start_process(self, number: int, job: Job) -> tuple[BaseProcess, Pipe]:
         main = worker.main if number <= self.case.concurrency else worker.accompany
         with self._could_start(number):
-            ours, theirs = open_pipe()
-            with theirs:
-                return self._starter.start(main, (job, theirs)), ours
+            our_end, their_end = open_pipe()
+            with their_end:
+                return self._starter.start(main, (job, their_end)), our_end
 
     @contextmanager
     def _could_start(self, number: int) -> Iterator[None]:
@@ -152,9 +152,9 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait until all processes have answered a call; return those that failed instead.
+        """Wait until all processes have answered a call; return those that failed.
 
-        They are given up when none has got ready for `timeout_s`: many take their time on a slow machine.
+        The time limit starts again with each answer, because many processes take long on a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -165,9 +165,9 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process: at first each connects, and each time it says that it is ready.
+        """Call every process. Each connects at the first call, and answers each call that it is ready.
 
-        Raises WorkerFailure for one that could not be started.
+        Raises WorkerFailure if a process could not be started.
         """
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
@@ -175,7 +175,7 @@ class Pool:
         self._send(CALL)
 
     def go(self, window: Window) -> None:
-        """Tell every process the window."""
+        """Send the window to every process."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -183,67 +183,70 @@ class Pool:
             try:
                 pipe.send(message)
             except OSError:
-                pass  # it died meanwhile; gathering the results says so
+                pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[Ended]:
-        """Wait for all results. They are given up when no worker has got anything done for `timeout_s`."""
-        messages = self._messages(self._numbered(workers=True), None, pulse, HUNG, timeout_s)
+        """Wait for all results; give up if no worker makes progress for `timeout_s`."""
+        messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [sent if isinstance(sent, Ended) else Ended(number, sent) for number, sent in messages]
-        self._all_done = all(one.done for one in ended)
-        return sorted(ended, key=lambda one: one.worker)
+        self._all_done = all(result.done for result in ended)
+        return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Tell the workers' companions that it is over; return what they have seen, and what went wrong."""
+        """End the companions; return their series, and the first problem or None."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
-        messages = dict(self._messages(self._numbered(workers=False), until, pulse, "did not end"))
+        messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
         series: list[Series] = []
         problem = None
         for number, message in sorted(messages.items()):
             if isinstance(message, Observed):
                 series += message.series
             else:
-                kept = f"{self.name(number)} {clause(message.reason)}; the workers' figures are kept"
-                problem = problem or kept
+                text = f"{self.name(number)} {clause(message.reason)}; the workers' figures are kept"
+                problem = problem or text
         return series, problem
 
     def name(self, number: int) -> str:
-        """Return what a process is called."""
-        beside = number - self.case.concurrency
-        return f"worker {number}" if beside <= 0 else f"the {self._companions[beside - 1]}"
+        """Return the name of a process for messages, such as "worker 3"."""
+        companion = number - self.case.concurrency
+        return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
-    def _numbered(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or of their companions."""
+    def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
+        """Return the pipes of the workers, or of the companions, with their numbers."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
     def done_so_far(self) -> int:
-        """Return the operations that all workers have done."""
+        """Return the number of operations that all workers have done so far."""
         return sum(self._words[SLOT_WORDS::SLOT_WORDS].tolist())
 
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number, message) once for every process; an Ended when it died, failed or took too long."""
+        """Yield (number, message) once per process; an Ended if it died, failed or took too long.
+
+        The time limit is `until`, or `stall_s` without progress if `until` is None.
+        """
         waiting = dict(pipes)
-        seen, moved = -1, time.monotonic()
+        last_count, progress_s = -1, time.monotonic()
         while waiting:
             for pipe in wait_some(list(waiting), TICK_S):
                 message = self._receive(pipe)
                 if message is not None:
                     yield waiting.pop(pipe), message
-                    moved = time.monotonic()
+                    progress_s = time.monotonic()
             pulse()
             now = time.monotonic()
-            if (count := self.done_so_far()) != seen:
-                seen, moved = count, now
-            if now > (moved + stall_s if until is None else until):
+            if (count := self.done_so_far()) != last_count:
+                last_count, progress_s = count, now
+            if now > (progress_s + stall_s if until is None else until):
                 for number in waiting.values():
                     yield number, Ended(number, reason=f"{fault} within the time-out, and was ended")
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message: None while it has not come as a whole, an Ended when it won't."""
+        """Return a process's message; None if it is incomplete, an Ended if it will never come."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -257,15 +260,15 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until all processes have ended that do not stay; return whether they did."""
-        self._let_stay()
+        """Wait for the end of all processes that do not stay; return whether all have ended."""
+        self._hand_over_workers()
         return joined(self._processes, timeout_s, pulse)
 
-    def _let_stay(self) -> None:
-        """Hand the workers who stay to the crew if all have done their work; else nobody waits for more."""
+    def _hand_over_workers(self) -> None:
+        """Give the workers that stay to the crew if all have succeeded; else let them end."""
         if not self._stay:
             return
-        for pipe, number in self._numbered(workers=True).items():
+        for pipe, number in self._select_pipes(workers=True).items():
             if self._all_done:
                 self._crew.keep(number, self._processes[number - 1], pipe)
             else:
@@ -275,7 +278,7 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """Leave no process behind but those who stay: ask, then terminate, then kill."""
+        """End all processes that do not stay: request it, then terminate, then kill."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -286,25 +289,25 @@ T = TypeVar("T")
 
 
 def plain(case: T) -> T:
-    """Return what reads like a case and brings none of its classes along.
+    """Return the case as a namespace with equal attributes, so that a worker need not import its class.
 
-    A process that is given a dataclass imports `dataclasses`, and that `inspect`, and makes every class
-    of a case's module: all in all some 15 ms of its start.
+    A process that receives a dataclass imports `dataclasses` and `inspect`, and executes the module of the
+    case: this adds about 15 ms to its start.
     """
 
-    def reduced(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         if type(value) is tuple:
-            return tuple(map(reduced, value))
+            return tuple(map(convert, value))
         if not is_dataclass(value):
             return value
-        derived = [name for name, what in vars(type(value)).items() if isinstance(what, property)]
-        names = [*(one.name for one in fields(value)), *derived]
-        return SimpleNamespace(**{name: reduced(getattr(value, name)) for name in names})
+        derived = [name for name, attribute in vars(type(value)).items() if isinstance(attribute, property)]
+        names = [*(field.name for field in fields(value)), *derived]
+        return SimpleNamespace(**{name: convert(getattr(value, name)) for name in names})
 
-    return cast(T, reduced(case))
+    return cast(T, convert(case))
 
 
-# What the processes of a measurement import: whoever forks them has done it before.
+# Modules that the processes of a measurement import. The fork server imports them in advance.
 
 
 COMMON = (
@@ -313,13 +316,13 @@ COMMON = (
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""With the first seed that is a text, `random` imports `_sha2` since Python 3.13."""
+"""Modules that every process imports. `random` imports `_sha2` for a string seed since Python 3.13."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
-    """Return the names of modules; one that is not installed may be among them.
+    """Return the modules to import in advance; some of them may not be installed.
 
-    There are none where all processes are spawned: those of the published script, whose start is in its time.
+    Empty if all processes are spawned: the published script's are, because its time includes their start.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -333,13 +336,13 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-# Which processes are ours, and when they use no disk, so that what they take is not said to be others'.
+# Our processes, and the times in which they use no disk, so that their load is not taken for foreign load.
 
 
 def ours(case: Case) -> Family | None:
-    """Return ourselves, and all that was started for a case; None where that can't be told.
+    """Return this process and all that it starts for a case; None if our load is unknown.
 
-    A user's server works for us on this machine too, and nothing says which of it is for us.
+    A user's server on this machine also works for us, and its processor time for us is unknown.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -349,26 +352,26 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_silently(case: Case) -> bool:
-    """Return whether nothing of ours uses the disk while the processes of a case start, and it uses it then.
+    """Return whether our processes use the disk only after all have started.
 
-    The user's code may write as soon as it starts, and a server when it likes.
+    The user's code may write as soon as it starts, and a server may write at any time.
     """
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
 
 
-# Worker processes that stay for the next trial. They connect anew, and need not come up again.
+# Worker processes that stay for the next trial: they connect again, but need not start again.
 
 
 _WORD = 8
 
 
 class Crew:
-    """Workers by their number, who sleep until they are taken; ended when the block ends.
+    """Idle workers, by number. They sleep until a trial takes them, and end when the block ends.
 
-    They have the shared arrays that they were started with. Nothing of SQLite stays but what settings change
-    for a whole process: those who stay have the same settings.
+    They keep the shared arrays with which they were started. Settings that change SQLite for a whole process
+    also persist, so a worker serves only trials with equal settings.
     """
 
     def __init__(self) -> None:
@@ -384,9 +387,9 @@ class Crew:
         self.dismiss()
 
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
-        """Return so many shared words of 0, or more, for the next trial.
+        """Return at least `words` shared words, all 0, for the next trial.
 
-        Those who sleep are dismissed where they are not like it, or lack what it shares.
+        Dismiss the idle workers if they were started with another `like` or with other shared arrays.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -397,24 +400,24 @@ class Crew:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake a worker with a message, and return it; None when there is none that lives."""
+        """Wake a worker with a message and return it; None if it is missing or dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
         try:
             pipe.send(message)
-        except OSError:  # it was killed in its sleep
+        except OSError:  # it was killed while it was idle
             pipe.close()
             end([process])
             return None
         return process, pipe
 
     def keep(self, number: int, process: BaseProcess, pipe: Pipe) -> None:
-        """Let a worker sleep that has done its work."""
+        """Store a worker that has done its work."""
         self._sleeping[number] = process, pipe
 
     def dismiss(self) -> None:
-        """End all who sleep."""
+        """End all idle workers."""
         for _, pipe in self._sleeping.values():
             pipe.close()
         end([process for process, _ in self._sleeping.values()])
@@ -422,10 +425,10 @@ class Crew:
 
 
 def joined(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> bool:
-    """Wait until processes have ended; return whether they did."""
+    """Wait until processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
-        # Not by its exit code: multiprocessing would keep it, and its descriptors, until the next start.
+        # Not `exitcode`: after it multiprocessing keeps the process and its descriptors until the next start.
         while process.is_alive() and (left := until - time.monotonic()) > 0:
             process.join(min(left, TICK_S))
             pulse()
@@ -433,9 +436,9 @@ def joined(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -> 
 
 
 def end(processes: Sequence[BaseProcess]) -> None:
-    """Leave no process behind who has been asked to end: wait, then terminate, then kill."""
+    """End processes that were requested to end: wait, then terminate, then kill."""
     for act in (BaseProcess.terminate, BaseProcess.kill):
-        if joined(processes, GRACE_S, lambda: None):  # nothing stops us here: we are leaving
+        if joined(processes, GRACE_S, lambda: None):  # nothing interrupts the clean-up
             return
         for process in processes:
             if process.exitcode is None:

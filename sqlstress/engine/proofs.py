@@ -1,4 +1,4 @@
-"""The parent's half of a workload whose data is proven: what all of them do alike."""
+"""Base class of the parent's half of experiments with verified data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Found = TypeVar("Found", bound=Check | None)
 
 
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
-    """Run a check that reads the database; where that can't be read, it has failed.
+    """Run a check that reads the database; if reading fails, return a failed check.
 
-    Raises what says nothing of the database: errors of ours, of the system, and of memory.
+    Raises errors that do not concern the database: our own errors, system errors and lack of memory.
     """
     try:
         return check()
@@ -31,30 +31,32 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Add up what the workers found wrong in what they read."""
+    """Return checks with the sums of the errors in the data that the workers read."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
-    checks = [_read(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
-    if any(one.pairs_checked for one in findings):
-        checks.append(_read(findings, "torn transactions", "pairs_checked", "torn", "torn_examples"))
+    checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
+    if any(finding.pairs_checked for finding in findings):
+        checks.append(_summed_check(findings, "torn transactions", "pairs_checked", "torn", "torn_examples"))
     return checks
 
 
-def _read(findings: Sequence[Findings], name: str, checked: str, problems: str, examples: str) -> Check:
-    wrong = sum(getattr(one, problems) for one in findings)
+def _summed_check(
+    findings: Sequence[Findings], name: str, checked: str, problems: str, examples: str
+) -> Check:
+    wrong = sum(getattr(finding, problems) for finding in findings)
     return Check(
         name,
         "failed" if wrong else "ok" if findings else "skipped",
-        sum(getattr(one, checked) for one in findings),
+        sum(getattr(finding, checked) for finding in findings),
         wrong,
-        tuple(text for one in findings for text in getattr(one, examples))[:EXAMPLES],
+        tuple(text for finding in findings for text in getattr(finding, examples))[:EXAMPLES],
     )
 
 
 class ProvenWork(Work):
-    """Creates what the workers need, and proves afterwards that it holds what they were told.
+    """Creator of the workers' data, which verifies afterwards that it holds all acknowledged writes.
 
-    A workload inherits from it and adds `create` and `checks`, which are called only where something is
-    stored: what they need to be a place of a certain target is one then.
+    An experiment inherits from it and adds `create` and `checks`. Both are called only if the place stores
+    data, so that they may rely on a place of a certain target.
     """
 
     def __init__(self, case: Case, place: Place) -> None:
@@ -62,11 +64,11 @@ class ProvenWork(Work):
         self._created: Sequence[Definition] = ()
 
     def create(self, pulse: Pulse) -> None:
-        """Create and fill what the workers need; calls `pulse` often, which may raise Interrupted."""
+        """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
         raise NotImplementedError
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Hold what is stored against what the workers were told."""
+        """Return checks that compare the stored data with the workers' acknowledged writes."""
         raise NotImplementedError
 
     def prepare(self, pulse: Pulse) -> None:
@@ -75,20 +77,20 @@ class ProvenWork(Work):
             self._created = () if self.redefines else self.place.schema()
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Say whether the data is what the workers were told it is."""
+        """Return the verdict: whether the stored data agrees with the workers' acknowledged writes."""
         if not self.place.stores or self.case.verify == "none":
-            why = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
-            return Verdict((Check("verification", "skipped", note=why),))
-        begun = time.perf_counter()
+            reason = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
+            return Verdict((Check("verification", "skipped", note=reason),))
+        start_s = time.perf_counter()
         checks = tuple(self.checks(outcomes, pulse))
-        return Verdict(checks, time.perf_counter() - begun)
+        return Verdict(checks, time.perf_counter() - start_s)
 
     def sound(self, pulse: Pulse) -> list[Check]:
-        """Return what the place says of itself: whether it is sound, and whether it is what was created."""
-        found = [self.place.integrity(self.case.verify, pulse)]
+        """Return the target's own checks: integrity and schema."""
+        checks = [self.place.integrity(self.case.verify, pulse)]
         if self._created:
-            found.append(examined("schema", lambda: self.place.redefined(self._created, pulse)))
-        return [check for check in found if check]
+            checks.append(examined("schema", lambda: self.place.redefined(self._created, pulse)))
+        return [check for check in checks if check]
 
     def discard(self) -> None:
         self.place.discard()

@@ -1,4 +1,4 @@
-"""What a study needs around it: a fresh folder, room for its files, the environment, an ear for signals."""
+"""Set-up of a study: a new folder, enough file descriptors, the environment and stop signals."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from sqlstress.targets import serving, target_of
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What most studies measure with."""
+    """Tools with which most studies measure."""
 
     report: Report
-    """Without runs: when, by which command, where."""
+    """Report without runs: time, command and environment."""
     runner: TrialRunner
-    """Runs trials; knows the folder, whether it is kept, whether we are to stop, and who watches."""
+    """Runner of trials, with the folder, the stop signals and the observer."""
 
 
 class Session:
-    """Opens benches for cases, each with a fresh folder of its own."""
+    """Opener of benches for cases; each bench has its own new folder."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -47,9 +47,9 @@ class Session:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[Bench]:
-        """Yield a bench. Signals to stop are caught meanwhile: its runner raises Interrupted.
+        """Yield a bench. Inside the block, its runner raises Interrupted after a stop signal.
 
-        Raises SqlstressError when nothing can be measured there.
+        Raises SqlstressError if no measurement is possible there.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
@@ -76,31 +76,31 @@ class Session:
 
 
 def not_native(case: Case) -> str | None:
-    """Say why the loop in C does not drive a case that it could; None where it does, or was not wanted."""
+    """Return the reason why the C loop is unavailable to a case; None if it is used or not wanted."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 
 
-# File descriptors: every process holds some for its data, and the parent some for each worker.
+# File descriptors: every process needs some for its data, and the parent some for each worker.
 
 
 PER_WORKER = 3
-"""Our pipe, and the two that multiprocessing keeps: its sentinel, and what it sent the job through.
-
-A process beside the workers needs as many.
-"""
+"""Descriptors per worker or companion: our pipe, and the sentinel and job pipe of multiprocessing."""
 SPARE = 64
 
 
 def needed(case: Case) -> int:
-    """Return how many descriptors the parent or a worker of this case needs, at most."""
+    """Return the maximum number of descriptors that the parent or a worker of this case needs."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
     return data + PER_WORKER * (case.concurrency + len(experiment_of(case).companions())) + SPARE
 
 
 def provide(count: int) -> None:
-    """Raise this process's soft limit, which its children inherit. Raises EnvironmentFailure if not."""
+    """Raise the soft limit of descriptors to `count` if it is lower; child processes inherit it.
+
+    Raises EnvironmentFailure if that is impossible.
+    """
     if sys.platform == "win32":
         return  # handles are not limited there
     import resource

@@ -1,4 +1,4 @@
-"""What a study is: it decides its next measurement from the last ones. All are carried out in one way."""
+"""Interface of a study, which chooses each measurement by the results so far."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from sqlstress.targets import target_of
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a study has come."""
+    """Progress of a study."""
 
     label: str
-    """What is being done: "[1/8] 1 bucket, 1 process", "pair 3 of 10"."""
+    """Current activity, such as "[1/8] 1 bucket, 1 process" or "pair 3 of 10"."""
     done: float
-    """How much is done; never less than it was."""
+    """Amount done; it never decreases."""
     total: float
-    """Of how much: it may grow, where it is decided on the way how much is needed."""
+    """Total amount; it may grow if the study finds that it needs more."""
     note: str
-    """What is found or happens meanwhile: "1,234 TPS", "preparing", "B/A -2.1%"."""
+    """Latest result or current phase, such as "1,234 TPS", "preparing" or "B/A -2.1%"."""
     left_s: float
-    """A guess of the seconds that are left."""
+    """Estimated time left, in seconds."""
     label_width: int = 0
-    """Characters of the longest label that is to come: a bar beside it then stands still."""
+    """Characters of the longest label to come, so that the progress bar does not move sideways."""
     note_width: int = 0
-    """The same of the note; 0 where it is not known."""
+    """Characters of the longest note to come; 0 means unknown."""
 
 
 class Observer:
-    """Watches nothing. Whoever watches overrides something, which must be quick and must not raise."""
+    """Receiver of a study's events that ignores them. Overriding methods must be quick and never raise."""
 
     def progress(self, progress: Progress) -> None:
-        """The study has come so far; may be called often."""
+        """Receive the study's progress; may be called often."""
 
     def phase(self, name: str) -> None:
-        """A trial is now preparing, starting, measuring or verifying."""
+        """Receive the trial's new phase, such as preparing, starting, measuring or verifying."""
 
     def waiting(self) -> None:
-        """The phase goes on, and is not the load; may be called often."""
+        """Receive a sign of life in a phase other than the load; may be called often."""
 
     def tick(self, operations: int) -> None:
-        """So many operations have been done in this trial; called about ten times a second."""
+        """Receive the number of operations done in this trial; called about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """A study that looks on sees something now, which a page or a line tells; about once a second."""
+        """Receive an observing study's current view, as a page or a line; called about once a second."""
 
 
 NOBODY = Observer()
@@ -62,11 +62,11 @@ Steps = Generator[None, None, None]
 
 
 class AnyBench(Protocol):
-    """What a study measures with, while it is open."""
+    """Tools with which a study measures, while they are open."""
 
     @property
     def report(self) -> Report:
-        """A report without runs: when, by which command, where."""
+        """Report without runs: time, command and environment."""
 
 
 B = TypeVar("B", bound=AnyBench)
@@ -75,76 +75,78 @@ B_co = TypeVar("B_co", bound=AnyBench, covariant=True)
 
 
 class Study(Protocol[B_contra]):
-    """Measures step by step. It is carried out once."""
+    """A measurement in steps. It runs only once."""
 
     def steps(self, bench: B_contra) -> Steps:
-        """Measure, and yield after each measurement; tell the bench's observer how far it has come.
+        """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted when somebody stops it. Any other problem is raised, as SqlstressError, as long
-        as there is nothing to keep; after that it is part of the report.
+        Raises Interrupted on a stop signal. Any other problem is raised as SqlstressError if there are no
+        results yet; otherwise it becomes part of the report.
         """
 
     def report(self, blank: Report) -> Report:
-        """Return a report without runs with all that has been found by now, also between two steps."""
+        """Return `blank`, a report without runs, with the results so far; also called between steps."""
 
 
 class StudyRequest(NamedTuple):
-    """A study that measures the cases of another experiment."""
+    """Request for a study that measures cases of another experiment."""
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Those that it may measure, the first one before the others."""
+    """Cases that the study may measure; the study begins with the first."""
     strict: bool
-    """Whether an answer that can't be told is to be seen in the exit code."""
+    """Whether an inconclusive answer changes the exit code."""
 
 
 ReadWords = Callable[[Sequence[str], Iterable[Option], str], dict[str, Any]]
-"""Reads words as options, and returns what they give, by name, as it was typed. Raises UsageError, which says
-where they stand: the last argument."""
+"""Function that parses words as options and returns their values as typed, by name.
+
+Its last argument is the place of the words, for the message of UsageError.
+"""
 
 
 class Opening(Protocol[B_co]):
-    """Where, and by which command, a study is carried out."""
+    """Opener of a study's bench, such as a Session."""
 
     @property
     def kept_folder(self) -> Path | None:
-        """Where the databases stay; None when they do not, or nothing was opened yet."""
+        """Folder of the kept databases; None if they are not kept or no bench was opened yet."""
 
     @property
     def stayed(self) -> tuple[Path, ...]:
-        """Files that should not have stayed: they could not be removed."""
+        """Files that could not be removed."""
 
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
-        """Return what opens a bench: it is closed, and its files are removed, at the end of `with`."""
+        """Return a context manager of a bench. The end of `with` closes it and removes its files."""
 
 
 class LookingOn(NamedTuple):
-    """A study that looks at what others do."""
+    """Request for a study that only observes other programs."""
 
     study: Study[Any]
     opens: Callable[[tuple[str, ...]], Opening[Any]]
-    """Where it is carried out, by a command of these words."""
+    """Function from the words of the command to the opener of the bench."""
     plain: bool
-    """Whether each moment is shown as a line also where a page could be drawn."""
+    """Whether each view is shown as a line even if a page could be drawn."""
 
 
-# What a study keeps of an exception that ends a measurement.
+# Text of an exception that ends a measurement, for the report.
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return any exception that came while a driver was in use, as one of ours that says what happened."""
+    """Return an exception from the use of a driver as a SqlstressError that explains it."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)
-    known = isinstance(problem, OSError | MemoryError) or target.foresees(problem)
-    hint = "" if known else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
+    is_expected = isinstance(problem, OSError | MemoryError) or target.foresees(problem)
+    hint = "" if is_expected else f" (unexpected: please report it, with Python {sys.version.split()[0]})"
     return EnvironmentFailure(f"{target.explain(driver, problem)}{hint}")
 
 
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
-    """Return what a study keeps in its report of a problem that ends a measurement.
+    """Return the text for the report on a problem that ends a measurement.
 
-    Raises it where nothing has been measured yet that it could be kept with, and Interrupted always.
+    Raises the problem instead if there are no results yet (`nothing_yet`) or if it is Interrupted.
     """
     if isinstance(problem, Interrupted):
         raise problem

@@ -1,4 +1,4 @@
-"""From what the workers sent to a Trial."""
+"""Conversion of the workers' results to a Trial."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ def summarise(
 ) -> Trial:
     """Return the Trial, not yet verified.
 
-    `whole_s` is the time from starting the processes to the last one's end, as the published script takes it.
+    `whole_s` is the time from the start of the processes to the end of the last process; the published
+    script measures this time.
     """
-    done = [one.done for one in ended if one.done]
+    done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
-    workers = tuple(_worker_result(case, one, window, seconds) for one in ended)
+    workers = tuple(_worker_result(case, worker, window, seconds) for worker in ended)
     transactions, rows, busy, busy_snapshot, failed = (
-        sum(getattr(one, name) for one in workers)
+        sum(getattr(worker, name) for worker in workers)
         for name in ("transactions", "rows", "busy", "busy_snapshot", "failed")
     )
-    shares = [one.tps for one in workers]
-    findings = [one.findings for one in done]
+    rates = [worker.tps for worker in workers]
+    findings = [result.findings for result in done]
     settings = _effective(findings)
     return Trial(
         index=index,
@@ -47,9 +48,9 @@ def summarise(
         rows=rows,
         tps=transactions / seconds,
         rows_per_s=rows / seconds,
-        fairness=statistics.jain(shares),
-        min_max_share=statistics.min_max_share(shares),
-        longest_wait_ns=max((one.longest_wait_ns for one in workers), default=0),
+        fairness=statistics.jain(rates),
+        min_max_share=statistics.min_max_share(rates),
+        longest_wait_ns=max((worker.longest_wait_ns for worker in workers), default=0),
         busy=busy,
         busy_snapshot=busy_snapshot,
         failed=failed,
@@ -61,25 +62,25 @@ def summarise(
         verdict=Verdict(),
         half_ratio=_half_ratio(window, workers),
         start_s=start_s,
-        error=_trouble(workers),
-        outcome=max((one.outcome for one in findings), key=OUTCOMES.index, default=DONE),
-        note=next((one.note for one in findings if one.note), ""),
+        error=_failure_line(workers),
+        outcome=max((finding.outcome for finding in findings), key=OUTCOMES.index, default=DONE),
+        note=next((finding.note for finding in findings if finding.note), ""),
         series=recorded_series(ended),
-        arrived=_arrived(done, seconds),
+        arrived=_merged_arrivals(done, seconds),
         sightings=_sightings(findings),
-        modules={name: file for found in findings for name, file in found.modules.items()},
+        modules={name: file for finding in findings for name, file in finding.modules.items()},
     )
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the time in which a trial's transactions were counted."""
+    """Return the length of time in which a trial's transactions were counted, in seconds."""
     if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
         return case.duration_s
-    totals = [one.totals for one in done if one.totals.last_ns]
-    first = min((one.first_ns for one in totals), default=0)
-    return max(max((one.last_ns for one in totals), default=0) - first, 1) / NS_PER_S
+    totals = [result.totals for result in done if result.totals.last_ns]
+    first = min((total.first_ns for total in totals), default=0)
+    return max(max((total.last_ns for total in totals), default=0) - first, 1) / NS_PER_S
 
 
 def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> WorkerResult:
@@ -87,7 +88,7 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
         return WorkerResult(ended.worker, 0, 0, seconds, error=ended.reason)
     totals = ended.done.totals
     experiment = experiment_of(case)
-    each = experiment.transactions_each(case)
+    per_operation = experiment.transactions_each(case)
     if window.closes_ns == FOREVER_NS:
         seconds = max(totals.last_ns - totals.first_ns, 1) / NS_PER_S
     return WorkerResult(
@@ -98,14 +99,14 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
         operations=dict(totals.operations),
         busy=totals.busy,
         busy_snapshot=totals.busy_snapshot,
-        failed=totals.failed * each,
+        failed=totals.failed * per_operation,
         longest_wait_ns=totals.longest_wait_ns,
         p99_ns={
             kind: p99
             for kind, buckets in totals.buckets.items()
             if (p99 := histogram.percentile(buckets, 0.99)) is not None
         },
-        bins=tuple(count * each for count in totals.bins),
+        bins=tuple(count * per_operation for count in totals.bins),
         harness_share=totals.harness_ns / NS_PER_S / seconds,
         proof_share=totals.proof_ns / NS_PER_S / seconds,
         peak_memory_bytes=totals.peak_memory_bytes,
@@ -113,38 +114,38 @@ def _worker_result(case: Case, ended: Ended, window: Window, seconds: float) -> 
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Compare the halves of a window by all workers' transactions; empty bins at its end count."""
+    """Return the ratio of the halves of a window by transactions; empty bins at its end count."""
     if window.closes_ns == FOREVER_NS:
         return None
-    bins = [sum(values) for values in zip_longest(*(one.bins for one in workers), fillvalue=0)]
-    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
-    return statistics.half_ratio(bins[:whole] + [0] * (whole - len(bins)))
+    bins = [sum(values) for values in zip_longest(*(worker.bins for worker in workers), fillvalue=0)]
+    full_bins = (window.closes_ns - window.opens_ns) // window.bin_ns
+    return statistics.half_ratio(bins[:full_bins] + [0] * (full_bins - len(bins)))
 
 
 def _latency(done: Sequence[Done]) -> dict[str, Latency]:
-    """Merge the workers' histograms by kind of operation, and behind them what they timed themselves."""
-    of_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
-    for one in done:
-        for kind, buckets in one.totals.buckets.items():
-            of_kind.setdefault(kind, []).append((buckets, one.totals.largest_ns.get(kind, 0)))
-    for one in done:
-        for kind, timed in one.findings.latency.items():
-            of_kind.setdefault(kind, []).append(timed)
-    return {kind: _merged(parts) for kind, parts in of_kind.items()}
+    """Merge the workers' latencies by kind of operation, then those of parts of operations."""
+    by_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
+    for result in done:
+        for kind, buckets in result.totals.buckets.items():
+            by_kind.setdefault(kind, []).append((buckets, result.totals.largest_ns.get(kind, 0)))
+    for result in done:
+        for kind, timed in result.findings.latency.items():
+            by_kind.setdefault(kind, []).append(timed)
+    return {kind: _merged(parts) for kind, parts in by_kind.items()}
 
 
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
-    """Return the failed operations of all workers by kind and error; in total if kinds are unknown."""
-    of_kind: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
-    for each in done:
-        by_kind = each.findings.failures
-        totals = each.totals
+    """Return all workers' failed operations by kind and error; their total if kinds are unknown."""
+    by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
+    for failure in done:
+        by_kind = failure.findings.failures
+        totals = failure.totals
         if not by_kind and totals.failed_buckets:
             by_kind = [("", "", totals.failed_buckets, totals.largest_failed_ns)]
         for kind, error, buckets, largest_ns in by_kind:
-            of_kind.setdefault((kind, error), []).append((buckets, largest_ns))
-    merged = [Failures(*key, _merged(parts)) for key, parts in of_kind.items()]
-    return tuple(sorted(merged, key=lambda each: -each.latency.count))
+            by_error.setdefault((kind, error), []).append((buckets, largest_ns))
+    merged = [Failures(*key, _merged(parts)) for key, parts in by_error.items()]
+    return tuple(sorted(merged, key=lambda failure: -failure.latency.count))
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
@@ -153,73 +154,77 @@ def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
 
-def _arrived(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return what became of the operations that were due, all workers together; None of a closed loop."""
-    arrived = [one.totals.arrived for one in done if one.totals.arrived]
+def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
+    """Return the fates of the due operations of all workers; None for a closed loop."""
+    arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
-    kinds = dict.fromkeys(kind for one in arrived for kind in one.buckets)
-    lateness = _merged([(one.late, one.latest_ns) for one in arrived])
+    kinds = dict.fromkeys(kind for totals in arrived for kind in totals.buckets)
+    lateness = _merged([(totals.late, totals.latest_ns) for totals in arrived])
     return Arrived(
-        due=sum(one.due for one in arrived),
-        skipped=sum(one.skipped for one in arrived),
-        queued=sum(one.queued for one in arrived),
+        due=sum(totals.due for totals in arrived),
+        skipped=sum(totals.skipped for totals in arrived),
+        queued=sum(totals.queued for totals in arrived),
         latency={
-            kind: _merged([(one.buckets.get(kind, {}), one.largest_ns.get(kind, 0)) for one in arrived])
+            kind: _merged(
+                [(totals.buckets.get(kind, {}), totals.largest_ns.get(kind, 0)) for totals in arrived]
+            )
             for kind in kinds
         },
         lateness=lateness if lateness.count else None,
-        polled_share=sum(one.polled_ns for one in arrived) / NS_PER_S / seconds / len(arrived),
+        polled_share=sum(totals.polled_ns for totals in arrived) / NS_PER_S / seconds / len(arrived),
     )
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings read back; where workers differ, all answers.
+    """Return the settings that workers read back; if workers differ, all their answers.
 
-    A worker that could not read a setting has no answer.
+    A worker that could not read a setting gives no answer.
     """
-    answers = [one.effective for one in findings]
+    answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
     read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
     return {name: " / ".join(values) for name, values in read.items()}
 
 
 def recorded_series(ended: Sequence[Ended]) -> tuple[Series, ...]:
-    """Return what the workers told of what went on."""
+    """Return the series that the workers recorded."""
     return tuple(
-        Series(name, unit, tuple(values), worker=one.worker)
-        for one in ended
-        if one.done
-        for name, unit, values in one.done.findings.series
+        Series(name, unit, tuple(values), worker=worker.worker)
+        for worker in ended
+        if worker.done
+        for name, unit, values in worker.done.findings.series
     )
 
 
 def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return what all workers met, each kind once, the commonest of a topic first."""
-    met: dict[Any, Sighting] = {}
-    for one in findings:
-        for topic, what, count, example, traits in one.sightings:
-            key = (topic, what, *traits.items())
-            before = met.get(key, Sighting(topic, what, 0, example, traits))
-            met[key] = replace(before, count=before.count + count)
-    topics = list(dict.fromkeys(one.topic for one in met.values()))
-    ranked = sorted(met.values(), key=lambda one: (topics.index(one.topic), -one.count))
+    """Return the sightings of all workers, each kind once, the most frequent of a topic first."""
+    by_key: dict[Any, Sighting] = {}
+    for finding in findings:
+        for topic, kind, count, example, traits in finding.sightings:
+            key = (topic, kind, *traits.items())
+            before = by_key.get(key, Sighting(topic, kind, 0, example, traits))
+            by_key[key] = replace(before, count=before.count + count)
+    topics = list(dict.fromkeys(sighting.topic for sighting in by_key.values()))
+    ranked = sorted(by_key.values(), key=lambda sighting: (topics.index(sighting.topic), -sighting.count))
     return tuple(ranked[:MOST_SIGHTINGS])
 
 
-def _trouble(workers: Sequence[WorkerResult]) -> str | None:
-    """Say in a line which workers failed; None when none did."""
-    failed = [one for one in workers if one.error]
+def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
+    """Return a line on the workers that failed; None if no worker failed."""
+    failed = [worker for worker in workers if worker.error]
     if not failed:
         return None
-    others = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
-    kept = "; the others' figures are kept" if len(failed) < len(workers) else ""
-    return f"worker {failed[0].worker} {clause(failed[0].error)}{others}{kept}"
+    more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    note = "; the others' figures are kept" if len(failed) < len(workers) else ""
+    return f"worker {failed[0].worker} {clause(failed[0].error)}{more}{note}"
 
 
 def outcomes(ended: Sequence[Ended]) -> list[Outcome]:
-    """Return what a verdict must know of each worker."""
+    """Return the information on each worker that a verdict needs."""
     return [
-        Outcome(one.worker, one.done is None, one.done.findings if one.done else None, one.over_ns)
-        for one in ended
+        Outcome(
+            worker.worker, worker.done is None, worker.done.findings if worker.done else None, worker.over_ns
+        )
+        for worker in ended
     ]

@@ -34,31 +34,28 @@ from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import MEANWHILE, Disturbance, Place
 
-# Whether somebody else had a hand in a trial's data, so that its figures are not those of its case.
+# Detection of foreign changes to a trial's data, which make its figures invalid.
 
 
 class Guard:
-    """The data of a trial as it was when it had been prepared."""
+    """Snapshot of a trial's data after its preparation."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines`: the workers may change what is defined, so that nobody else can be told from them."""
+        """`redefines`: workers may change definitions, so foreign changes cannot be distinguished."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Take the files as they are now: the workers are about to open them."""
+        """Record the identity of the files, just before the workers open them."""
         if self._before:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[Ended]) -> Disturbance | None:
-        """Say what somebody else did by now; None when nothing is to be seen of it.
-
-        No worker may be connected any more.
-        """
+        """Return a disturbance by another program, or None. Call it after all workers have disconnected."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {MEANWHILE}", "failed")
-        told = [one.done.findings for one in ended if one.done]
-        for findings in told:
+        reports = [worker.done.findings for worker in ended if worker.done]
+        for findings in reports:
             if findings.broken_seal:
                 return Disturbance(f"{findings.broken_seal} {MEANWHILE}")
         changes_alone = experiment_of(self._place.case).opens_database and not self._redefines
@@ -66,14 +63,14 @@ class Guard:
             if changed.by_outsider:
                 return changed._replace(text=experiment_of(self._place.case).name_outsider(changed.text))
             return changed
-        for findings in told if experiment_of(self._place.case).applies_settings else ():
-            for name, asked, answer in self._place.differences(findings.effective):
-                return Disturbance(f"{name} was {asked} and became {answer} {MEANWHILE}")
+        for findings in reports if experiment_of(self._place.case).applies_settings else ():
+            for name, requested, answer in self._place.differences(findings.effective):
+                return Disturbance(f"{name} was {requested} and became {answer} {MEANWHILE}")
         return None
 
 
 def unread(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict where a disturbance has left nothing to read; None where the proof can be made."""
+    """Return the verdict if a disturbance has made the data unreadable; None if it can be verified."""
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -81,46 +78,46 @@ def unread(disturbance: Disturbance) -> Verdict | None:
     return Verdict((Check("database files", disturbance.unread, note=disturbance.text),))
 
 
-# Whether a measurement stood still: a machine that slept, a virtual one that was frozen, a stopped program.
+# Detection of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 #
-# The clock that latencies are taken with goes on meanwhile, or it does not, as the system has it; either
-# way the figures are not those of a machine that was awake. Seen from two sides: the parent looks about
-# ten times a second, and a look that comes late says that nothing ran; and of a system's clocks one counts
-# sleep and another does not.
+# Whether the clock of the latencies advances during a stall depends on the system; in either case the figures
+# are not those of a running machine. There are two signs of a stall: the parent reads the clock about ten
+# times a second, and a late reading shows that nothing ran; and one of the system's clocks counts sleep,
+# while another does not.
 
 
 NOTICED_S = 1.0
-"""A machine that is only busy lets a process that sleeps run within a fraction of this."""
+"""Minimum stall, in seconds. On a busy machine a waking process runs within a fraction of this."""
 
 
 def seconds_asleep() -> float:
-    """Return how far the clock that counts sleep is ahead of the one that does not.
+    """Return the lead of the clock that counts sleep over the clock that does not, in seconds.
 
-    On Windows 0.0: what we look at there counts sleep, so that a look comes late.
+    0.0 on Windows: `perf_counter` counts sleep there, so that sleep shows as a late reading.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
     if sys.platform == "darwin":
-        # Both of them raw: CLOCK_MONOTONIC is slewed there, by a second in some hours at worst.
+        # Two raw clocks, because CLOCK_MONOTONIC is slewed there, by up to a second in some hours.
         return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
     return 0.0
 
 
 class Standstill:
-    """Looks at the clocks, from when it is made."""
+    """Detector of stalls, which reads the clocks from its creation on."""
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
     ) -> None:
-        """`asleep` returns the seconds that the machine has slept, from any beginning."""
+        """`asleep` returns the seconds that the machine has slept since any fixed time."""
         self._clock, self._asleep = clock, asleep
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """The longest time between two looks: its begin and end."""
+        """Longest interval between two readings: its begin and end, in seconds of `clock`."""
 
     def look(self) -> None:
-        """Look at the clock: to be called several times a second."""
+        """Read the clock. Call it several times a second."""
         now = self._clock()
         begin, end = self._longest
         if now - self._last > end - begin:
@@ -128,10 +125,10 @@ class Standstill:
         self._last = now
 
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
-        """Return how long nothing ran, at most; 0 for what a busy machine does, too.
+        """Return the longest stall in seconds; 0 if a busy machine can explain it.
 
-        `went_on` returns whether workers went on between two times of the clock. If so, a look that comes
-        late shows only that this process got no processor.
+        `went_on` returns whether workers went on between two times of the clock. If so, a late reading shows
+        only that this process got no processor.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -144,33 +141,32 @@ class Standstill:
 def went_on(window: Window, ended: Sequence[Ended], begin_s: float, end_s: float) -> bool:
     """Return whether workers finished operations in most bins of a window between two times.
 
-    The bins are tenths of a second. False if none of them lies between the times as a whole.
+    False if no bin lies completely between the two times.
     """
-    counts = [one.done.totals.bins for one in ended if one.done]
+    counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
         return False
-    whole = (window.closes_ns - window.opens_ns) // window.bin_ns
+    full_bins = (window.closes_ns - window.opens_ns) // window.bin_ns
     first = max(0, math.ceil((begin_s * NS_PER_S - window.opens_ns) / window.bin_ns))
-    last = min(whole, math.floor((end_s * NS_PER_S - window.opens_ns) / window.bin_ns))
+    last = min(full_bins, math.floor((end_s * NS_PER_S - window.opens_ns) / window.bin_ns))
     merged = [sum(parts) for parts in zip_longest(*counts, fillvalue=0)]
-    between = [merged[place] if place < len(merged) else 0 for place in range(first, last)]
+    between = [merged[index] if index < len(merged) else 0 for index in range(first, last)]
     return 2 * sum(count > 0 for count in between) > len(between)
 
 
-# When a trial's window opens and closes, and whether all workers were there in time.
+# The window of a trial, and workers that come late to it.
 
 
 LEAD_S = 0.005
-"""How long before the common start the window is announced, where everybody hears of it at once."""
+"""Minimum time between the announcement of the window and the common start, in seconds."""
 ANSWERS = 2.0
-"""By how many times as long as all processes took to answer a call it is announced earlier."""
+"""Additional time, as a multiple of the time in which all processes answered a call."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
-    """Return the window, far enough ahead that every worker hears of it in time.
+    """Return the window, late enough that every worker receives it in time.
 
-    By `extra_s` the window opens later: the warm-up is longer, or where none is wanted, the start is
-    announced earlier.
+    The window opens later by `extra_s`: the warm-up is longer or, without warm-up, the start is later.
     """
     starts_ns = now_ns + int((LEAD_S + ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -181,35 +177,36 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[Ended]) -> float:
-    """Return how long the window was open when the last worker reached its loop; 0 when all were in time,
-    and where one has died: a trial that is late is run again, and a death is not to be lost thereby.
+    """Return the delay of the last worker after the window opened, in seconds; 0 if all were in time.
+
+    Also 0 if a worker has died: a late trial is repeated, and that would hide the death.
     """
-    if window.closes_ns == FOREVER_NS or not all(one.done for one in ended):
+    if window.closes_ns == FOREVER_NS or not all(worker.done for worker in ended):
         return 0.0
-    # One that never began has not done so by the end of the window.
-    begins = [one.done.totals.first_ns or window.closes_ns for one in ended if one.done]
+    # A worker that never began counts as if it had begun at the end of the window.
+    begins = [worker.done.totals.first_ns or window.closes_ns for worker in ended if worker.done]
     late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
-    # Without a warm-up the window opens at the common start itself, which nobody meets to the nanosecond.
+    # Without warm-up the window opens at the common start, which no worker meets to the nanosecond.
     tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
     return late_s if late_s > tolerance_s else 0.0
 
 
 class Flaw(NamedTuple):
-    """Why a trial is not valid although nothing failed."""
+    """Reason why a trial without failure is not valid, and may be repeated."""
 
     late_s: float
-    """How long the window was open when the last worker reached its loop; 0: all were in time."""
+    """Delay of the last worker after the window opened, in seconds; 0 means all were in time."""
     still_s: float
-    """How long nothing ran; 0: everything did."""
+    """Longest stall, in seconds; 0 means no stall."""
     missing: str = ""
-    """What did not happen, such as "transaction ended within the window of 300ms"; empty: it did."""
+    """Missing event, such as "transaction ended within the window of 300ms"; empty if none is missing."""
     crowd: str = ""
     """More processes than the cores can run, such as "1,000 processes on 2 cores"; empty if they are few."""
     quota: Throttling | None = None
-    """Effect of a CPU quota that was used up; None if there was none."""
+    """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Say what happened in the last of so many attempts, and what to do."""
+        """Return a message on the last of `attempts` attempts, with a remedy."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
@@ -241,11 +238,11 @@ class Flaw(NamedTuple):
 
 
 CROWD = 50
-"""Processes per core from which on each waits for seconds for its turn at a processor."""
+"""Processes per core from which on a process may wait seconds for a processor."""
 
 
 def flaw_of(late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None) -> Flaw | None:
-    """Return the flaw of a trial, if it has one."""
+    """Return the reason to repeat a trial, or None."""
     if not (late_s or still_s):
         return None
     cores = usable_cores()
@@ -254,8 +251,11 @@ def flaw_of(late_s: float, still_s: float, workers: int = 1, quota: Throttling |
 
 
 def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
-    """Return the flaw of a window in which no operation ended: they are slow, or the disk stood still."""
-    # At a rate what was not done stands in the table as queued.
+    """Return the flaw of a window in which no operation ended, or None.
+
+    The operations may be slow, or the disk stalled.
+    """
+    # In an open loop the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
@@ -264,26 +264,26 @@ def empty_flaw(case: Case, trial: Trial) -> Flaw | None:
 
 
 class Measured(NamedTuple):
-    """What is known of a trial when its processes have ended."""
+    """Measurements of a trial after its processes have ended."""
 
     window: Window
     ended: list[Ended]
     start_s: float
-    """Until all were connected: since they were called, or with the published script started."""
+    """Seconds from the first call (published script: from the start) until all processes were connected."""
     whole_s: float
-    """The same, until all had ended."""
+    """Seconds from the first call (published script: from the start) until all processes had ended."""
     series: list[Series]
-    """What the companions have seen."""
+    """Series that the companions recorded."""
     problem: str | None
-    """What went wrong with them."""
+    """Problem of a companion; None if there is none."""
     others: Shares | None
-    """What others took of the processors; None: not observed."""
+    """Processor time that other programs took; None if unknown."""
     quota: Throttling | None
     """Effect of the container's CPU quota; None if there is none."""
     disk_share: float | None
-    """The share of the time in which others kept the disk busy; None: not seen."""
+    """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
     still_s: float
-    """How long nothing ran; 0: everything did."""
+    """Longest stall, in seconds; 0 means no stall."""
 
 
 ATTEMPTS = 3
@@ -291,13 +291,13 @@ READY_S = 30.0
 READY_EACH_S = 0.5
 STALL_S = 30.0
 HEAVY = 0.25
-"""A trial during which others took more than this share of the processors, or of the disk, is run again."""
+"""Share of processors or disk taken by other programs above which a trial is repeated."""
 PATIENCE = 3
-"""So many trials of a study are: a machine that is always busy would else be waited for without end."""
+"""Maximum number of such repeats per study: a machine may be busy all the time."""
 
 
 class TrialRunner:
-    """Runs the trials of one measurement: it knows the folder, and gives each trial a salt of its own."""
+    """Runner of the trials of one measurement. It gives each trial a different salt."""
 
     def __init__(
         self,
@@ -309,57 +309,57 @@ class TrialRunner:
         starter: Starter = SPAWNING,
         crew: Crew | None = None,
     ) -> None:
-        """`crew`: who stays for the next trial; None: nobody does."""
+        """`crew` keeps workers for the next trial; if it is None, no worker stays."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.starter, self._crew = starter, crew
         self.case_number = 0
         self.salt = first_salt
-        """What the trial before began with: the next one has the next number, or one of those after it."""
+        """Salt of the last trial. The next trial has the next number, or a later one if it is repeated."""
         self.carry: dict[Any, Any] = {}
-        """What trials hand on to later ones."""
+        """Objects that trials pass on to later trials."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = PATIENCE
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run one trial; one that others disturbed much is run once more, and the quieter one counts."""
+        """Run a trial; if other programs took a large share, run it again and return the quieter one."""
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
-        if not sound or self._patience <= 0 or self._attempts(case) == 1 or _others(trial) <= HEAVY:
+        if not sound or self._patience <= 0 or self._attempts(case) == 1 or _foreign_share(trial) <= HEAVY:
             return trial
         self._patience -= 1
         again = self.flawless(case, index)
-        # A second trial that failed is no better.
-        worse = again.error is not None or (_others(again) >= _others(trial))
+        # A second trial that failed is not better.
+        worse = again.error is not None or (_foreign_share(again) >= _foreign_share(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial whose proof is wanted, and not its figures: however it went, it is examined."""
+        """Run a trial once, for its verdict rather than its figures: a flaw is not a reason to repeat it."""
         trial, flaw = self._attempt(case, index, 0.0, pauses)
-        # Where nothing was done, nothing was proved.
+        # A trial without operations proves nothing.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
-        """Run one trial; one with a flaw is run again, at most three times in all."""
+        """Run a trial, and repeat it if it has a flaw; at most ATTEMPTS times in all."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
             trial, flaw = self._attempt(case, index, extra_s)
-            # Wrong data is never given a second chance.
+            # A trial with wrong data is never repeated.
             if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
                 return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
-            # Many busy workers need some time until each has had its turn at a processor.
+            # With many busy workers it takes some time until each has had a processor.
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # The published script's files serve its whole sweep: what was done to them can't be done again.
+        # The published script uses its files for a whole sweep, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, Flaw | None]:
-        """Return a trial, and why it is not valid although nothing failed: then it may be run again."""
+        """Return a trial and its flaw, or None: the reason to repeat it although nothing failed."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -375,14 +375,14 @@ class TrialRunner:
             self.observer.phase("preparing")
             work.share(self._wait)
             with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
-                guard = self._prepared(case, place, work, pool)
+                guard = self._prepare(case, place, work, pool)
                 measured = self._measure(case, work, pool, extra_s)
             work.ended(self._wait)
-            trial = self._summed(case, index, measured)
+            trial = self._summarise(case, index, measured)
             late_s = lateness_s(case, measured.window, measured.ended)
             flaw = flaw_of(late_s, measured.still_s, case.concurrency, measured.quota)
             self.observer.phase("verifying")
-            trial = self._examined(case, work, guard, trial, measured.ended)
+            trial = self._examine(case, work, guard, trial, measured.ended)
             return trial, flaw or empty_flaw(case, trial)
         finally:
             work.release()
@@ -394,9 +394,10 @@ class TrialRunner:
             case, place, self.salt, work.shared, work.companions, work.trace, starter, pauses, self._crew
         )
 
-    def _prepared(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Prepare what is measured, while the processes come up; those of the published script begin when it
-        is there, since their start is in its time.
+    def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
+        """Prepare the data while the processes start; return the snapshot of the data.
+
+        The published script's processes start after the preparation, since its time includes their start.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -411,10 +412,10 @@ class TrialRunner:
         return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
-        """Discard files, unless all are kept. What can't be removed does not replace what was measured.
+        """Call `discard` to remove files, unless all files are kept; ignore errors.
 
-        Windows refuses it while another program has them open: what comes next gets a folder of its own,
-        and what stayed is removed with the run's.
+        Windows does not remove files that another program has open. If so, later trials get a new folder, and
+        the end of the run removes the files. The measurement stays valid.
         """
         if self.keep:
             return
@@ -424,15 +425,15 @@ class TrialRunner:
             with suppress(OSError):
                 self.folder = further(self.folder)
 
-    def _examined(self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[Ended]) -> Trial:
-        """Add the verdict, and what else is learned when the workers have ended.
+    def _examine(self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[Ended]) -> Trial:
+        """Return the trial with its verdict and the measurements that follow the workers' end.
 
-        Where that fails, what was measured is kept, as a trial that is not valid.
+        If that fails, the figures are kept in a trial that is marked as not valid.
         """
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self.carry.clear()  # no further trial begins with these files
+                self.carry.clear()  # no later trial begins with these files
                 if self._copies:
                     self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
@@ -447,20 +448,20 @@ class TrialRunner:
         except Interrupted:
             raise
         except Exception as problem:
-            why = str(as_failure(problem, case.driver)).removesuffix(".")
+            reason = str(as_failure(problem, case.driver)).removesuffix(".")
             if not trial.verdict.checks:
-                trial = replace(trial, verdict=Verdict((Check("verification", "unknown", note=why),)))
-                why = f"the data could not be verified: {why}"
-            return replace(trial, error=trial.error or why)
+                trial = replace(trial, verdict=Verdict((Check("verification", "unknown", note=reason),)))
+                reason = f"the data could not be verified: {reason}"
+            return replace(trial, error=trial.error or reason)
 
     def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> Measured:
-        """Let the processes work, and wait until they have ended."""
-        # Until they work, nothing of ours uses the disk.
+        """Run the load, and wait until the processes have ended."""
+        # Before the load our processes do not use the disk.
         disk = DiskWatch(self._disk if starts_silently(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The published script has no barrier: each process begins when it is up.
+            # The published script has no barrier: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)
@@ -502,7 +503,7 @@ class TrialRunner:
             standstill.seconds(partial(went_on, window, ended)),
         )
 
-    def _summed(self, case: Case, index: int, measured: Measured) -> Trial:
+    def _summarise(self, case: Case, index: int, measured: Measured) -> Trial:
         window = measured.window
         trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
         series = (*trial.series, *measured.series)
@@ -510,20 +511,20 @@ class TrialRunner:
         trial = replace(
             trial, series=series, error=error, disk_share=measured.disk_share, quota=measured.quota
         )
-        if others := measured.others:
+        if shares := measured.others:
             trial = replace(
-                trial, foreign_share=others.foreign, stolen_share=others.stolen, throttled=others.throttled
+                trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
         return trial
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
-        """Return the window: when all workers can have heard of it."""
-        # How long it takes here and now until each process has heard something.
-        begun = time.perf_counter_ns()
+        """Return a window that begins late enough for all workers to receive it in time."""
+        # Measure the time until all processes have received and answered a message.
+        start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
         now = time.perf_counter_ns()
-        answer_s = (now - begun) / NS_PER_S
+        answer_s = (now - start_ns) / NS_PER_S
         return plan_window(case, now, answer_s, extra_s)
 
     def _wait_ready(self, case: Case, pool: Pool) -> None:
@@ -533,7 +534,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Let a failure count only if nobody has stopped us: that may have ended other processes first."""
+        """Raise Interrupted instead of WorkerFailure after a stop signal, which may also end workers."""
         try:
             yield
         except WorkerFailure:
@@ -545,13 +546,13 @@ class TrialRunner:
         self.observer.waiting()
 
 
-def _others(trial: Trial) -> float:
-    """Return which share others took of the processors, or of the disk if that is more; 0: not seen."""
+def _foreign_share(trial: Trial) -> float:
+    """Return the larger of other programs' shares of processors and disk, 0 to 1; 0 if unknown."""
     taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
-    # A trial that the quota has stopped is not quieter the next time.
+    # A repeat does not help a trial that the CPU quota stopped.
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)
 
 
 def stall_s(case: Case) -> float:
-    """Return how long no operation may end before the workers are taken for hung."""
+    """Return the time without progress after which workers count as hung, in seconds."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

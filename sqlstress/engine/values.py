@@ -1,11 +1,11 @@
-"""Values that say who wrote them.
+"""Values that identify their writer.
 
 A value's first eight bytes are one positive integer: 15 bits of salt (one salt a trial, its highest
 bit set), 12 bits of worker (0 is the preload) and 36 bits of sequence number. With a value size of 8 the
 value is that integer; longer values are blobs, padded with bytes derived from the same three numbers. No two
-writes write the same value, so no REPLACE can be optimised away, and any value that is read names its write.
+writes write the same value, so no REPLACE can be optimised away, and every value identifies its write.
 
-The preload has one salt for all trials, so that they can begin with copies of the same files.
+The preload has the same salt in all trials, so that they can begin with copies of the same files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""No trial has it. SQLite stores eight bytes with it, too."""
+"""Salt of the preload; no trial has it. SQLite stores integers with this salt in eight bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,14 +27,14 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Who wrote a value: worker (0: the preload) and sequence number."""
+    """Writer of a value: number of the worker (0 is the preload) and sequence number."""
 
     worker: int
     sequence: int
 
 
 class Values:
-    """Makes and reads the values of the trial with this number; consecutive trials have different salts."""
+    """Maker and reader of the values of one trial; consecutive trials have different salts."""
 
     def __init__(self, trial: int, size: int) -> None:
         self.salt = SALTS | trial % SALTS
@@ -59,9 +59,9 @@ class Values:
         return make
 
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
-        """Return the function that makes a worker's values from its next sequence numbers, the first given.
+        """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its second argument says which of them are needed: the others may be anything.
+        Its arguments are the first number and a flag per value: values that are not needed may be anything.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:
@@ -71,21 +71,21 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes of which a worker's values are padded, each with a stretch of its own."""
+        """Return the bytes with which a worker's values are padded, each from a different offset."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return whom the first eight bytes of a value name; None when nobody of this trial."""
+        """Return the writer that the first eight bytes of a value name; None if it is not of this trial."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
         return Stamp(worker, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
-        """Return who wrote a value in this trial; None when nobody can have."""
+        """Return the writer of a value; None if the value cannot be of this trial."""
         if self.size == HEADER:
             number = value if isinstance(value, int) else -1
         elif isinstance(value, bytes) and len(value) == self.size:

@@ -1,7 +1,7 @@
 """A worker process: start, connect when called, wait for the common start, run the timed loop, report.
 
-A companion is started and ended like a worker, and counts in no figure. Either imports the least it can, and
-never opens a database file but through SQLite (closing a file would drop the process's POSIX locks on it).
+A companion starts and ends like a worker, and counts in no figure. Both import as little as possible, and
+open database files only through SQLite (closing a file would drop the process's POSIX locks on it).
 """
 
 from __future__ import annotations
@@ -26,90 +26,92 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""64 bytes for each worker's counter, so that no two share a cache line; slot 0 is the parent's."""
+"""Words per slot: 64 bytes, so that no two workers' counters share a cache line. Slot 0 is the parent's."""
 STOP, DISMISSED = 0, 1
-"""The words of the parent's slot: nobody is to go on; the workers are done, so their companions may end."""
+"""Words of the parent's slot: all processes must stop; the workers are done, so companions may end."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""How long before the common start a worker polls the clock, since it can't sleep to the point: not for
-long, because many workers take the processors from each other meanwhile. Windows sleeps less exactly."""
+"""Length of time before the common start in which a worker polls the clock, because sleep is inexact.
+
+It is short because polling workers take the processors from each other. Sleep is less exact on Windows.
+"""
 
 
 CALL = "are you there?"
-"""The first one says that there is something to connect to. Each is answered at once by who is connected."""
+"""Message that a connected process answers at once. The first call means that the data exists."""
 
 
 class Job(NamedTuple):
-    """What a worker, or a companion, is told when it is started."""
+    """Instructions for a worker or a companion at its start."""
 
     half: Any
-    """Function or class that opens its half; a worker imports its module when it reads the job."""
+    """Function or class that opens the worker's half. Unpickling the job imports its module."""
     case: Case
-    """As `plain.plain` makes it."""
+    """Case as `pool.plain` returns it."""
     limit: int | None
-    """A number of operations, instead of a window."""
+    """Number of operations to do; None if the window is the limit."""
     where: Path
-    """Where the data lies: what the process makes its place of."""
+    """Folder of the data, from which the process opens its place."""
     number: int
-    """1 to the concurrency; a companion's is higher."""
+    """Number of the process: 1 to the concurrency; companions have higher numbers."""
     salt: int
     counters: Any
-    """Shared words: SLOT_WORDS for the parent, then as many for each worker."""
+    """Shared words: SLOT_WORDS for the parent, then SLOT_WORDS for each worker."""
     shared: tuple[Any, ...]
-    """The workload's shared arrays."""
+    """The experiment's shared arrays."""
     trace: Any = None
-    """What it tells in where its time goes; None: nobody asks."""
+    """Shared memory of the `--where` recording; None if it is off."""
     pauses: Sequence[int] | None = None
-    """The schedule by which it pauses inside the store, as its place understands it; None: it does not."""
+    """Schedule of pauses inside the store, in the form of the place; None if there are no pauses."""
     stays: bool = False
-    """Whether it is told a further job when it has done this one, with the same shared arrays."""
+    """Whether the process waits for another job after this one, with the same shared arrays."""
 
     def unshared(self) -> Job:
-        """Return it without what only a process that is being started can be given."""
+        """Return the job without the shared arrays, which can be sent only to a starting process."""
         return self._replace(counters=None, shared=(), trace=None)
 
 
 class Ready(NamedTuple):
-    """The worker is connected."""
+    """Message: the process is connected."""
 
     stamp_ns: int
 
 
 class Done(NamedTuple):
-    """The worker has finished."""
+    """Message: the worker has finished."""
 
     totals: Totals
     findings: Findings
 
 
 class Observed(NamedTuple):
-    """The companion has finished."""
+    """Message: the companion has finished."""
 
     series: list[Series]
 
 
 class Failed(NamedTuple):
-    """The process met something that it can't go on after."""
+    """Message: the process cannot go on."""
 
     reason: str
 
 
 def main(job: Job, pipe: Pipe) -> None:
     """Run a worker process."""
-    gc.disable()  # for good: a worker makes few cycles, and no pauses of its own are to be measured
+    gc.disable()  # for good: a worker makes few cycles, and pauses for collection must not be measured
     gc.freeze()
     with failures_reported(pipe, job.case.driver):
         begin_child()
-        _do(job, pipe)
+        _run_job(job, pipe)
         while job.stays:
-            gc.collect()  # what is left of the last job
+            gc.collect()  # objects of the last job
             job = pipe.recv()._replace(counters=job.counters, shared=job.shared)
             forget_peak_memory()
-            _do(job, pipe)
+            _run_job(job, pipe)
 
 
-def _do(job: Job, pipe: Pipe) -> None:
-    """Work through one trial, and leave nothing connected."""
-    pipe.recv()  # the first call: until then the parent makes what is connected to
+def _run_job(job: Job, pipe: Pipe) -> None:
+    """Do the work of one trial, then close all connections."""
+    pipe.recv()  # the first call; before it the data may not exist yet
     place = open_place(job.case, job.where)
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
@@ -119,13 +121,13 @@ def _do(job: Job, pipe: Pipe) -> None:
     window = await_window(pipe)
     if watch:
         watch.window(window.opens_ns, window.closes_ns)
-    totals = _work(job, source, window)
+    totals = _run_loop(job, source, window)
     if watch:
         watch.end()
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     if seal and not findings.reconnected:
-        # Before it closes: until then nobody has a reason to remove a file.
+        # Check before closing: until then no process has a reason to remove a file.
         findings.broken_seal = seal.broken()
     source.close()
     send(pipe, Done(totals, findings))
@@ -136,7 +138,7 @@ def accompany(job: Job, pipe: Pipe) -> None:
     words = memoryview(job.counters).cast("B").cast("q")
     with failures_reported(pipe, job.case.driver):
         begin_child()
-        pipe.recv()  # the first call: until then the parent makes what is connected to
+        pipe.recv()  # the first call; before it the data may not exist yet
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         companion: Companion = job.half(job.case, place, job.shared)
@@ -153,46 +155,46 @@ def accompany(job: Job, pipe: Pipe) -> None:
 
 @contextmanager
 def failures_reported(pipe: Pipe, driver: str) -> Iterator[None]:
-    """Let a process tell its parent why it could not go on, and close the pipe."""
+    """Report to the parent why the process could not go on; close the pipe."""
     try:
         yield
     except (EOFError, ConnectionError):
         return  # the parent has given the trial up
     except SystemExit:
-        raise  # told of by its code
-    except BaseException as error:  # a panic of an extension in Rust is no Exception
-        known = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
-        with suppress(OSError):  # if there is still somebody to be told
-            send(pipe, Failed(known))
+        raise  # its exit code reports it
+    except BaseException as error:  # a panic in a Rust extension is not an Exception
+        reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
+        with suppress(OSError):  # the parent may have ended
+            send(pipe, Failed(reason))
     finally:
         pipe.close()
 
 
 def await_window(pipe: Pipe) -> Window:
-    """Answer the first call, and each further one; return the window."""
+    """Answer the first call and all further calls; return the window that follows."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
-        if (told := pipe.recv()) != CALL:
-            return cast(Window, told)
+        if (message := pipe.recv()) != CALL:
+            return cast(Window, message)
 
 
-def _work(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
+def _run_loop(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
     words = memoryview(job.counters).cast("B").cast("q")
     first = job.number * SLOT_WORDS
     progress, stop = words[first : first + SLOT_WORDS], words[:SLOT_WORDS]
     wait_until(window.starts_ns)
-    # One that times something itself must know what is counted, before its first operation.
+    # A source that also takes times needs the window before its first operation.
     if hasattr(source, "hear"):
         source.hear(window)
     if not job.case.arrivals:
         return work_through(source, window, job.limit, progress, stop)
-    # A worker of a closed loop need not wait for what it imports.
+    # Imported here, because a worker of a closed loop does not need it.
     from sqlstress.engine.open_loop import open_loop
 
-    assert not isinstance(source, SelfDriven)  # its loop knows no pause
+    assert not isinstance(source, SelfDriven)  # its loop cannot wait for due times
     run, began_ns = open_loop(job.case, job.number, job.salt, window), time.perf_counter_ns()
     totals = timed_loop(source, window, job.limit, progress, stop, run)
-    # That the first operation was due late does not mean that the worker was.
+    # A late due time of the first operation does not mean that the worker was late.
     totals.first_ns = began_ns
     run.finish(totals, time.perf_counter_ns())
     return totals
@@ -208,7 +210,7 @@ def wait_until(start_ns: int) -> None:
 
 
 def forget_peak_memory() -> None:
-    """Let the peak be that of what comes, where the system can (Linux)."""
+    """Reset the peak of the resident memory, if the system can (Linux)."""
     if sys.platform == "linux":
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
@@ -220,7 +222,7 @@ def peak_memory_bytes() -> int | None:
         return None
     if sys.platform == "linux":
         # ru_maxrss begins with the memory of the parent that spawned us, so it can't be used here.
-        # In UTF-8, which Python has at hand: what a worker imports for itself is memory of its own.
+        # UTF-8, because Python has loaded it already: another codec would add to the memory.
         for line in Path("/proc/self/status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""What others take while we measure: of the processors (programs, other guests, heat) and of the disk."""
+"""Load from outside during a measurement: on processors (programs, other guests, heat) and disk."""
 
 from __future__ import annotations
 
@@ -14,109 +14,110 @@ import psutil
 from sqlstress.machine.host import file_system_of
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
-# This process and all that it has started: what they took of the processors.
+# Processor time of this process and of all its descendants.
 #
-# A process that has ended and was waited for counts with who waited for it, on systems that keep such an
-# account. Neither macOS nor Windows does: there it counts as it was seen last.
+# If a process has ended, Linux adds its time to the parent that waited for it. macOS and Windows keep no such
+# account: there the last reading of the process counts.
 
 
 KEEPS_ACCOUNT = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process, and those that it, and they, have started."""
+    """A process and all its descendants."""
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """Without an id it is this process. Raises psutil.NoSuchProcess.
+        """Without `pid` it is the family of this process. Raises psutil.NoSuchProcess.
 
-        `changing`: others are started all the time, which end soon; else they are those of the first look.
+        `changing`: list the descendants at each reading, since short-lived processes start all the time.
+        Otherwise list them only at the first reading.
         """
         self._head, self.changing = psutil.Process(pid), changing
-        self._others: list[psutil.Process] | None = None
-        self._seen: dict[psutil.Process, float] = {}
-        """What the others took, as they were seen last, where no account of them is kept."""
+        self._descendants: list[psutil.Process] | None = None
+        self._last_readings: dict[psutil.Process, float] = {}
+        """Last readings of the descendants, in seconds, if the system keeps no account of them."""
 
     def spent_s(self) -> float | None:
-        """Return the processors' time that they took since they began, in seconds; None if not to be told."""
+        """Return the processor time of the family since its start, in seconds; None if it is unknown."""
         try:
-            if self.changing or self._others is None:
-                # Each before who has started it.
-                self._others = self._head.children(recursive=True)[::-1]
-            # Who ends between two readings is counted twice rather than never.
-            return sum(map(self._spent_by, self._others)) + _spent(self._head)
+            if self.changing or self._descendants is None:
+                # Children before their parents.
+                self._descendants = self._head.children(recursive=True)[::-1]
+            # In this order a process that ends between two readings counts twice rather than never.
+            return sum(map(self._descendant_s, self._descendants)) + _processor_s(self._head)
         except (psutil.Error, OSError):
             return None
 
-    def _spent_by(self, process: psutil.Process) -> float:
-        """Return what one has taken; 0 of one that has ended, where it counts with who waited for it."""
+    def _descendant_s(self, process: psutil.Process) -> float:
+        """Return a descendant's processor time; 0 if it has ended and its time counts with its parent."""
         try:
-            spent = _spent(process)
+            spent = _processor_s(process)
         except psutil.NoSuchProcess:
-            return self._seen.get(process, 0.0)
+            return self._last_readings.get(process, 0.0)
         if not KEEPS_ACCOUNT:
-            self._seen[process] = spent
+            self._last_readings[process] = spent
         return spent
 
 
-def _spent(process: psutil.Process) -> float:
+def _processor_s(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 APART_S = 0.1
-"""Looks that are nearer to each other say nothing: systems count processor time in hundredths."""
+"""Minimum time between two samples, in seconds: systems count processor time in hundredths."""
 PRICE = 0.05
-"""Looks take no larger share of a processor than this: each costs some 60 µs for each of our processes."""
+"""Maximum share of a processor for samples: each costs about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
-"""Times of no program of this machine, and times that are contained in others (the last four)."""
+"""Times in which no program of this machine ran, and times that other fields include (the last four)."""
 
 
 class Look(NamedTuple):
-    """Seconds since any beginning, of all processors together."""
+    """A sample of processor times, in seconds since any fixed time, added over all processors."""
 
     at_ns: int
     busy: float
-    """In which they ran anything of this machine."""
+    """Time in which they ran any program of this machine."""
     own: float | None
-    """In which they ran us; None where that can't be told."""
+    """Time in which they ran our processes; None if it is unknown."""
     stolen: float
-    """In which a hypervisor ran something else."""
+    """Time in which a hypervisor ran other guests."""
 
 
 class Shares(NamedTuple):
-    """Shares of all processors' time, each 0 to 1; and how often they were slowed down."""
+    """Shares of all processors' time, each 0 to 1, and the number of slow-downs."""
 
     foreign: float | None
-    """What other programs took; None where they can't be told from us."""
+    """Share of other programs; None if our own share is unknown."""
     stolen: float
-    """What other guests of the hypervisor took, where the system says so; else 0."""
+    """Share of other guests of the hypervisor; 0 if the system does not report it."""
     throttled: int | None = None
-    """How often a processor was slowed down since it was hot; None where the system does not say."""
+    """Number of times that heat slowed a processor down; None if the system does not report it."""
 
 
 def look(own: Family | None) -> Look | None:
-    """Look at the processors' times, and at those of our processes; None when they can't be read.
+    """Return a sample of the processor times; None if they cannot be read.
 
-    `own` is None where it can't be told what is ours.
+    `own` has our processes; None if our share is unknown.
     """
-    ours = own.spent_s() if own else None
-    if own and ours is None:
+    own_s = own.spent_s() if own else None
+    if own and own_s is None:
         return None
     try:
-        known = psutil.cpu_times()._asdict()
+        times = psutil.cpu_times()._asdict()
     except (psutil.Error, OSError):
         return None
-    busy = sum(value for name, value in known.items() if name not in _NOT_BUSY)
-    return Look(time.perf_counter_ns(), busy, ours, known.get("steal", 0.0))
+    busy = sum(value for name, value in times.items() if name not in _NOT_BUSY)
+    return Look(time.perf_counter_ns(), busy, own_s, times.get("steal", 0.0))
 
 
 def shares(first: Look, last: Look, processors: int) -> Shares:
-    """Return what others took between two looks."""
-    whole = processors * (last.at_ns - first.at_ns) / NS_PER_S
+    """Return the shares that others took between two samples."""
+    total_s = processors * (last.at_ns - first.at_ns) / NS_PER_S
 
     def share(part: float) -> float:
-        return min(1.0, max(0.0, part / whole))
+        return min(1.0, max(0.0, part / total_s))
 
     stolen = share(last.stolen - first.stolen)
     if first.own is None or last.own is None:
@@ -125,7 +126,7 @@ def shares(first: Look, last: Look, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return how often processors were slowed down for heat since the system's start; None if not known.
+    """Return the number of slow-downs for heat since the system's start; None if it is unknown.
 
     Source: the Linux kernel's thermal_throttle of x86.
     """
@@ -137,12 +138,12 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
 
 
 class Watch:
-    """Looks from time to time while our processes work, more rarely the longer it takes."""
+    """Sampler of processor times during the load; the longer the load, the rarer the samples."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Of looks outside of the two times, on the shared clock, nothing is learned.
+        """Samples count only between the two times, on the shared clock.
 
-        `own` is None where it can't be told what is ours.
+        `own` has our processes; None if our share is unknown.
         """
         self._own = own
         self._throttled = throttled()
@@ -150,52 +151,52 @@ class Watch:
         self._first: Look | None = None
         self._last: Look | None = None
         self._cost_ns = 0
-        """What the last look took."""
+        """Cost of the last sample, in ns."""
 
     def pulse(self) -> None:
-        """Look, if it is time: to be called several times a second."""
+        """Take a sample if one is due. Call it several times a second."""
         now = time.perf_counter_ns()
         if not self._begins <= now <= self._ends:
             return
         if self._first and self._last:
-            apart = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
-            if now - self._last.at_ns < apart:
+            interval_ns = max(APART_S / 2 * NS_PER_S, 0.1 * (now - self._first.at_ns), self._cost_ns / PRICE)
+            if now - self._last.at_ns < interval_ns:
                 return
-        seen = look(self._own)
+        sample = look(self._own)
         self._cost_ns = time.perf_counter_ns() - now
-        if seen and seen.at_ns <= self._ends:
-            self._first, self._last = self._first or seen, seen
+        if sample and sample.at_ns <= self._ends:
+            self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return what others took; None when that could not be seen, or not for long enough."""
+        """Return the shares that others took; None without two samples at a sufficient distance."""
         if not self._first or not self._last or self._last.at_ns - self._first.at_ns < APART_S * NS_PER_S:
             return None
-        found = shares(self._first, self._last, psutil.cpu_count() or 1)
+        result = shares(self._first, self._last, psutil.cpu_count() or 1)
         before, now = self._throttled, throttled()
-        return found if before is None or now is None else found._replace(throttled=now - before)
+        return result if before is None or now is None else result._replace(throttled=now - before)
 
 
-# How busy the disk is with what others ask of it: seen while our processes start, and ask nothing of it.
+# Load of other programs on the disk, measured while our processes start and do not use the disk.
 #
-# Not in the window: there nothing says which of its requests are ours. What Linux tells of a process
-# (write_bytes) is what it made dirty, with large folios up to 256 times what it wrote; and for each of our
-# bytes a file system writes up to three to its own journal.
+# It cannot be measured in the window, where our processes use the disk, too, and nothing marks our requests.
+# Linux's `write_bytes` of a process counts dirty memory, with large folios up to 256 times the written bytes;
+# and for each of our bytes a file system writes up to three bytes to its own journal.
 
 
 LEAST_MS = 30
-"""Less time counts as this much: a single write of the system itself would fill it."""
+"""Minimum divisor, in ms: a single write of the system could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
-    """Return what psutil calls the disk that holds a folder; None where that is not known.
+    """Return psutil's name of the disk that holds a folder; None if it is unknown.
 
-    Elsewhere than on Linux it is known where there is one disk only.
+    On systems other than Linux it is known only if there is a single disk.
     """
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # Of some file systems, such as btrfs, the number is none of a device: then it is what was mounted.
+    # Some file systems, such as btrfs, have a number that is not a device's. If so, use the mounted device.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)
@@ -204,7 +205,7 @@ def disk_of(folder: Path) -> str | None:
 
 
 def _counters() -> dict[str, Any]:
-    """Return what psutil tells of each disk; nothing where it can't."""
+    """Return psutil's counters of each disk; empty if they cannot be read."""
     try:
         return dict(psutil.disk_io_counters(perdisk=True) or {})
     except (psutil.Error, OSError, RuntimeError, NotImplementedError, ValueError):
@@ -212,40 +213,40 @@ def _counters() -> dict[str, Any]:
 
 
 class DiskLook(NamedTuple):
-    """What a disk did since any beginning."""
+    """A sample of a disk's counters, since any fixed time."""
 
     at_ns: int
     requests_ms: int
-    """The time that all its requests took together."""
+    """Sum of the lengths of all requests."""
     busy_ms: int
-    """In which it had any request; the same where the system does not say."""
+    """Time in which the disk had any request; `requests_ms` if the system does not report it."""
 
 
 def disk_share(first: DiskLook, last: DiskLook) -> float:
-    """Return the share of the time between two looks in which a disk was busy, 0 to 1.
+    """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Requests may lie beside each other, and the system counts busy time in ticks: the smaller one counts.
+    Requests may overlap, and the system counts busy time in ticks, so the smaller counter is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, LEAST_MS)))
 
 
 class DiskWatch:
-    """Looks at a disk from when it is made until it is asked: nothing of ours may use it meanwhile."""
+    """Watch on a disk from its creation until `share`; our processes must not use the disk until then."""
 
     def __init__(self, disk: str | None) -> None:
-        """`disk` is what psutil calls it; None where there is nothing to be seen."""
+        """`disk` is psutil's name of the disk; None if it cannot be watched."""
         self._disk = disk
-        self._first = self._look()
+        self._first = self._sample()
 
     def share(self) -> float | None:
-        """Return which share of the time others kept it busy; None when that could not be seen."""
-        last = self._look()
+        """Return the share of the time in which the disk was busy, 0 to 1; None if it is unknown."""
+        last = self._sample()
         return disk_share(self._first, last) if self._first and last else None
 
-    def _look(self) -> DiskLook | None:
-        found = _counters().get(self._disk) if self._disk else None
-        if found is None:
+    def _sample(self) -> DiskLook | None:
+        counters = _counters().get(self._disk) if self._disk else None
+        if counters is None:
             return None
-        requests_ms = found.read_time + found.write_time
-        return DiskLook(time.perf_counter_ns(), requests_ms, getattr(found, "busy_time", requests_ms))
+        requests_ms = counters.read_time + counters.write_time
+        return DiskLook(time.perf_counter_ns(), requests_ms, getattr(counters, "busy_time", requests_ms))

@@ -1,4 +1,4 @@
-"""The machine and the Python that run."""
+"""Description of the machine and of the Python that runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sqlstress.report import FileSystem, Host
 
 SLEEPS = 9
 _CPUINFO = Path("/proc/cpuinfo")
-# x86 has the first, MIPS the second, POWER the third; small ARM boards name only the board.
+# x86 has the first key, MIPS the second, POWER the third; small ARM boards name only the board.
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "model", "hardware")
 _SYSCTL = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
 _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe() -> Host:
-    """Describe this machine; sleeps nine times 1 ms."""
+    """Return a description of this machine; takes SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -49,7 +49,7 @@ def usable_cores() -> int:
 
 
 def sleep_1ms() -> None:
-    """Sleep for 1 ms in the way in which SQLite's busy handler does.
+    """Sleep for 1 ms as SQLite's busy handler does.
 
     Python sleeps on a high-resolution timer on Windows; SQLite calls Sleep(), which is rounded to ticks.
     """
@@ -65,9 +65,9 @@ def median_sleep_ns(sleep: Callable[[], None], clock: Callable[[], int] = time.p
     """Return the median real length of a sleep, in nanoseconds."""
 
     def once() -> int:
-        begun = clock()
+        start_ns = clock()
         sleep()
-        return clock() - begun
+        return clock() - start_ns
 
     return int(median(once() for _ in range(SLEEPS)))
 
@@ -78,46 +78,46 @@ def processor(
     sysctl: tuple[str, ...] = _SYSCTL,
     timeout_s: float = _SYSCTL_TIMEOUT_S,
 ) -> str:
-    """Return the model name of the processor; empty where it can't be found out."""
+    """Return the model name of the processor; empty if it is unknown."""
     try:
         if system == "Linux":
             return model_name(cpuinfo.read_text(encoding="utf-8", errors="replace"))
         if system == "Darwin":
-            done = subprocess.run(
+            result = subprocess.run(
                 sysctl, capture_output=True, timeout=timeout_s, check=True, stdin=subprocess.DEVNULL
             )
-            return done.stdout.decode("utf-8", "replace").strip()
-        return _registered_name()
+            return result.stdout.decode("utf-8", "replace").strip()
+        return _registry_name()
     except (OSError, subprocess.SubprocessError):
         return ""
 
 
 def model_name(cpuinfo: str) -> str:
-    """Return the processor's name from the text of /proc/cpuinfo; empty when it gives none."""
-    found: dict[str, str] = {}
+    """Return the processor's name from the text of /proc/cpuinfo; empty if the text has no name."""
+    fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
-        found.setdefault(key.strip().lower(), " ".join(value.split()))
-    return next((found[key] for key in _MODEL_KEYS if found.get(key)), "")
+        fields.setdefault(key.strip().lower(), " ".join(value.split()))
+    return next((fields[key] for key in _MODEL_KEYS if fields.get(key)), "")
 
 
-def _registered_name() -> str:
+def _registry_name() -> str:
     if sys.platform != "win32":
         return ""
     import winreg
 
-    place = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
-    with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, place) as key:
+    path = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0"
+    with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, path) as key:
         return str(winreg.QueryValueEx(key, "ProcessorNameString")[0]).strip()
 
 
 UNKNOWN = FileSystem("", "", "")
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""On macOS the folders of users lie on this volume, though their paths begin at the read-only root."""
+"""Volume of the users' folders on macOS, although their paths begin at the read-only root."""
 
 
 class Mount(NamedTuple):
-    """What is asked of an entry of psutil.disk_partitions()."""
+    """Fields of an entry of psutil.disk_partitions() that are used here."""
 
     mountpoint: str
     fstype: str
@@ -126,18 +126,19 @@ class Mount(NamedTuple):
 
 
 def all_mounts() -> Iterable[Mount]:
-    """Return everything that is mounted, in the order in which it was."""
+    """Return all mounted file systems, in the order of mounting."""
     return [
-        Mount(one.mountpoint, one.fstype, one.device, one.opts) for one in psutil.disk_partitions(all=True)
+        Mount(part.mountpoint, part.fstype, part.device, part.opts)
+        for part in psutil.disk_partitions(all=True)
     ]
 
 
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, symbolic links resolved; every field empty when it is not known."""
+    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if it is unknown."""
     try:
-        return find(_place(folder.resolve(), data_volume), mounts())
+        return find(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
         return UNKNOWN
 
@@ -145,7 +146,7 @@ def file_system_of(
 def find(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
     """Return the file system with the longest mount point above a resolved path."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
-        # A share without a letter is in no list; psutil says "remote" of one with a letter.
+        # A share without a letter is in no list; for a share with a letter psutil returns "remote".
         return FileSystem("", place.drive, "remote")
     above = [
         (len(point.parts), number, mount)
@@ -154,13 +155,13 @@ def find(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
     ]
     if not above:
         return UNKNOWN
-    # Of two mounts on one place the later hides the earlier.
-    *_, mount = max(above, key=lambda found: found[:2])
+    # Of two mounts at one mount point the later hides the earlier.
+    *_, mount = max(above, key=lambda entry: entry[:2])
     return FileSystem(mount.fstype, mount.device, mount.opts)
 
 
-def _place(resolved: Path, data_volume: Path) -> Path:
-    """Return the path by which the mount of a folder is found."""
+def _mounted_path(resolved: Path, data_volume: Path) -> Path:
+    """Return the path of a folder on the data volume if it is there; else the path itself."""
     elsewhere = data_volume.joinpath(*resolved.parts[1:])
     if resolved.is_relative_to(data_volume) or not elsewhere.exists():
         return resolved

@@ -1,4 +1,4 @@
-"""The CPU quota of a container: how many cores it allows, and how often it stopped the processes."""
+"""The CPU quota of a container: the cores that it allows, and the times it stopped processes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Stat(NamedTuple):
 def tightest(proc: Path = _PROC) -> Group | None:
     """Return the group with the lowest quota that applies to this process; None if there is no quota.
 
-    `proc` is this process's folder in /proc. Elsewhere than on Linux the result is None.
+    `proc` is this process's folder in /proc. On systems other than Linux the result is None.
     """
-    return min(_limited(proc), key=lambda group: group.cores, default=None)
+    return min(_groups_with_quota(proc), key=lambda group: group.cores, default=None)
 
 
-def _limited(proc: Path) -> Iterator[Group]:
+def _groups_with_quota(proc: Path) -> Iterator[Group]:
     """Yield the groups with a quota: the process's group and its ancestors, in both versions of cgroups."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -68,9 +68,9 @@ def _limited(proc: Path) -> Iterator[Group]:
         # In a container, the mounted tree may begin at the container's group.
         inner = path[len(root) :] if f"{path}/".startswith(f"{root}/") else ""
         folder = mounted / inner.strip("/")
-        for each in (folder, *folder.parents):
-            if each.is_relative_to(mounted) and (cores := _quota(each)) is not None:
-                yield Group(each, cores)
+        for ancestor in (folder, *folder.parents):
+            if ancestor.is_relative_to(mounted) and (cores := _quota(ancestor)) is not None:
+                yield Group(ancestor, cores)
 
 
 def _quota(folder: Path) -> float | None:
@@ -92,12 +92,14 @@ def stat_of(group: Group) -> Stat | None:
     """Return a group's counters; None if they cannot be read."""
     try:
         lines = (group.folder / "cpu.stat").read_text().splitlines()
-        known = {name: int(value) for name, value in (line.split() for line in lines)}
+        counters = {name: int(value) for name, value in (line.split() for line in lines)}
         # cgroup 2 counts microseconds, cgroup 1 nanoseconds.
         stopped_s = (
-            known["throttled_usec"] / 1e6 if "throttled_usec" in known else known["throttled_time"] / NS_PER_S
+            counters["throttled_usec"] / 1e6
+            if "throttled_usec" in counters
+            else counters["throttled_time"] / NS_PER_S
         )
-        return Stat(known["nr_periods"], known["nr_throttled"], stopped_s)
+        return Stat(counters["nr_periods"], counters["nr_throttled"], stopped_s)
     except (OSError, ValueError, KeyError):
         return None
 
@@ -109,30 +111,30 @@ def cpu_quota(proc: Path = _PROC) -> float | None:
 
 
 class QuotaWatch:
-    """Counts the periods of a window in which the quota stopped the processes."""
+    """Counter of the periods of a window in which the quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: Group | None = None) -> None:
-        """The window's times are on the shared clock. Without `group` it is the tightest one."""
+        """The window's times are on the shared clock. Without `group` it counts the tightest group."""
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest() if sys.platform == "linux" else None)
         self._first = self._last = stat_of(self._group) if self._group else None
-        self._begun = self._over = False
+        self._has_begun = self._has_ended = False
 
     def pulse(self) -> None:
         """Read the counters when the window opens and when it closes: call it several times a second."""
         now = time.perf_counter_ns()
-        if self._group is None or self._over or now < self._begins:
+        if self._group is None or self._has_ended or now < self._begins:
             return
-        if not self._begun:
-            self._begun, self._first = True, stat_of(self._group)
+        if not self._has_begun:
+            self._has_begun, self._first = True, stat_of(self._group)
         if now >= self._ends:
-            self._over, self._last = True, stat_of(self._group)
+            self._has_ended, self._last = True, stat_of(self._group)
 
     def throttling(self) -> Throttling | None:
-        """Return what the quota did in the window; None if there is no quota, or it cannot be read."""
+        """Return the effect of the quota in the window; None without quota or if it cannot be read."""
         if self._group is None:
             return None
-        first, last = self._first, self._last if self._over else stat_of(self._group)
+        first, last = self._first, self._last if self._has_ended else stat_of(self._group)
         if first is None or last is None:
             return None
         return Throttling(

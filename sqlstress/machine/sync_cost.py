@@ -1,4 +1,4 @@
-"""What one sync of a 4 KiB write costs in a folder, with the call that SQLite would use."""
+"""The cost of one sync of a 4 KiB write in a folder, with the call that SQLite would use."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sqlstress.system.files import for_message, reason, remove
 
 BLOCK = 4096
 LEAST = 8
-"""Samples of each kind that are taken however slow they are."""
+"""Minimum number of samples of each kind, however slow they are."""
 MOST = 200
-"""Samples of each kind that are enough."""
+"""Maximum number of samples of each kind."""
 BUDGET_NS = 150_000_000
-"""What the samples of one kind after the first LEAST may take together."""
+"""Time limit in ns for the samples of one kind after the first LEAST."""
 
 Sync = Callable[[int], None]
 
 
 def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
-    """Return the calls with which SQLite syncs a file on a system: the first one that works there.
+    """Return the calls with which SQLite syncs a file on a system; SQLite uses the first that works.
 
     Source: SQLite's os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
     """
@@ -41,7 +41,7 @@ def primitives(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that makes a call on a descriptor; one that is not there raises OSError."""
+    """Return the function that syncs a descriptor by a call; it raises OSError if the system lacks it."""
 
     def full_fsync(descriptor: int) -> None:
         if sys.platform != "darwin":
@@ -66,17 +66,17 @@ def measure(
     clock: Callable[[], int] = time.perf_counter_ns,
     budget_ns: int = BUDGET_NS,
 ) -> SyncCost:
-    """Time "write 4096 bytes and sync" in a fresh file, appending and overwriting; the file is removed.
+    """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
 
-    Uses the first of the calls `names` that the file system takes. Raises EnvironmentFailure.
+    Uses the first call in `names` that works on the file system. Raises EnvironmentFailure.
     """
-    # Under this name the clean-up of a killed run's folder knows the file as ours.
+    # By this name the clean-up of a killed run's folder recognises our file.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags, 0o600)
         try:
-            name, sync = _working(descriptor, names, call_of)
+            name, sync = _first_working(descriptor, names, call_of)
             write = _writer(descriptor, sync)
             appended = _samples(write, count(), clock, budget_ns)
             overwritten = _samples(write, cycle(range(len(appended))), clock, budget_ns)
@@ -99,19 +99,19 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile: the smallest value that at least this percentage of all are not above."""
+    """Return a percentile: the smallest value that at least `percent` % of the values do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
-    """Return what writes a block of the file by its number, and syncs it."""
-    # Neither compressible nor ever the same: some file systems write such a block faster, or not at all.
+    """Return a function that writes a block of the file, by its number, and syncs the file."""
+    # Random and different each time: some file systems write other blocks faster, or not at all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
     def write(block: int) -> None:
         os.lseek(descriptor, block * BLOCK, os.SEEK_SET)
         left = next(serial).to_bytes(8, "little") + padding
-        while left:  # of a full disk only the write after the last that fits says so
+        while left:  # a full disk writes a part first; only the next write fails
             left = left[os.write(descriptor, left) :]
         sync(descriptor)
 
@@ -121,21 +121,21 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return the lengths of "write and sync", in nanoseconds: LEAST to MOST of them, within the budget."""
-    taken: list[int] = []
+    """Return LEAST to MOST durations of "write and sync", in ns, within the budget."""
+    samples: list[int] = []
     spent = 0
     for block in blocks:
-        begun = clock()
+        start_ns = clock()
         write(block)
-        taken.append(clock() - begun)
-        spent += taken[-1] if len(taken) > LEAST else 0
-        if len(taken) == MOST or spent >= budget_ns:
+        samples.append(clock() - start_ns)
+        spent += samples[-1] if len(samples) > LEAST else 0
+        if len(samples) == MOST or spent >= budget_ns:
             break
-    return taken
+    return samples
 
 
-def _working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the first call that the file takes; SQLite falls back in the same way."""
+def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
+    """Return the first call that works on the file; SQLite falls back in the same way."""
     *preferred, last = names
     for name in preferred:
         sync = call_of(name)

@@ -1,4 +1,4 @@
-"""What a reader of figures from these surroundings must know: pure functions of what was found."""
+"""Warnings on the environment of figures: pure functions of the facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlstress.report.power_failure import risk
 from sqlstress.statistics.units import format_ms
 
 _ON = frozenset({"1", "on", "yes", "true"})
-# SQLite takes numbers and switches for the levels, too.
+# SQLite accepts numbers and switches as levels, too.
 _LEVELS = {
     **{level: level for level in SYNCHRONOUS},
     **{str(number): level for number, level in enumerate(SYNCHRONOUS)},
@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return what decides what a commit waits for; a PRAGMA given by name counts, and the last one wins."""
+    """Return the settings on which durability depends; the last --pragma of a name takes precedence."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -34,9 +34,9 @@ def durability_settings(settings: Settings) -> Settings:
 
 
 def level(wish: Settings, build: SqliteBuild) -> str:
-    """Return the synchronous level that a wish comes to with a library: what is asked, or its default.
+    """Return the effective synchronous level with a library: the requested level, or its default.
 
-    Source: SQLite's sqliteInt.h, where DEFAULT_WAL_SYNCHRONOUS follows DEFAULT_SYNCHRONOUS, and that is 2.
+    Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, and that to 2.
     """
     if wish.synchronous:
         return wish.synchronous
@@ -49,33 +49,33 @@ def level(wish: Settings, build: SqliteBuild) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The surroundings, and what is planned in them."""
+    """The environment and the planned cases."""
 
     host: Host
     file_system: FileSystem
     builds: tuple[SqliteBuild, ...]
-    """Empty when nothing is to be stored."""
+    """SQLite libraries in use; empty for a driver that stores no data."""
     sync: SyncCost
     settings: tuple[Settings, ...]
-    """Those of all planned cases."""
+    """Settings of all planned cases."""
     most_workers: int
-    """The greatest concurrency that is planned."""
+    """Highest concurrency of the planned cases."""
     not_native: tuple[str, ...] = ()
-    """Why the loop in Python drives a load although one in C could."""
+    """Reasons why the Python loop runs a load that the C loop could run."""
 
     @property
     def wishes(self) -> tuple[Settings, ...]:
-        """What the cases ask for, each once."""
+        """Requested settings of the cases that concern durability, each once."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL, or may: an application that chooses itself."""
+        """Whether a case uses WAL, or may use it: an application that chooses the mode itself."""
         return any(wish.journal_mode in ("wal", KEPT) for wish in self.wishes)
 
     @property
     def fullfsync(self) -> bool:
-        """Whether a case asks for fullfsync."""
+        """Whether a case requests fullfsync."""
         return any(wish.fullfsync for wish in self.wishes)
 
     @property
@@ -85,7 +85,7 @@ class Facts:
 
     @property
     def apple_builds(self) -> tuple[SqliteBuild, ...]:
-        """The libraries that are Apple's: on macOS, and compiled to sync nothing per WAL commit."""
+        """Apple's libraries: on macOS, and compiled not to sync at a WAL commit."""
         option = "DEFAULT_WAL_SYNCHRONOUS=1"
         return tuple(build for build in self.builds if self.macos and option in build.compile_options)
 
@@ -93,10 +93,10 @@ class Facts:
 NO_DISK_UNDER_NS = 20_000
 """No disk writes and syncs a block faster than this."""
 TICK_OVER_NS = 5_000_000
-"""A sleep of 1 ms that takes longer was rounded up to the system's clock tick."""
+"""Length from which a sleep of 1 ms was rounded up to the system's clock tick, in ns."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
-# Also with a suffix, as in nfs4, fuse.sshfs and virtiofs.virtiofs0; fakeowner is Docker Desktop's.
+# Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0; fakeowner is Docker Desktop's.
 _SHARED = (
     *("virtiofs", "9p", "nfs", "cifs", "smb", "fuse", "vboxsf", "prl_fs", "vmhgfs", "fakeowner", "drvfs"),
     *("afpfs", "webdav", "davfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs"),
@@ -108,27 +108,27 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 def warn(facts: Facts) -> tuple[Warning, ...]:
     """Return the warnings that apply, the serious ones first."""
     rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
-    found = [warning for rule in rules for warning in rule(facts)]
-    return tuple(sorted(found, key=lambda warning: not warning.serious))
+    warnings = [warning for rule in rules for warning in rule(facts)]
+    return tuple(sorted(warnings, key=lambda warning: not warning.serious))
 
 
 def _disk(facts: Facts) -> Iterator[Warning]:
-    """Warn of a disk that does not sync, and of one that is shared with another system."""
+    """Yield warnings of a disk that does not sync, and of a shared file system."""
     mounted, cost, options = (
         facts.file_system,
         facts.sync.overwrite_p50_ns,
         facts.file_system.options.split(","),
     )
-    what = ""
+    fault = ""
     if mounted.kind in _MEMORY or "ramdisk" in options:
-        what = f"{mounted.kind} is in memory, so a sync does nothing"
+        fault = f"{mounted.kind} is in memory, so a sync does nothing"
     elif mounted.kind == "overlay" and "volatile" in options:
-        what = "This overlay is mounted volatile, so a sync does nothing"
+        fault = "This overlay is mounted volatile, so a sync does nothing"
     elif cost < NO_DISK_UNDER_NS and not (facts.macos and facts.sync.primitive == "fsync"):
-        # A plain fsync on macOS is as fast as this without being nothing; it has a warning of its own.
-        what = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
-    if what:
-        text = f"{what}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
+        # On macOS a plain fsync is this fast although it has an effect; it has a separate warning.
+        fault = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
+    if fault:
+        text = f"{fault}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
         yield Warning("sync-does-nothing", text, True)
     harm = "WAL can corrupt a database on it" if facts.wal else "locks may not work on it"
     if shared := shared_file_system(mounted, f"{harm}. Choose a --dir on a local disk", serious=facts.wal):
@@ -136,7 +136,7 @@ def _disk(facts: Facts) -> Iterator[Warning]:
 
 
 def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) -> Warning | None:
-    """Return a warning of a file system that other systems share, and what that does; None of others."""
+    """Return a warning if other systems share a file system, with the harm of it; else None."""
     if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
         return None
     name = mounted.kind or mounted.device
@@ -144,7 +144,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
 
 
 def _library(facts: Facts) -> Iterator[Warning]:
-    """Warn of what can corrupt a database, whatever its disk does, and of what has no effect."""
+    """Yield warnings of bugs and settings that can corrupt a database on any disk, or have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -169,14 +169,14 @@ def _library(facts: Facts) -> Iterator[Warning]:
 
 
 def has_wal_reset_bug(version: str) -> bool:
-    """Say whether SQLite released this version with the WAL-reset bug.
+    """Return whether SQLite released this version with the WAL-reset bug.
 
-    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, but for the patches 3.44.6 and 3.50.7.
+    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except 3.44.6 and 3.50.7.
     """
-    found = _VERSION.match(version)
-    if not found:
+    match = _VERSION.match(version)
+    if not match:
         return False
-    major, minor, patch = map(int, found.groups())
+    major, minor, patch = map(int, match.groups())
     patched_from = {(3, 44): 6, (3, 50): 7}.get((major, minor))
     if patched_from is not None and patch >= patched_from:
         return False
@@ -184,7 +184,7 @@ def has_wal_reset_bug(version: str) -> bool:
 
 
 def _apple(facts: Facts) -> Iterator[Warning]:
-    """Warn of full commits that stop at the drive's cache on macOS, and of what Apple's library does."""
+    """Yield warnings of commits that stay in the drive's cache on macOS, and of Apple's library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -193,8 +193,8 @@ def _apple(facts: Facts) -> Iterator[Warning]:
             "On macOS, fsync leaves commits in the drive's cache, and a power failure can lose them. Use "
             "--fullfsync on to keep them.",
         )
-    left_alone = any(wish.journal_mode == "wal" and wish.synchronous is None for wish in facts.wishes)
-    if facts.apple_builds and left_alone:
+    uses_default = any(wish.journal_mode == "wal" and wish.synchronous is None for wish in facts.wishes)
+    if facts.apple_builds and uses_default:
         yield Warning(
             "apple-build",
             "Apple's SQLite does not sync WAL commits by default. Give --synchronous, or these figures "
@@ -209,21 +209,21 @@ def _apple(facts: Facts) -> Iterator[Warning]:
 
 
 def _durability(facts: Facts) -> Iterator[Warning]:
-    """Warn of what a power failure can take, by journal mode and synchronous, where there is a journal."""
+    """Yield warnings of losses by a power failure, by journal mode and synchronous."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
-        found = risk(journal, synchronous)
-        if found.cure:
-            where = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
+        danger = risk(journal, synchronous)
+        if danger.cure:
+            context = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
             yield Warning(
                 "durability",
-                f"synchronous={synchronous.upper()} {where}: {found.told}. Choose --synchronous "
-                f"{found.cure}.",
+                f"synchronous={synchronous.upper()} {context}: {danger.told}. Choose --synchronous "
+                f"{danger.cure}.",
             )
 
 
 def _host(facts: Facts) -> Iterator[Warning]:
-    """Warn of what makes figures differ from those of another machine, or of another loop."""
+    """Yield warnings of facts that make figures differ from those of other machines or loops."""
     slept, cores = facts.host.sleep_1ms_ns, facts.host.cores
     if slept is not None and slept > TICK_OVER_NS:
         yield Warning(
@@ -239,9 +239,9 @@ def _host(facts: Facts) -> Iterator[Warning]:
             True,
         )
     if cores is not None and facts.most_workers > cores:
-        many = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
+        processes = f"Up to {facts.most_workers} processes on {cores} core{'s' * (cores != 1)}"
         yield Warning(
-            "few-cores", f"{many}: with more than {cores} processes you also measure the OS scheduler."
+            "few-cores", f"{processes}: with more than {cores} processes you also measure the OS scheduler."
         )
     for reason in facts.not_native:
         yield Warning(

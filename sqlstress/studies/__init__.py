@@ -1,1 +1,1 @@
-"""Studies: what decides its next measurement from the last ones."""
+"""Studies, which choose each measurement by the results so far."""

@@ -1,4 +1,4 @@
-"""A/B: two arms measured in turns, pair by pair, until the gate has seen enough."""
+"""A/B test: two arms measured in turns, pair by pair, until the sequential test decides."""
 
 from __future__ import annotations
 
@@ -33,112 +33,118 @@ from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return in which order the arms of a pair are measured: the seed draws it, for each pair anew.
+    """Return the order of the arms in a pair. `first` begins pair 0; the seed draws later orders.
 
-    Then it is chance alone that gives a drift, a neighbour or whatever the machine does to one arm or the
-    other, and that chance is known: it is what the signed-rank test counts. Fixed turns share a period of
-    theirs with whatever else comes around, and give it to one arm each time.
+    So chance alone decides which arm meets a drift, a neighbour or another effect of the machine, and the
+    signed-rank test takes this chance into account. With fixed turns, an effect of the same period would meet
+    the same arm each time.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
-    begins = ARMS.index(first) ^ drawn
-    return begins, 1 - begins
+    leader = ARMS.index(first) ^ drawn
+    return leader, 1 - leader
 
 
 def first_arm(seed: int) -> str:
-    """Draw which arm the first pair begins with."""
+    """Return the arm that begins the first pair, drawn by the seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
 def how_far(report: Report, looks: Sequence[Look], elapsed_s: float) -> Progress:
-    """Return which pair is being measured, how B differs from A by now, and the time that is left.
+    """Return the progress: the current pair, the difference of B from A so far, and the time left.
 
-    After the first look it is known about how long it takes until all is decided.
+    After the first look it includes an estimate of the time until the decision.
     """
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     pair_s = elapsed_s / pairs if pairs else 0.0
     most = next((look.pairs for look in looks if look.pairs >= pairs), looks[-1].pairs)
-    found, note = Pairs(report, report.ab), "B/A ?"
-    if found.means:
-        now = found.together()
-        ends = "" if now.low is None or now.high is None else f" [{signed(now.low)} to {signed(now.high)}]"
-        note = f"B/A {signed(now.ratio)}{ends}"
+    data, note = Pairs(report, report.ab), "B/A ?"
+    if data.means:
+        estimate = data.together()
+        interval = (
+            ""
+            if estimate.low is None or estimate.high is None
+            else f" [{signed(estimate.low)} to {signed(estimate.high)}]"
+        )
+        note = f"B/A {signed(estimate.ratio)}{interval}"
     if report.ab.looks:
-        needed = found.needed()
-        most = min(looks[-1].pairs, max(most, needed or MOST), _fitting(report.ab, pair_s))
-        note += f", {_how_long(report.ab, needed, pair_s)}"
+        needed = data.needed()
+        most = min(looks[-1].pairs, max(most, needed or MOST), _affordable_pairs(report.ab, pair_s))
+        note += f", {_time_to_decision(report.ab, needed, pair_s)}"
     target = max(most, math.ceil(pairs))
     left_s = pair_s * (target - pairs)
     return Progress(f"pair {min(int(pairs) + 1, target)} of {target}", pairs, target, note, left_s)
 
 
-def _fitting(test: AbTest, pair_s: float) -> int:
-    """Return how many pairs the time is enough for."""
+def _affordable_pairs(test: AbTest, pair_s: float) -> int:
+    """Return the number of pairs that the time limit allows."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
-def _how_long(test: AbTest, needed: int | None, pair_s: float) -> str:
-    """Say how long it takes until so many pairs have decided it."""
+def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
+    """Return a text on the time until the decision, which takes about `needed` pairs."""
     if needed is None:
         return "near the limit"
     minutes = plural(max(1, round(needed * pair_s / 60)), "minute")
-    if needed > _fitting(test, pair_s):
+    if needed > _affordable_pairs(test, pair_s):
         return f"would take about {minutes} (--max-time)"
     return f"decided after about {minutes}"
 
 
 @dataclass
 class AbStudy:
-    """Measures an A/B test; a step is a slice, or a look."""
+    """An A/B test as a study; a step is a slice or a look."""
 
     cases: tuple[Sequence[Case], Sequence[Case]]
-    """The cells of A and of B: those of the same place are compared."""
+    """Cells of A and cells of B; cells with the same index are compared."""
     test: AbTest
-    """What is asked, and what has been found."""
+    """The test: its settings and its results so far."""
     looks: Sequence[Look]
-    """When one looks, in order: after the last it ends."""
+    """Planned looks, in order; the test ends after the last."""
     clock: Callable[[], float] = time.monotonic
-    """Seconds since any moment."""
+    """Clock in seconds, from any fixed time."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
-    """By cell and arm."""
+    """Runs by the indices of cell and arm."""
 
     def steps(self, bench: SliceBench) -> Steps:
-        """Measure until it is decided, the time is over, or a slice can't be measured."""
-        self.test, begun = bench.learn(self.test), self.clock()
+        """Measure until the test is decided, the time is over, or a slice cannot be measured."""
+        self.test, start_s = bench.learn(self.test), self.clock()
         limit_s = math.inf if self.test.max_time_s is None else self.test.max_time_s
         for pair in range(self.looks[-1].pairs):
             arms = order(self.test.first, self.cases[0][0].seed, pair)
             for cell, arm in product(range(len(self.cases[0])), arms):
                 self._measure(bench, pair, cell, arm)
-                bench.observer.progress(how_far(self.report(bench.report), self.looks, self.clock() - begun))
+                bench.observer.progress(
+                    how_far(self.report(bench.report), self.looks, self.clock() - start_s)
+                )
                 yield
                 if self._ended():
                     return
-            pairs, elapsed_s = pair + 1, self.clock() - begun
-            # Another pair would end too late.
+            pairs, elapsed_s = pair + 1, self.clock() - start_s
+            # The pair is also the last if another pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
-            if is_last:  # it may err as often as the looks before it left of the whole
-                whole, spent = (sum(each.alpha for each in taken) for taken in (self.looks, self.test.looks))
-                due = Look(pairs, whole - spent)
+            if is_last:  # the last look gets the rest of the error probability
+                total, spent = (sum(step.alpha for step in steps) for steps in (self.looks, self.test.looks))
+                due = Look(pairs, total - spent)
             if due and too_many_failed(self.report(bench.report)):
                 self.test = replace(self.test, looks=())
                 return
             if due:
-                found = replace(look(self.report(bench.report), self.test, due), seconds=elapsed_s)
-                if is_last and found.verdict == UNDECIDED:
-                    found = replace(found, verdict=INCONCLUSIVE)
-                self.test = replace(self.test, looks=(*self.test.looks, found), verdict=found.verdict)
+                result = replace(look(self.report(bench.report), self.test, due), seconds=elapsed_s)
+                if is_last and result.verdict == UNDECIDED:
+                    result = replace(result, verdict=INCONCLUSIVE)
+                self.test = replace(self.test, looks=(*self.test.looks, result), verdict=result.verdict)
                 yield
                 if self._ended():
                     return
 
     def report(self, blank: Report) -> Report:
-        """Return what has been measured, and what was decided of it."""
+        """Return `blank` with the runs and the test so far."""
         return replace(
             blank,
             ab=self.test,
-            runs=tuple(self._runs[place] for place in sorted(self._runs)),
+            runs=tuple(self._runs[key] for key in sorted(self._runs)),
             planned=sum(map(len, self.cases)),
         )
 
@@ -159,16 +165,14 @@ class AbStudy:
                 wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
             elif error is None and (refusal := self._refusal(bench.report, cell)):
-                # No pair is valid, neither this one nor those before it.
+                # No pair is valid, including the earlier pairs.
                 self.test = replace(self.test, looks=())
-                emptied = {
-                    place: replace(each, trials=(), skipped=SAME) for place, each in self._runs.items()
-                }
+                emptied = {key: replace(other, trials=(), skipped=SAME) for key, other in self._runs.items()}
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
         """Return an error if both arms of a cell ran the same code although it should differ."""
-        runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _imports(run)]
+        runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
         a, b = (
@@ -181,7 +185,7 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Say whether there is no sense in another slice: it is decided, or one can't be measured."""
+        """Return whether the test is decided, or a slice could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
@@ -189,17 +193,17 @@ SAME = "Both arms ran the same code."
 """Reason why the other runs of a refused test have no trials."""
 
 
-def _imports(run: Run) -> bool:
-    """Return whether a run has imported a Python file of the user."""
+def _has_imported_file(run: Run) -> bool:
+    """Return whether a run has imported the user's Python file."""
     has_file = bool(getattr(run.case.spec, "file", None))
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
 
-# The options of A/B tests: what is compared, and those of the experiment.
+# The options of A/B tests: options of the comparison, and options of the experiment.
 
 
 COMPARED = "Comparison"
-_OTHERWISE: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "2",
         "help": "Number of processes. With a list, the geometric mean is judged.",
@@ -207,14 +211,14 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
-"""What options of the experiment mean here, where there is a single trial to a slice."""
-_NOT_HERE = ("repeat", *AT_A_RATE)
-"""Options of the experiment that mean nothing where slices are measured in turns."""
+"""Defaults and help of the experiment's options that differ in a test, where a slice is a single trial."""
+_UNSUPPORTED = ("repeat", *AT_A_RATE)
+"""Options of the experiment that a test does not support, because it measures slices in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is compared, and when it fails."""
+    """Options of the comparison, and of the limits of the test."""
 
     a: str = option(str, "", COMPARED, 'Options of A, the baseline: "--synchronous full".', metavar="OPTIONS")
     b: str = option(str, "", COMPARED, "Options of B, which is compared with A.", metavar="OPTIONS")
@@ -255,7 +259,7 @@ class Gate:
 
 
 GATE = chosen(options_of(Gate))
-"""What is compared."""
+"""Options of the comparison."""
 Given = dict[str, Any]
 """Unparsed values by option name."""
 
@@ -266,54 +270,57 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def load_options(command: str) -> tuple[Option, ...]:
-    """Return those of the experiment, which each arm may have for itself."""
-    return options_of_load(command, _OTHERWISE, left_out(command))
+    """Return the options of the experiment, which may differ between the arms."""
+    return options_of_load(command, _OVERRIDES, left_out(command))
 
 
 def left_out(command: str) -> frozenset[str]:
-    """Return the options of an experiment that mean nothing in a test."""
-    return frozenset((*_NOT_HERE, *get_experiment(command).single_case_values))
+    """Return the options of an experiment that a test does not support."""
+    return frozenset((*_UNSUPPORTED, *get_experiment(command).single_case_values))
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return what stands for options that an arm was not given: other Pythons may have other defaults."""
+    """Return the values of options that an arm leaves out.
+
+    They are explicit because the sqlstress of another Python may have other defaults.
+    """
     counted = ("duration", "warmup") if "ops" in given else ()
-    usual = {name: said["default"] for name, said in _OTHERWISE.items() if name not in counted}
+    usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
     return {**usual, **fixed_options(command)}
 
 
 def of_gate_and_load(given: Given) -> tuple[Given, Given]:
-    """Return the options that say what is compared, and those of the load."""
+    """Return the options of the comparison and the options of the experiment."""
     gate = {option.name: given[option.name] for option in GATE if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
 def merged(command: str, common: Given, own: Given) -> Given:
-    """Return the options of an arm: its own take the place of common ones, those of a list come beside them.
+    """Return the options of an arm: its own options replace common options.
 
-    But a command is one, whatever its words are.
+    Values of a list are appended to the common values instead, except for the words of a command.
     """
-    wholes = {known.name for known in load_options(command) if known.argument == REST}
-    given = {**common, **own}
+    commands = {option.name for option in load_options(command) if option.argument == REST}
+    options = {**common, **own}
     for name, value in own.items():
-        if isinstance(value, tuple) and name not in wholes:
-            given[name] = (*common.get(name, ()), *value)
-    return {**defaults(given, command), **given}
+        if isinstance(value, tuple) and name not in commands:
+            options[name] = (*common.get(name, ()), *value)
+    return {**defaults(options, command), **options}
 
 
-# An A/B test as it was asked for: the cells of both arms, the test, and where they are measured.
+# Construction of an A/B test: the cells of both arms, the test, and its bench.
 
 
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
-"""The cases of A, and those of B: they are compared one with one."""
+"""Cases of A and cases of B, compared in pairs by index."""
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> Given:
-    """Return the options of a call in Python: of those that are lists, tuples. Raises UsageError."""
-    load = {known.name: known for known in load_options(experiment)}
+    """Return the options of a call in Python, with lists converted to tuples. Raises UsageError."""
+    load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
-    lists = {name for name, known in load.items() if known.multiple or known.argument}
+    lists = {name for name, option in load.items() if option.multiple or option.argument}
     return {
         name: tuple(value) if name in lists and isinstance(value, list) else value
         for name, value in given.items()
@@ -322,17 +329,17 @@ def checked(experiment: str, given: Mapping[str, Any]) -> Given:
 
 
 def typed(experiment: str, own: Given) -> list[str]:
-    """Return the options of an arm as they would be typed."""
-    flags = {known.name for known in load_options(experiment) if known.flag}
-    found: list[str] = []
+    """Return the options of an arm as command-line words."""
+    flags = {option.name for option in load_options(experiment) if option.flag}
+    result: list[str] = []
     for name, values in own.items():
         for value in values if isinstance(values, tuple) else [values]:
-            found += [f"--{name}"] if name in flags else [f"--{name}", words(value)]
-    return found
+            result += [f"--{name}"] if name in flags else [f"--{name}", words(value)]
+    return result
 
 
 def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
-    """Return the cells of both arms, all of one seed. Raises UsageError."""
+    """Return the cells of both arms, all with the same seed. Raises UsageError."""
     if arms[0].get("seed") != arms[1].get("seed"):
         raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
@@ -346,17 +353,17 @@ def cells(experiment: str, arms: tuple[Given, Given]) -> Cells:
 
 
 def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the study: `gate` holds unparsed values of what is compared. Raises UsageError."""
-    own = all_parsed(GATE, gate)
-    pairs: int = own["max-pairs"]
+    """Return the study. `gate` has unparsed values of the options in GATE. Raises UsageError."""
+    values = all_parsed(GATE, gate)
+    pairs: int = values["max-pairs"]
     test = AbTest(
-        own["metric"],
-        own["max-drop"],
+        values["metric"],
+        values["max-drop"],
         arms,
         first_arm(cases[0][0].seed),
         order=DRAWN,
         max_pairs=pairs,
-        max_time_s=own["max-time"],
+        max_time_s=values["max-time"],
     )
     return AbStudy(cases, test, looks(pairs))
 
@@ -364,6 +371,9 @@ def study_of(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> Ab
 def own_python(
     arms: tuple[Given, Given], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return where both arms are measured by this Python. Raises UsageError for loops that differ."""
+    """Return an opener of benches that measure both arms with this Python.
+
+    Raises UsageError if the arms would use different loops without a request for it.
+    """
     check_loops((cases[0][0], cases[1][0]), arms)
     return OwnPython((*cases[0], *cases[1]), directory, command)

@@ -1,4 +1,4 @@
-"""The search for the highest rate that holds a promise: a closed loop first, then window after window."""
+"""Search for the highest rate that holds a promise: a closed loop first, then windows at rates."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from sqlstress.statistics.search import next_rate
 from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
-"""Window of the closed loop that says where to begin."""
+"""Window of the closed loop that determines the first rate, in seconds."""
 FIRST = 0.7
-"""At which share of what that reaches."""
+"""First rate, as a share of the closed loop's rate."""
 CHECKPOINTS = 3
-"""So many a window is to span, at half of what the closed loop reaches."""
+"""Number of checkpoints that a window spans at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MOST_S = 20.0
-"""No window is longer, however few operations are due: lower rates are not tried."""
+"""Maximum window, in seconds. Rates that would need a longer window are not tried."""
 SURE = 4.0
-"""Standard deviations of arrivals by chance, by which more than enough operations are to be due."""
+"""Margin of operations due above the required number, in standard deviations of random arrivals."""
 PATIENCE = 2
-"""Windows in a row of which nothing follows, after which the search ends."""
+"""Number of consecutive windows without a conclusion after which the search ends."""
 USUAL = 20
-"""Windows of a search on a quiet machine, about."""
+"""Typical number of windows of a search on a quiet machine."""
 
 
 def window_s(case: Case, closed: Trial) -> float:
-    """Return how long windows are to be, in seconds, so that each spans checkpoints.
+    """Return the length of windows in seconds, so that each spans CHECKPOINTS checkpoints.
 
-    A commit writes a page of the WAL or more, and so many pages make a checkpoint, in each file.
+    A commit writes at least one page to the WAL. `wal_autocheckpoint` pages of a file cause a checkpoint.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
     if commits is None and experiment.writes(case):
-        commits = closed.transactions  # of which each may be one
+        commits = closed.transactions  # each transaction may be a commit
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
         return SHORTEST_S
-    each_s = int(pages) * case.buckets * closed.seconds / (commits / 2)
-    return min(max(math.ceil(CHECKPOINTS * each_s), SHORTEST_S), LONGEST_S)
+    checkpoint_s = int(pages) * case.buckets * closed.seconds / (commits / 2)
+    return min(max(math.ceil(CHECKPOINTS * checkpoint_s), SHORTEST_S), LONGEST_S)
 
 
 def due(promise: Promise) -> int:
-    """Return how many operations are to be due in a window, so that enough of them come by any chance."""
-    least = enough(promise.bounds)
-    return math.ceil(least + SURE * math.sqrt(least))
+    """Return the number of operations to be due in a window, so that enough come despite randomness."""
+    required = enough(promise.bounds)
+    return math.ceil(required + SURE * math.sqrt(required))
 
 
 class LimitStudy:
-    """Looks for the highest rate; a step is a window."""
+    """Search for the highest rate as a study; a step is a window."""
 
     def __init__(
         self,
@@ -75,68 +75,68 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`case` is one in a closed loop. `duration_s`: that of the windows; None: the study says it."""
+        """`case` has a closed loop. `duration_s` is the length of windows; if None, the study chooses it."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
-        self._seen: list[tuple[int, float]] = []
-        """The rate and the margin of each window that was judged."""
+        self._margins: list[tuple[int, float]] = []
+        """Rate and margin of each window that allows a conclusion."""
 
     def report(self, blank: Report) -> Report:
-        """Return what has been measured, the closed loop first, then the rates in ascending order."""
+        """Return `blank` with the runs so far: the closed loop first, then the rates in ascending order."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure until both ends of the answer are known, time is over, or a window can't be measured.
+        """Measure until both bounds of the rate are known, time is over, or a window cannot be measured.
 
-        A window is measured in any case.
+        At least one window is measured, even if time is over.
         """
-        begun = self._clock()
+        start_s = self._clock()
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
-        self._closed = self._measured(Run(closed), bench.runner)
+        self._closed = self._measure(Run(closed), bench.runner)
         yield
         trial = self._closed.shown()
         if trial is None or self._is_wrong(self._closed):
             return
-        self._tell(bench, begun)
-        yield from self._search(bench, begun, trial)
+        self._report_progress(bench, start_s)
+        yield from self._search(bench, start_s, trial)
 
-    def _search(self, bench: Bench, begun: float, closed: Trial) -> Steps:
-        """Measure windows at rates."""
-        usual_s, wanted = self._duration_s or window_s(self.case, closed), due(self.search.promise)
-        most_s, in_vain = max(MOST_S, usual_s), 0
-        first, lowest = max(1, int(FIRST * closed.tps)), max(1, math.ceil(wanted / most_s))
-        while (rate := next_rate(self._seen, first, lowest)) is not None:
-            elapsed_s = self._clock() - begun
+    def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
+        """Measure windows at rates until the search ends."""
+        usual_s, needed = self._duration_s or window_s(self.case, closed), due(self.search.promise)
+        most_s, inconclusive = max(MOST_S, usual_s), 0
+        first, lowest = max(1, int(FIRST * closed.tps)), max(1, math.ceil(needed / most_s))
+        while (rate := next_rate(self._margins, first, lowest)) is not None:
+            elapsed_s = self._clock() - start_s
             if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
-                self._end(f"{self.search.max_time_s:g} s were over (--max-time)")
+                self._set_end(f"{self.search.max_time_s:g} s were over (--max-time)")
                 return
-            length_s = min(max(usual_s, math.ceil(10 * wanted / rate) / 10), most_s)
+            length_s = min(max(usual_s, math.ceil(10 * needed / rate) / 10), most_s)
             case = replace(self.case, duration_s=length_s, arrivals=Arrivals(rate, self._spacing))
-            run = self._runs[rate] = self._measured(self._runs.get(rate) or Run(case), bench.runner)
-            self.search = replace(self.search, seconds=self._clock() - begun)
-            in_vain = 0 if run.error or self._judged(rate, run.trials[-1]) else in_vain + 1
-            self._tell(bench, begun)
+            run = self._runs[rate] = self._measure(self._runs.get(rate) or Run(case), bench.runner)
+            self.search = replace(self.search, seconds=self._clock() - start_s)
+            inconclusive = 0 if run.error or self._record_margin(rate, run.trials[-1]) else inconclusive + 1
+            self._report_progress(bench, start_s)
             yield
             if run.error or self._is_wrong(run):
                 return
-            if in_vain == PATIENCE:
-                self._end(f"{PATIENCE} windows in a row could not be judged")
+            if inconclusive == PATIENCE:
+                self._set_end(f"{PATIENCE} windows in a row could not be judged")
                 return
-        if lowest > 1 and all(margin > 0 for _, margin in self._seen):
-            self._end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
+        if lowest > 1 and all(margin > 0 for _, margin in self._margins):
+            self._set_end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
 
-    def _judged(self, rate: int, window: Trial) -> bool:
-        """Note what a window says; return False where nothing follows from it."""
+    def _record_margin(self, rate: int, window: Trial) -> bool:
+        """Record the margin of a window; return whether the window allows a conclusion."""
         if unjudged(window, self.search.promise):
             return False
-        self._seen.append((rate, margin(window, self.search.promise)))
+        self._margins.append((rate, margin(window, self.search.promise)))
         return True
 
-    def _measured(self, run: Run, runner: TrialRunner) -> Run:
-        """Return a run with one more window, or with why there is none."""
+    def _measure(self, run: Run, runner: TrialRunner) -> Run:
+        """Return a run with one more window, or with the reason why it could not be measured."""
         trials = run.trials
         try:
             trial = runner.run(run.case, len(trials))
@@ -145,34 +145,34 @@ class LimitStudy:
         else:
             trials, error = (*trials, trial), trial.error
         if error:
-            self._end(f"a window could not be measured: {error}")
+            self._set_end(f"a window could not be measured: {error}")
         return replace(run, trials=trials, error=error)
 
     def _is_wrong(self, run: Run) -> bool:
         if run.verdict.status == "failed":
-            self._end("the data is wrong")
+            self._set_end("the data is wrong")
         return run.verdict.status == "failed"
 
-    def _end(self, why: str) -> None:
-        self.search = replace(self.search, ended=why)
+    def _set_end(self, reason: str) -> None:
+        self.search = replace(self.search, ended=reason)
 
-    def _tell(self, bench: Bench, begun: float) -> None:
+    def _report_progress(self, bench: Bench, start_s: float) -> None:
         report = self.report(bench.report)
-        found = answered(report, self.search)
+        answer = answered(report, self.search)
         count = sum(len(run.valid) for run in self._runs.values())
         total = max(USUAL, count + 1)
-        elapsed_s = self._clock() - begun
-        known = f"about {found.about}/s" if found.about else "limit ?"
-        if found.holds and found.breaks:
-            known += f" [{found.holds} to {found.breaks}]"
+        elapsed_s = self._clock() - start_s
+        note = f"about {answer.about}/s" if answer.about else "limit ?"
+        if answer.holds and answer.breaks:
+            note += f" [{answer.holds} to {answer.breaks}]"
         left_s = elapsed_s / (count + 1) * (total - count)
-        bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, known, left_s))
+        bench.runner.observer.progress(Progress(f"window {count + 1}", count, total, note, left_s))
 
 
-# The options of the search for the highest rate: what is promised, and those of the experiment.
+# The options of the search: options of the promise, and options of the experiment.
 
 
-_OTHERWISE: dict[str, dict[str, Any]] = {
+_OVERRIDES: dict[str, dict[str, Any]] = {
     "concurrency": {
         "default": "4",
         "help": "Number of processes, each with one connection. Give a single number.",
@@ -185,14 +185,14 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""What options of the experiment mean here."""
-_NOT_HERE = ("repeat", "max-failed", "ops", "rate", "latency-limit")
-"""Options of the experiment that the search decides itself, or that make the answer another one."""
+"""Defaults and help of the experiment's options that differ in a search."""
+_UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
+"""Options of the experiment that the search sets itself, or that would change the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long is searched."""
+    """Options of the search's limits."""
 
     max_time: float = option(
         duration(1.0), "5m", PROMISE, "Time limit. No window starts after it.", metavar="DURATION"
@@ -205,29 +205,29 @@ PROMISED = (*chosen(options_of(Promise)), *chosen(options_of(Patience)))
 
 def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
     """Return all options of the command for an experiment."""
-    left_out = (*_NOT_HERE, *get_experiment(command).single_case_values)
-    return (*PROMISED, *options_of_load(command, _OTHERWISE, left_out))
+    left_out = (*_UNSUPPORTED, *get_experiment(command).single_case_values)
+    return (*PROMISED, *options_of_load(command, _OVERRIDES, left_out))
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
-    """Return the search that options ask for: unparsed values by name. Raises UsageError."""
-    own = all_parsed(PROMISED, given)
-    promise = Promise(own["p50"], own["p99"], own["p999"], own["max"])
+    """Return the search for options, given as unparsed values by name. Raises UsageError."""
+    values = all_parsed(PROMISED, given)
+    promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:
         raise UsageError("no latency promise. Give --p99 10ms, or --p50, --p999 or --max.")
-    load = {name: value for name, value in given.items() if name not in own}
-    for name in load.keys() & {*_NOT_HERE, *get_experiment(command).single_case_values}:
+    load = {name: value for name, value in given.items() if name not in values}
+    for name in load.keys() & {*_UNSUPPORTED, *get_experiment(command).single_case_values}:
         raise UsageError(f"--{name} is not an option of limit. Leave it out.")
-    usual = {"concurrency": "4", "warmup": "500ms", "arrival": "poisson", "rate": "1"}
-    cases = cases_of({**usual, **fixed_options(command), **load}, command)
+    defaults = {"concurrency": "4", "warmup": "500ms", "arrival": "poisson", "rate": "1"}
+    cases = cases_of({**defaults, **fixed_options(command), **load}, command)
     if len(cases) > 1:
         raise UsageError("limit finds a single rate. Give one --concurrency, one --buckets and one --target.")
     (case,) = cases
     assert case.arrivals
     return LimitStudy(
-        # It looks for where operations begin to fail: that is no failure.
+        # The search goes up to rates at which operations fail, so failures are no error.
         replace(case, arrivals=None, repeat=1, max_failed=1.0),
-        LimitSearch(promise, own["max-time"]),
+        LimitSearch(promise, values["max-time"]),
         case.arrivals.spacing,
         case.duration_s if load.get("duration") else None,
     )

@@ -18,7 +18,7 @@ PROBE = "import json, sys; print(json.dumps(sys.path))"
 PROBE_S = 20.0
 """Time limit of the probe, in seconds."""
 CODE = (".py", ".so", ".pyd")
-"""Suffixes of the files that make a package's version."""
+"""Suffixes of code files, which are compared to distinguish versions of a package."""
 SHOWN = 3
 """Number of modules that an error names."""
 SEPARATE = "install each folder in the environment of its arm (--python-a and --python-b)"
@@ -30,7 +30,7 @@ class Side(NamedTuple):
     name: str
     """A or B."""
     python: str | None
-    """The interpreter that was given for it; None: the interpreter of sqlstress itself."""
+    """Interpreter of the arm; None means the interpreter of sqlstress itself."""
     file: str
     """The user's file."""
     modules: Mapping[str, str]
@@ -49,8 +49,10 @@ def same_module(a: Side, b: Side) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # An arm with the code of the other folder is the wrong one.
-            is_old, is_new = (all(own.get(part) == loaded[part] for part in loaded) for own in (old, new))
+            # The wrong arm is the arm that runs the code of the other folder.
+            is_old, is_new = (
+                all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
+            )
             wrong = b if is_old else a if is_new else None
             differing = sources[0].parent / part, sources[1].parent / part
             return _mixed_up(name, files, differing, wrong, (a, b), roots)
@@ -58,7 +60,7 @@ def same_module(a: Side, b: Side) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions, without the common end of their paths; None for one folder."""
+    """Return the folders of two versions, without the common end of their paths; None if equal."""
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The workflow checks the base out inside the folder of the change.
     while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
@@ -69,11 +71,11 @@ def _roots(file: str, other: str) -> tuple[Path, Path] | None:
 def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
     """Return the files of a module in both folders; None if they do not both have it."""
     package = Path(*name.split("."))
-    places = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
+    paths = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
     for folder in (Path(), Path("src")):
-        places += [folder / package / "__init__.py", folder / package.with_suffix(".py")]
-    for place in places:
-        a, b = (root / place for root in roots)
+        paths += [folder / package / "__init__.py", folder / package.with_suffix(".py")]
+    for path in paths:
+        a, b = (root / path for root in roots)
         if a.is_file() and b.is_file():
             return a, b
     return None
@@ -116,22 +118,22 @@ def _mixed_up(
         )
     folder = import_folder(name, files[0])
     shared = files[0].parent if files[0].stem == "__init__" else files[0]
-    others = [str(file) for file in differing if not file.is_relative_to(shared)]
-    verb = "differs" if len(others) == 1 else "differ"
-    said = f"A and B both import {name} from {files[0]}, but {listing(others)} {verb}, {vain}"
+    changed_files = [str(file) for file in differing if not file.is_relative_to(shared)]
+    verb = "differs" if len(changed_files) == 1 else "differ"
+    statement = f"A and B both import {name} from {files[0]}, but {listing(changed_files)} {verb}, {vain}"
     if entry := _python_path_entry(folder):
-        return f"{said} PYTHONPATH contains {entry}: unset it, and {SEPARATE}."
+        return f"{statement} PYTHONPATH contains {entry}: unset it, and {SEPARATE}."
     python = (wrong or sides[0]).python
     if install := in_place(name, files[0], python):
         if wrong and sides[0].python != sides[1].python:
             return (
-                f"{said} {install} lets {wrong.name} import from {folder}: install {root} there "
+                f"{statement} {install} lets {wrong.name} import from {folder}: install {root} there "
                 "instead. In a requirements file, -e . means the current folder."
             )
-        return f"{said} {install} lets both import from {folder}: {SEPARATE}."
+        return f"{statement} {install} lets both import from {folder}: {SEPARATE}."
     if python is None and folder == _current_folder():
-        return f"{said} Python searches the current folder, {folder}: {SEPARATE}."
-    return f"{said} Its folder is on the search path of both: {SEPARATE}."
+        return f"{statement} Python searches the current folder, {folder}: {SEPARATE}."
+    return f"{statement} Its folder is on the search path of both: {SEPARATE}."
 
 
 def same_environment(a: Side, b: Side) -> str | None:
@@ -141,19 +143,21 @@ def same_environment(a: Side, b: Side) -> str | None:
     """
     if a.python is None or b.python is None:
         return None
-    own, other = (Path(shutil.which(python) or python) for python in (a.python, b.python))
-    if own.parent.resolve() == other.parent.resolve() or _content(own) != _content(other):
+    first, second = (Path(shutil.which(python) or python) for python in (a.python, b.python))
+    if first.parent.resolve() == second.parent.resolve() or _content(first) != _content(second):
         return None
-    said = (
+    statement = (
         f"A and B run the same code. {a.python} and {b.python} are the same Python, and {a.file} imports "
         "nothing that differs between them"
     )
     loaded = [f"{name} from {file}" for name, file in sorted(a.modules.items())]
     if not loaded:
-        return f"{said}. Let it import what you compare, or name one interpreter twice to compare A with A."
+        return (
+            f"{statement}. Let it import what you compare, or name one interpreter twice to compare A with A."
+        )
     more = len(loaded) - SHOWN
     names = listing([*loaded[:SHOWN], *([f"{more} more"] if more > 0 else [])])
-    return f"{said}: {names}. {_remedy(min(a.modules), a)}"
+    return f"{statement}: {names}. {_remedy(min(a.modules), a)}"
 
 
 def _remedy(name: str, side: Side) -> str:

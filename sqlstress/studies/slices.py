@@ -1,4 +1,4 @@
-"""Slices: single trials of one arm, by the Python that runs sqlstress or by another one."""
+"""Slices: single trials of one arm, in this process or with a different Python interpreter."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlstress.report import AbTest, Report, Run, Trial, from_json
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import StopSignals
 
-# Another interpreter, whose sqlstress measures a slice for an A/B test.
+# A different interpreter, whose sqlstress measures slices for an A/B test.
 
 
 POLL_S = 0.1
@@ -44,69 +44,72 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from sqlstress.__main__ import main
 sys.exit(main())
 """
-"""sqlstress that stops as if by SIGTERM once nobody holds the other end of its standard input.
+"""Program that runs sqlstress, and stops it as by SIGTERM when the other end of standard input is closed.
 
-Until its command line is there, a SIGTERM of this kind does nothing. The workers' standard input is the null
-device: on Windows a process does not get through its start while another one reads from the same pipe.
+The signal repeats, because it has no effect before sqlstress handles signals. The workers' standard input is
+the null device: on Windows a process cannot start while a different process reads from the same pipe.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """Another interpreter, with the options that it is given."""
+    """A different interpreter, with the options of its arm."""
 
     name: str
     options: Mapping[str, Any]
-    """Unparsed values by option name, as the plan has them."""
+    """Unparsed values by option name."""
     directory: Path
     command: str = DEFAULT
-    """The experiment that it is to measure."""
+    """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice."""
-        known = {option.name: option for option in get_experiment(self.command).options}
-        own = {
+        """Return the command-line options of a slice."""
+        options = {option.name: option for option in get_experiment(self.command).options}
+        slice_options = {
             "repeat": 1,
             "concurrency": case.concurrency,
             "buckets": case.buckets,
             "seed": (case.seed + pair) % (1 << 32),
         }
-        given = {**self.options, **{name: value for name, value in own.items() if name in known}}
+        all_options = {
+            **self.options,
+            **{name: value for name, value in slice_options.items() if name in options},
+        }
         return [
             f"--{name}" if value is True else f"--{name}={value}"
-            for name, values in given.items()
-            if not known[name].argument
+            for name, values in all_options.items()
+            if not options[name].argument
             for value in (values if isinstance(values, tuple) else (values,))
         ]
 
     @property
     def standing(self) -> list[str]:
-        """The words that stand without a name: scripts, a file, a command."""
-        found: list[str] = []
+        """Positional command-line words: scripts, a file, a command."""
+        words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
-            found += values if isinstance(values, tuple) else (values,)
-        return ["--", *found] if found else []
+            words += values if isinstance(values, tuple) else (values,)
+        return ["--", *words] if words else []
 
     def taste(self, case: Case, check: Callable[[], None]) -> Report:
-        """Return the report of a short slice: whether an arm can be measured, and with what."""
+        """Measure a short slice; return its report, which shows whether the arm works, and its versions."""
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
         return self.run([*self.words(case, 0), *short], check)
 
     def run(self, words: Sequence[str], check: Callable[[], None]) -> Report:
-        """Return the report of its sqlstress with these options; calls `check` often, which may raise."""
-        with RunFolder(self.directory, keep=False) as own:
-            file = own.path / SLICE
+        """Run the interpreter's sqlstress and return its report; call `check` often, which may raise."""
+        with RunFolder(self.directory, keep=False) as folder:
+            file = folder.path / SLICE
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
-            # Without -P, a folder named sqlstress that we happen to stand in would be run for both arms.
-            given = [self.command, *words, *fixed, *self.standing]
-            code, said = self._call(["-P", "-c", PROGRAM, *given], check)
+            # Without -P, both arms would run a folder named sqlstress in the current folder.
+            arguments = [self.command, *words, *fixed, *self.standing]
+            code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None
         if text is None:
             kind = UsageError if code == 2 else EnvironmentFailure
-            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            lines = [line.strip() for line in complaint.splitlines() if line.strip()]
             errors = [line for line in lines if line.startswith("Error: ")]
             reason = (errors or lines[-1:] or ["it printed nothing."])[0].removeprefix("Error: ")
             raise kind(
@@ -115,9 +118,9 @@ class Python:
         return from_json(text)
 
     def _call(self, arguments: list[str], check: Callable[[], None]) -> tuple[int, str]:
-        """Return the exit code of the interpreter and what it complained of."""
-        theirs, ours = os.pipe()
-        with os.fdopen(ours, "wb") as hold, os.fdopen(theirs, "rb") as held:
+        """Run the interpreter; return its exit code and its standard error."""
+        read_end, write_end = os.pipe()
+        with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
             try:
                 process = subprocess.Popen(
                     [self.name, *arguments],
@@ -128,18 +131,18 @@ class Python:
                     errors="replace",
                 )
             except OSError as error:
-                why = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
-                raise UsageError(why) from error
+                message = f"cannot start {self.name}: {error.strerror}. Name an interpreter."
+                raise UsageError(message) from error
             with process:
                 try:
                     while True:
                         with suppress(subprocess.TimeoutExpired):
-                            _, said = process.communicate(timeout=POLL_S)
-                            return process.returncode, said
+                            _, complaint = process.communicate(timeout=POLL_S)
+                            return process.returncode, complaint
                         check()
                 except BaseException:
-                    # Nobody holds it any more: it removes its databases itself if it is let, which Windows'
-                    # way to terminate a process would not do.
+                    # Close the pipe, so that the process stops and removes its databases. After
+                    # TerminateProcess on Windows they would stay.
                     hold.close()
                     try:
                         process.communicate(timeout=END_S)
@@ -148,42 +151,42 @@ class Python:
                     raise
 
 
-# The arms of an A/B test are driven by the same loop, unless somebody asks for another one.
+# Both arms of an A/B test use the same loop, unless the user requests a loop.
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError where another loop drives the load of each arm, and nobody has asked for that.
+    """Raise UsageError if the arms would use different loops without a request for it.
 
-    `options` are those of each arm, by name.
+    `options` has the options of each arm, by name.
     """
     a, b = (experiment_of(case).loop_of(case) for case in cases)
-    if a != b and not any("loop" in own for own in options):
+    if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
             f"A would use the {a} loop and B the {b} loop, which is not a fair comparison. Add --loop python."
         )
 
 
 SALTS = 16
-"""Numbers between the salts of two pairs: more than a trial is begun again."""
+"""Distance between the salts of two pairs; it exceeds the number of repeats of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Where slices are measured."""
+    """Tools with which slices are measured."""
 
     report: Report
-    """Without runs: when, by which command, where."""
+    """Report without runs: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """(arm, 0 or 1; case; pair) → the trial, its index that of the pair. Raises SqlstressError."""
+    """Function of arm (0 or 1), case and pair to the trial, with the pair as index. Raises SqlstressError."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Adds to an A/B test what is known of its arms."""
+    """Function that adds the versions of the arms to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """(arm, case) → the case as that arm's Python measures it."""
+    """Function of arm and case to the case as the arm's Python measures it."""
 
 
 class OwnPython:
-    """Opens benches whose slices are trials of this process."""
+    """Opener of benches whose slices are trials of this process."""
 
     kept_folder = None
 
@@ -207,7 +210,7 @@ class OwnPython:
 
 
 class OtherPythons:
-    """Opens benches whose slices are whole runs of sqlstress, each by the Python of its arm."""
+    """Opener of benches whose slices are runs of sqlstress by the Python of the arm."""
 
     kept_folder = None
     stayed = ()
@@ -215,19 +218,19 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` are the first ones of the arms: with them the Pythons are tasted."""
+        """`cases` are the first cases of the arms, with which the Pythons are tested."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield a bench, when both Pythons have been tasted."""
+        """Test both Pythons, then yield a bench."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
-            tasted = [python.taste(case, signals.check) for python, case in pairs]
-            # An older one may lack some of what it is asked for.
+            test_reports = [python.taste(case, signals.check) for python, case in pairs]
+            # An older sqlstress may lack some fields of the case.
             measured = [
                 next((run.case for run in report.runs), case)
-                for case, report in zip(self._cases, tasted, strict=True)
+                for case, report in zip(self._cases, test_reports, strict=True)
             ]
             check_loops((measured[0], measured[1]), [python.options for python in self._pythons])
 
@@ -237,8 +240,8 @@ class OtherPythons:
                 signals.check()
                 run: Run | None = next(iter(report.runs), None)
                 if run is None or not run.trials:
-                    why = run.error if run else "its report is empty"
-                    raise EnvironmentFailure(f"{python.name} measured nothing: {why}.")
+                    reason = run.error if run else "its report is empty"
+                    raise EnvironmentFailure(f"{python.name} measured nothing: {reason}.")
                 return replace(run.trials[0], index=pair)
 
             def learn(test: AbTest) -> AbTest:
@@ -249,7 +252,7 @@ class OtherPythons:
                         tool_version=report.tool_version,
                         builds=report.environment.builds,
                     )
-                    for arm, report in zip(test.arms, tasted, strict=True)
+                    for arm, report in zip(test.arms, test_reports, strict=True)
                 )
                 return replace(test, arms=(a, b))
 
@@ -257,5 +260,5 @@ class OtherPythons:
                 return replace(case, spec=measured[arm].spec)
 
             created = datetime.now(UTC).isoformat(timespec="seconds")
-            report = Report(created=created, command=self._command, environment=tasted[0].environment)
+            report = Report(created=created, command=self._command, environment=test_reports[0].environment)
             yield SliceBench(report, observer, measure, learn, described)

@@ -1,4 +1,4 @@
-"""A sweep: cases in passes, a trial of each; and which study it is that is asked for."""
+"""A sweep: cases measured in passes, with a trial of each case per pass; and the run of any study."""
 
 from __future__ import annotations
 
@@ -31,40 +31,39 @@ from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
-# In which order cases are measured: in passes over all of them, so that drift meets all alike.
+# The order of measurement: passes over all cases, so that drift affects all cases equally.
 #
-# What changes while we measure (heat, a neighbour, the disk's mood) would else be taken for what differs
-# between the cases: the trials of one case would meet it, and those of another one not. Two trials of one
-# pass lie near each other in time, and are a pair.
+# Otherwise a change during the measurement (heat, a neighbour, the state of the disk) would affect the trials
+# of only one case, and look like a difference between the cases. Two trials of one pass are close in time,
+# and form a pair.
 
 
 class Turn(NamedTuple):
     """One trial of a sweep."""
 
     case: int
-    """Which case."""
+    """Index of the case."""
     number: int
-    """Which of its trials, from 0: the number of the pass."""
+    """Number of the pass, from 0, which is also the index of the case's trial."""
     is_longer: bool = False
-    """Whether it is none of the passes, but the longer window behind them."""
+    """Whether the trial is the longer window after all passes."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
-        """Return the case that it measures."""
+        """Return the case that this trial measures."""
         case = cases[self.case]
         return replace(case, duration_s=LONGER_S) if self.is_longer else case
 
 
 LONGER_S = 2.0
-"""Length of the window in which waits show that others are too short for."""
+"""Length of the window that is long enough to show long waits, in seconds."""
 
 
 def turns(cases: Sequence[Case]) -> Iterator[Turn]:
-    """Yield the trials of a sweep in their order.
+    """Yield the trials of a sweep in order.
 
-    The first pass goes as the cases were asked for, the second one backwards; each further one goes in an
-    order of its own that is drawn from the seed. The reverse of the order before would let what comes around
-    at regular times meet a case in the same way twice. The published script's files serve all of its cases,
-    one after the other: they are measured so.
+    The first pass has the cases in their given order, the second in reverse order. The seed draws the order
+    of each later pass: with a reversal each time, a periodic effect could meet a case twice in the same way.
+    The published script uses the same files for all of its cases, so its cases follow one after the other.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -79,37 +78,37 @@ def turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return the turn with a longer window, if there is one: of the case whose processes wait longest.
+    """Return the turn with a longer window, for the case with the longest waits; empty if not needed.
 
-    That is the one with the most processes, on the fewest files.
+    This is the case with the most processes and, among equals, the fewest files.
     """
-    hidden = [place for place, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
+    hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
-    largest = max(hidden, key=lambda place: (cases[place].concurrency, -cases[place].buckets))
+    largest = max(hidden, key=lambda index: (cases[index].concurrency, -cases[index].buckets))
     return [Turn(largest, cases[largest].repeat, is_longer=True)]
 
 
-# How far a sweep has come: which case of which pass, the TPS of the moment, and the time that is left.
+# Progress of a sweep: the current case and pass, the current TPS, and the time left.
 
 
 TRIAL_S = 0.1
 WORKER_S = 0.02
-"""What a trial takes around its work, and more for each worker."""
+"""Overhead of a trial, and additional overhead per worker, in seconds."""
 RECENT = 10
-"""Ticks over which the TPS of the moment is taken: about a second."""
+"""Number of ticks over which the current TPS is averaged: about a second."""
 NOTE_WIDTH = len("1,234,567 TPS")
 
 
 def expected_s(case: Case) -> float:
-    """Return a guess of how long a trial takes, in seconds; a Pace corrects it as trials end."""
+    """Return the estimated duration of a trial, in seconds; Pace corrects it when trials end."""
     return TRIAL_S + WORKER_S * case.concurrency + experiment_of(case).estimated_s(case)
 
 
 class Pace(Observer):
-    """An Observer of trials: hands on what it hears, and adds how far the sweep has come.
+    """Observer of trials that forwards their events, and adds the progress of the sweep.
 
-    That is measured in the seconds that the trials are expected to take, corrected as they end.
+    Progress is measured in expected seconds of trials, corrected when trials end.
     """
 
     def __init__(
@@ -133,17 +132,17 @@ class Pace(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_s(turn.measured(cases)) for turn in order)]
-        """Expected seconds of the trials before each, and of all."""
+        """Expected seconds of all trials before each trial; the last value is the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
     def begin(self, index: int) -> None:
-        """Go on to the trial of this number."""
+        """Start the trial with this index."""
         self._index, self._begun, self._note = index, self._clock(), ""
 
     def best(self, text: str) -> None:
-        """From now on tell this answer, as far as it is known; "": there is none yet."""
+        """Set the answer so far, which replaces the note; an empty text means no answer."""
         self._best = text
 
     def phase(self, name: str) -> None:
@@ -159,9 +158,9 @@ class Pace(Observer):
     def tick(self, operations: int) -> None:
         now = self._clock()
         self._recent.append((now, operations))
-        then, before = self._recent[0]
-        if operations > before and now > then:
-            rate = self._count[self._index](operations - before) / (now - then)
+        earlier, earlier_operations = self._recent[0]
+        if operations > earlier_operations and now > earlier:
+            rate = self._count[self._index](operations - earlier_operations) / (now - earlier)
             self._note = f"{rate:,.0f} TPS"
         self._report_progress()
         self._observer.tick(operations)
@@ -170,7 +169,7 @@ class Pace(Observer):
         self._observer.progress(progress)
 
     def left_s(self) -> float:
-        """Return the seconds that are left, as far as the finished trials teach it."""
+        """Return the time left in seconds, estimated by the finished trials."""
         before, after = self._until[self._index], self._until[self._index + 1]
         pace = (self._begun - self._started) / before if before else 1.0
         current = pace * (after - before) - (self._clock() - self._begun)
@@ -178,7 +177,7 @@ class Pace(Observer):
 
     def _report_progress(self) -> None:
         left, elapsed = self.left_s(), self._clock() - self._started
-        # What has once been said to be done stays so when a trial takes longer than expected.
+        # The share done never decreases, even if a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
         label = self._labels[self._index]
         note = self._best or self._note
@@ -186,58 +185,62 @@ class Pace(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return which of some runs may be the best by now, and what the first of them reaches.
+    """Return a text on the runs that may be the best so far, and the rate of the first of them.
 
-    "" of cases that are not set beside each other, and of too few passes.
+    Empty if the cases are not comparable or there are too few passes.
     """
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
-    believed = [run for run in groups[0].runs if groups[0].is_believed(run)]
-    tested = groups[0].tested(believed) if len(believed) > 1 else None
+    usable = [run for run in groups[0].runs if groups[0].is_believed(run)]
+    tested = groups[0].tested(usable) if len(usable) > 1 else None
     if tested is None:
         return ""
-    lead = leaders(tested, believed)
-    reach = spread([*lead.best.rates().values()])
-    about = "" if reach is None else f" ±{reach:.0%}" if reach < 1 else " ±>99%"
+    lead = leaders(tested, usable)
+    width = spread([*lead.best.rates().values()])
+    about = "" if width is None else f" ±{width:.0%}" if width < 1 else " ±>99%"
     return (
         f"best so far {lead.best.median_tps():,.0f} TPS{about} with {places(run.case for run in lead.runs)}"
     )
 
 
 SECOND_BUDGET_NS = 50_000_000
-"""Time for the second samples of a sync, of each kind; they only confirm the first ones."""
+"""Time limit for second samples of a sync, of each kind, in ns; they only confirm the first samples."""
 
 
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync now, and a second sample if the first one differs from those before."""
+    """Return the cost of a sync now, and a second sample if the first differs from earlier samples."""
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
-        known = [cost.overwrite_p50_ns for cost in (before, again) if cost]
-        if max(*known, after.overwrite_p50_ns) > CHANGED_OVER * min(*known, after.overwrite_p50_ns):
+        costs_ns = [cost.overwrite_p50_ns for cost in (before, again) if cost]
+        if max(*costs_ns, after.overwrite_p50_ns) > CHANGED_OVER * min(*costs_ns, after.overwrite_p50_ns):
             return after, measure(folder, (before.primitive,), budget_ns=SECOND_BUDGET_NS)
     return after, None
 
 
 class Sweep:
-    """Measures cases; a step is a trial of one of them."""
+    """Measurement of cases in passes, as a study; a step is a trial of one case."""
 
     def __init__(self, cases: Sequence[Case], keep_going: bool = False) -> None:
-        """`keep_going`: measure the other cases too when the data of one is wrong."""
+        """`keep_going`: measure the other cases even if the data of one case is wrong."""
         self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
-        """By the place of their cases."""
+        """Runs by the index of the case."""
         self._harness_ns: dict[Case, float | None] = {}
-        """By the case that one process alone would have."""
+        """Cost of the harness by case, with the concurrency set to 1."""
         self._sync_again: SyncCost | None = None
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
-        """Return the cases that have been measured, in the order in which they were asked for."""
-        runs = tuple(_whole(self._runs[index]) for index in sorted(self._runs) if _says(self._runs[index]))
+        """Return `blank` with the runs so far, in the given order of the cases."""
+        runs = tuple(
+            _with_trial_error(self._runs[index])
+            for index in sorted(self._runs)
+            if _has_content(self._runs[index])
+        )
         after, again = self._sync_after
         environment = replace(
             blank.environment, sync_again=self._sync_again, sync_after=after, sync_after_again=again
@@ -245,9 +248,9 @@ class Sweep:
         return replace(blank, runs=runs, planned=len(self.cases), environment=environment)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure all cases, or up to wrong data. What stops the first one would stop the others: raised."""
+        """Measure all cases, or until data is wrong. Raise a problem of the first trial: it affects all."""
         order, runner = [*turns(self.cases), *longer_turn(self.cases)], bench.runner
-        # A target that stores nothing syncs nothing.
+        # A target that stores no data does not sync.
         before = bench.report.environment.sync if bench.report.environment.builds else None
         if before:
             with suppress(EnvironmentFailure):
@@ -257,17 +260,19 @@ class Sweep:
             pace.begin(number)
             runner.case_number = turn.case + 1
             try:
-                self._take(turn, runner)
+                self._run_turn(turn, runner)
             except Exception as problem:
                 # A worker that fails stops its own case only.
-                nothing_yet = not (any(map(_says, self._runs.values())) or isinstance(problem, WorkerFailure))
+                nothing_yet = not (
+                    any(map(_has_content, self._runs.values())) or isinstance(problem, WorkerFailure)
+                )
                 error = kept_reason(problem, self.cases[turn.case].driver, nothing_yet=nothing_yet)
-                # Of what went wrong, the first thing explains the others.
-                run = _whole(self._runs[turn.case])
+                # The first error explains later errors.
+                run = _with_trial_error(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
             if wrong:
-                self._leave_out_the_others()
+                self._skip_remaining_cases()
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
@@ -277,16 +282,16 @@ class Sweep:
             if is_last:
                 return
 
-    def _leave_out_the_others(self) -> None:
+    def _skip_remaining_cases(self) -> None:
         for index, case in enumerate(self.cases):
             self._runs.setdefault(index, Run(case, skipped=LEFT_OUT))
 
-    def _take(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run a trial of a case, unless the case has ended by now, or need not be measured."""
+    def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
+        """Run a trial of a case, unless the case has failed or need not be measured."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # Later passes depend on the earlier passes of their case only, so that all cases keep their passes.
+        # After its first pass only the case's own run counts, so that a case that has begun gets all passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -304,7 +309,7 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # What hangs would do so in the next pass, and that takes its time.
+        # A case that hangs would hang again in the next pass, which takes long.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
@@ -312,35 +317,39 @@ class Sweep:
         runner.signals.check()
 
 
-def _says(run: Run) -> bool:
-    """Return whether there is anything to report of a run, which may only have begun."""
+def _has_content(run: Run) -> bool:
+    """Return whether a run has anything to report; it may only have begun."""
     return bool(run.trials or run.error or run.skipped)
 
 
-def _whole(run: Run) -> Run:
-    """Return a run; where one of its trials is not valid, the run says so too."""
+def _with_trial_error(run: Run) -> Run:
+    """Return the run, with the error of its first invalid trial if it has no error yet."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
 def study_of_plan(
     plan: Planned, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], Session]:
-    """Return the study of an experiment that has one of its own, else a sweep of the cases."""
-    own = plan.experiment and plan.experiment.study
-    study: Study[Bench] = own.make(plan.cases, plan.selection) if own else Sweep(plan.cases, keep_going)
+    """Return the experiment's own study, or a sweep of the cases, and its session."""
+    study_spec = plan.experiment and plan.experiment.study
+    study: Study[Bench] = (
+        study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
+    )
     return study, Session(plan.cases, directory, keep, command)
 
 
-# The one way in which a study is carried out: measured step by step, saved after each, ended.
+# The run of any study: measure step by step, save after each step, end.
 
 
 Save = Callable[[Report], None]
-"""Called with the report as it is by then; must not raise."""
+"""Function that saves the report so far; it must not raise."""
 
 
 SAVING = 20
-"""So many times as long as saving took, nothing is saved. Each long step is saved at once; many short ones
-do not wait for the saving, whose cost grows with what there is already."""
+"""Minimum pause after saving, as a multiple of the time that saving took.
+
+Long steps are saved at once. Many short steps do not wait for saving, whose cost grows with the report.
+"""
 
 
 def nowhere(_: Report) -> None:
@@ -350,9 +359,9 @@ def nowhere(_: Report) -> None:
 def carry_out(
     study: Study[B], opening: Opening[B], save: Save = nowhere, observer: Observer = NOBODY
 ) -> Report:
-    """Return what a study found; the report says whether it was interrupted.
+    """Run a study and return its report, which includes whether it was interrupted.
 
-    Raises SqlstressError when nothing could be measured at all.
+    Raises SqlstressError if there are no results at all.
     """
     with opening.opened(observer) as bench:
         return follow(study, bench, save)
@@ -361,7 +370,7 @@ def carry_out(
 def follow(
     study: Study[B], bench: B, save: Save = nowhere, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Do the same with a bench that is open already."""
+    """Run a study on an open bench and return its report."""
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

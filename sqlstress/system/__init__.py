@@ -1,1 +1,1 @@
-"""What the operating system is asked for: processes, locks, pipes, shared memory, signals, text files."""
+"""Services of the operating system: processes, locks, pipes, shared memory, signals, text files."""

@@ -1,8 +1,8 @@
-"""What a process of ours does for the one that started it: it ends when that one does, and tells it things.
+"""Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be stopped or killed in the midst of a long message, so messages are sent in pieces: nobody
-who receives one waits for what has not been sent. A piece is short enough for the pipes of every system to
-take it whole or not at all, so that its rest is there when its beginning is.
+A process can be stopped or killed during a long message, so messages are sent in pieces: the receiver never
+waits for a piece that has not been sent. A piece is so short that the pipes of every system accept it whole
+or not at all, so that the receiver never finds a part of a piece.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ else:
     Pipe = connection.Connection
 
 PIECE = 2000
-"""Bytes: with what multiprocessing adds, fewer than the 2,048 for which macOS makes room before it takes any.
-Linux takes whole what is smaller than half a socket's buffer, Windows every message."""
+"""Length of a piece, in bytes. With multiprocessing's header it is below the 2,048 that macOS accepts whole.
+
+Linux accepts whole a piece that is smaller than half a socket's buffer; Windows accepts every message whole.
+"""
 MORE, LAST = b"+", b"."
-"""How a piece begins."""
+"""First byte of a piece: whether more pieces of the message follow."""
 LIFELINES: list[int] = []
-"""Descriptors that can be read from when this process has to end: where it was forked, the server's end."""
+"""Descriptors that become readable when this process must end, such as the fork server's lifeline."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
-    """Send a message. Raises OSError when nobody receives it any more."""
+    """Send a message. Raises OSError if the receiver has closed the pipe."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     for start in range(0, len(data), PIECE):
         end = start + PIECE
@@ -42,34 +44,34 @@ def send(pipe: Pipe, message: Any) -> None:
 
 
 def begin_child() -> None:
-    """To be called first in a child: it ignores Ctrl-C, and ends when its parent does, however that ends.
+    """Prepare a child process: it ignores Ctrl-C, and ends when its parent ends for any reason.
 
-    Raises EnvironmentFailure when the system allows no thread for that.
+    Call it before anything else. Raises EnvironmentFailure if the system allows no thread for this.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "win32":
-        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # Ctrl-Break goes to all of a console, too
+        signal.signal(signal.SIGBREAK, signal.SIG_IGN)  # a console sends Ctrl-Break to all its processes
     try:
         threading.Thread(target=end_with_parent, daemon=True).start()
     except RuntimeError as error:
         raise EnvironmentFailure(f"{error}. Close other programs") from error
 
 
-_last_acts: list[Callable[[], None]] = []
+_final_calls: list[Callable[[], None]] = []
 
 
 def when_orphaned(act: Callable[[], None]) -> None:
-    """Have something done before this process ends because its parent did: on another thread, at once."""
-    _last_acts.append(act)
+    """Register a function to call, in another thread, before this process ends because its parent ended."""
+    _final_calls.append(act)
 
 
 def end_with_parent() -> None:
-    """Wait until the process that started this one has ended, and end too."""
+    """Wait until the parent process has ended, then end this process."""
     # daemon=True does not survive the parent's SIGKILL; its sentinel does.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])
-        for act in _last_acts:
+        for act in _final_calls:
             with suppress(Exception):
                 act()
         os._exit(1)

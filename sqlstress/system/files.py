@@ -1,4 +1,4 @@
-"""Files: locked by their owner, changed while others have them open, read no further than a limit."""
+"""Files: lock them, remove them while other programs have them open, read them up to a limit."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import IO, Any, TypeVar
 
 _TRIES = 20
 _PAUSE_S = 0.05
-_AT = 1 << 30
+_LOCK_OFFSET = 1 << 30
 _VERBATIM = "\\\\?\\"
-"""Before a path, it lets Windows take it at any length."""
+"""Prefix of a path with which Windows accepts any length."""
 LONGEST = 259 if sys.platform == "win32" else sys.maxsize
-"""Characters that a path may always have: Windows allows more only where it is told to."""
-_TOLD = 200
+"""Maximum length of a path in characters. Windows allows more only if it is configured to."""
+_MAX_MESSAGE = 200
 Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 
 
 def tried_again(call: Callable[[], Result]) -> Result:
-    """Do something with a file, for a second again and again while it is denied. Raises OSError.
+    """Call a function on a file; retry for about a second while permission is denied. Raises OSError.
 
-    Windows denies it for a moment to a file that others have open, as a virus scanner does.
+    Windows denies access for a moment if another program, such as a virus scanner, has the file open.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -37,12 +37,12 @@ def tried_again(call: Callable[[], Result]) -> Result:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there, in the same way. Raises OSError."""
+    """Remove a file if it exists; retry while permission is denied. Raises OSError."""
     tried_again(lambda: path.unlink(missing_ok=True))
 
 
 def empty(folder: Path) -> None:
-    """Remove all that is in a folder. Raises OSError for what can't be."""
+    """Remove the content of a folder. Raises OSError if a file or folder cannot be removed."""
     for entry in list(folder.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
@@ -51,18 +51,18 @@ def empty(folder: Path) -> None:
 
 
 def lock(stream: IO[Any]) -> None:
-    """Lock an open file for this process, until it is closed. Raises OSError if another one holds it.
+    """Lock an open file for this process, until it is closed. Raises OSError if another process has it.
 
-    A lock ends with its process, however that ends, and can't be mistaken for another's.
+    The lock ends with its process in any case, and unlike a process id it is never reused.
     """
     if sys.platform == "win32":
         import msvcrt
 
-        # A locked byte can't be read by others on Windows, so it lies far behind the text.
-        place = stream.tell()
-        stream.seek(_AT)
+        # On Windows other processes cannot read a locked byte, so lock one far behind the text.
+        position = stream.tell()
+        stream.seek(_LOCK_OFFSET)
         msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)
-        stream.seek(place)
+        stream.seek(position)
     else:
         import fcntl
 
@@ -70,19 +70,19 @@ def lock(stream: IO[Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Say why a file or folder can't be made or found; of one whose path is too long, that it may be that.
+    """Return the reason why a file or folder cannot be created or found.
 
-    Windows says of it that there is no such file or folder.
+    If the path may be too long, the reason adds this: Windows reports only that the file does not exist.
     """
-    said = error.strerror or type(error).__name__
+    text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:
-        return said + too_long(Path(max(names, key=len)))
-    return said
+        return text + too_long(Path(max(names, key=len)))
+    return text
 
 
 def too_long(path: Path) -> str:
-    """Say in brackets that Windows may not take a path, for its length; "" of one that is short enough."""
+    """Return a note, in brackets, on a path that is too long for Windows; else an empty string."""
     length = len(str(path.absolute()))
     if length <= LONGEST or str(path).startswith(_VERBATIM):
         return ""
@@ -99,21 +99,21 @@ def mounts_in(text: str) -> list[list[str]]:
 
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
-"""A character that Linux does not write as it is: space, tab, newline, backslash."""
+"""Octal escape, which Linux writes for a space, tab, newline or backslash."""
 
 
 def for_message(path: Path) -> str:
-    """Return a path for a message, which has to be short enough to say what is wrong, too."""
+    """Return a path for a message, cut so that the message has room for more."""
     text = str(path)
-    return text if len(text) <= _TOLD else f"{text[: _TOLD - 2]}.."
+    return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE - 2]}.."
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of `most` bytes or fewer. What has no end, such as a device, is larger.
+    """Return the text of a file of at most `most` bytes; an endless file, such as a device, is larger.
 
-    It is in UTF-8, or as its byte-order mark says: Windows' editors and PowerShell's `>` write one.
+    The encoding is UTF-8, or that of the byte-order mark: editors on Windows and PowerShell's `>` write one.
 
-    Raises OSError, or ValueError that says what is wrong with it.
+    Raises OSError, or ValueError with the fault of the file.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -121,7 +121,7 @@ def read_text(path: Path, most: int) -> str:
         unit, name = next((unit, name) for unit, name in _SIZES if most >= unit)
         raise ValueError(f"it is larger than {most // unit} {name}")
     try:
-        # Either encoding knows its mark, and leaves it out.
+        # Both codecs recognise their byte-order mark and remove it.
         return data.decode("utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError("it is not text") from error

@@ -116,9 +116,9 @@ class ForkServer:
         return reduction.sendfds(self._channel, descriptors)
 
     def _begin(self) -> None:
-        self._channel, theirs = socket.socketpair()
-        with theirs:
-            self._process = processes.SPAWNING.start(serve, (theirs, self._modules))
+        self._channel, server_end = socket.socketpair()
+        with server_end:
+            self._process = processes.SPAWNING.start(serve, (server_end, self._modules))
 
     def _end(self) -> None:
         if self._channel:

@@ -1,8 +1,8 @@
-"""Stopping at the user's word.
+"""Stop signals.
 
-While something is measured a signal sets a flag, and whoever waits asks for it: raising from a signal
-handler could strike anywhere, also inside a clean-up. Before and after, the first signal raises
-KeyboardInterrupt, whichever it is, and those that follow it do nothing.
+During a measurement a signal sets a flag, which waiting code checks: an exception from a signal handler could
+occur anywhere, also inside a clean-up. Before and after a measurement the first signal, of any kind, raises
+KeyboardInterrupt, and later signals have no effect.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from typing import TypeVar
 
 from sqlstress.errors import Interrupted
 
-_AGAIN_S = 0.01
-"""Until then a finalizer has ended, and nobody has noticed the wait."""
+_REPEAT_AFTER_S = 0.01
+"""Delay before an interrupt is repeated: the finalizer has ended by then, and no user notices it."""
 
 
 def stop_once() -> None:
-    """Let the first of the signals to stop raise KeyboardInterrupt, and nobody disturb the way out."""
-    for number in _heard():
+    """Let the first stop signal raise KeyboardInterrupt; ignore the signals after it."""
+    for number in _stop_signals():
         signal.signal(number, _raise)
-    sys.unraisablehook = _ignored
+    sys.unraisablehook = _repeat_interrupt
 
 
-def _ignored(unraisable: sys.UnraisableHookArgs) -> None:
-    """Let a KeyboardInterrupt come again that struck in a finalizer, which Python would only show."""
+def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
+    """Repeat a KeyboardInterrupt that was raised in a finalizer, which Python would only print."""
     error = unraisable.exc_value
     if isinstance(error, KeyboardInterrupt) and error.args:
         signal.signal(error.args[0], _raise)
-        again = threading.Timer(_AGAIN_S, _strike_main, error.args)
-        again.daemon = True
-        again.start()
+        timer = threading.Timer(_REPEAT_AFTER_S, _signal_main_thread, error.args)
+        timer.daemon = True
+        timer.start()
     else:
         sys.__unraisablehook__(unraisable)
 
 
-def _strike_main(number: int) -> None:
+def _signal_main_thread(number: int) -> None:
     if sys.platform == "win32":
         signal.raise_signal(number)
     else:
@@ -48,11 +48,11 @@ def _strike_main(number: int) -> None:
 
 
 def stop_no_more() -> None:
-    """Ignore from now on the signals that `stop_once` has made us hear: all is done, or we are told already.
+    """Ignore the stop signals that `stop_once` handles, at the end of the program or after the first signal.
 
-    Python's own end would show a traceback.
+    Otherwise a signal during Python's own clean-up would print a traceback.
     """
-    for number in _heard():
+    for number in _stop_signals():
         if signal.getsignal(number) == _raise:
             signal.signal(number, signal.SIG_IGN)
 
@@ -62,31 +62,31 @@ def _raise(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt(number)
 
 
-def _heard() -> list[signal.Signals]:
-    """Return the signals to stop that can be caught here.
+def _stop_signals() -> list[signal.Signals]:
+    """Return the stop signals that can be caught in this thread.
 
-    One that was ignored from outside (nohup) stays ignored.
+    A signal that the caller of the program ignores (nohup) stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break, on Windows
-    known = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    return [number for number in known if signal.getsignal(number) != signal.SIG_IGN]
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
 class StopSignals:
-    """Catches what asks us to stop (Ctrl-C, SIGTERM, a closed terminal) while it is entered.
+    """Handler of stop signals (Ctrl-C, SIGTERM, a closed terminal) inside its block.
 
-    One that nobody has asked for by the end is handed on then, to whoever would have heard it.
+    If `check` has not reported a signal by the end, the signal is raised again for the previous handler.
     """
 
     def __init__(self) -> None:
         self.caught: int | None = None
-        self._heeded = False
+        self._reported = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> StopSignals:
-        for number in _heard():
+        for number in _stop_signals():
             self._before[number] = signal.signal(number, self._catch)
         return self
 
@@ -94,36 +94,36 @@ class StopSignals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for number, handler in self._before.items():
-            # Where it has been heeded we are on the way out, on which nobody disturbs us.
-            on_the_way = self._heeded and handler == _raise
-            signal.signal(number, signal.SIG_IGN if on_the_way else handler)  # type: ignore[arg-type]
-        if self.caught is not None and not self._heeded and kind is None:
+            # After a reported signal the program is ending, and no further signal may disturb that.
+            is_ending = self._reported and handler == _raise
+            signal.signal(number, signal.SIG_IGN if is_ending else handler)  # type: ignore[arg-type]
+        if self.caught is not None and not self._reported and kind is None:
             signal.raise_signal(self.caught)
 
     def _catch(self, number: int, _frame: FrameType | None) -> None:
         self.caught = number
 
     def check(self) -> None:
-        """Raise Interrupted once a signal has come."""
+        """Raise Interrupted if a signal has come."""
         if self.caught is not None:
-            self._heeded = True
+            self._reported = True
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
 
 
-# Pulses: whoever works long calls one often, so that the user's word to stop is soon heard.
+# Pulses: long-running code calls one often, so that a stop signal takes effect soon.
 
 
 T = TypeVar("T")
 
 Pulse = Callable[[], None]
-"""Says that the work goes on; raises Interrupted when it must not."""
+"""Function that long-running code calls often; it raises Interrupted if the work must stop."""
 
 PACE = 256
-"""Items that are worked through between two pulses."""
+"""Number of items between two pulses."""
 
 
 def paced(items: Iterable[T], pulse: Pulse) -> Iterator[T]:
-    """Yield items, with a pulse before the first one and then every so often."""
+    """Yield items, with a pulse before every PACE items."""
     left = iter(items)
     for first in left:
         pulse()

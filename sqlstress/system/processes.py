@@ -1,6 +1,6 @@
-"""Processes of our own: spawned, never struck by a Ctrl-C that is the parent's to answer.
+"""Child processes: spawned, and not affected by a Ctrl-C, which the parent handles.
 
-A child forked from us would share our connections to SQLite, and our locks.
+A child forked from us would share our connections to SQLite and our locks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 TICK_S = 0.1
 GRACE_S = 2.0
 GROUP = 60
-"""So many pipes are waited for at once: Windows waits for at most 63 things."""
+"""Maximum number of pipes in one wait: Windows waits for at most 63 objects."""
 
 
 class Died(EnvironmentFailure):
@@ -36,16 +36,16 @@ class Died(EnvironmentFailure):
 
 
 class Inbox:
-    """Where one message after the other comes in."""
+    """Receiver of the messages of one pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message, or None when there is no more of it by now. Never waits.
+        """Return a message, or None if it is not complete yet. Never wait.
 
-        Raises EOFError or OSError when nobody sends any more.
+        Raises EOFError or OSError if the sender has closed the pipe.
         """
         while wait_some([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
@@ -58,23 +58,23 @@ class Inbox:
 
 
 def wait_some(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that have something to read, waiting at most about `timeout_s` for any."""
+    """Return the pipes that are readable; wait for the first at most about `timeout_s`."""
     groups = [pipes[start : start + GROUP] for start in range(0, len(pipes), GROUP)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
     except InterruptedError:
-        return []  # on Windows Ctrl-C ends the main thread's wait, though a handler has heard it
+        return []  # on Windows Ctrl-C ends the main thread's wait, although a handler has caught it
 
 
 class Starter(Protocol):
-    """Starts processes."""
+    """Starter of processes."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
-        """Start a process that calls a function of a module. Raises OSError."""
+        """Start a process that calls `main`, a function of a module. Raises OSError."""
 
 
 class Spawning:
-    """Starts each process by running Python anew."""
+    """Starter that runs a new Python for each process."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         process = get_context("spawn").Process(target=main, args=args, daemon=True)
@@ -86,28 +86,28 @@ SPAWNING = Spawning()
 
 
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
-"""What starts a process that calls functions for us."""
+"""Starter of the processes of Apart."""
 
 
 @contextmanager
 def starting(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield what starts processes that need these modules: they are forked by one that has imported them.
+    """Yield a starter of processes that need these modules: a server that imported them forks the processes.
 
-    They are spawned where there are none, on Windows, and where this Python's multiprocessing is not the one
-    that `forkserver` knows. Those that call functions for us are started the same way while the block lasts.
+    They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
+    multiprocessing of this Python. Inside the block, the starter also starts the processes of Apart.
     """
-    before = _STARTER.get()
+    previous = _STARTER.get()
     with _starter(modules) as starter:
         _STARTER.set(starter)
         try:
             yield starter
         finally:
-            _STARTER.set(before)
+            _STARTER.set(previous)
 
 
 def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
     if modules and sys.platform != "win32":
-        with suppress(ImportError, AttributeError):  # of what multiprocessing keeps to itself
+        with suppress(ImportError, AttributeError):  # undocumented parts of multiprocessing are missing
             from sqlstress.system import forkserver
 
             if forkserver.is_possible():
@@ -116,14 +116,13 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process that no Ctrl-C can reach while it is importing. Raises OSError."""
+    """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
-        # Otherwise the first start would do it, and let SIGINT through while it does. A closed terminal
-        # would end it before us, and multiprocessing complain of that.
+        # Otherwise the first start of a process would start the tracker, and let SIGINT through during that.
+        # SIGHUP of a closed terminal would end the tracker before us, and multiprocessing would complain.
         with held_back("SIGHUP"):
             resource_tracker.ensure_running()
-    # The main module is left out, which may be a user's script: it would run once more in each process, and
-    # they need nothing of it.
+    # Hide the main module, which may be the user's script: each process would run it again, without need.
     main = sys.modules["__main__"]
     with held_back("SIGINT"):
         sys.modules["__main__"] = ModuleType("__main__")
@@ -135,22 +134,22 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def held_back(name: str) -> Iterator[None]:
-    """Hold back a signal for this thread, and for good for the processes started meanwhile (not on Windows).
+    """Block a signal in this thread, and for good in processes that start inside the block (not on Windows).
 
-    A child that is still importing would otherwise answer Ctrl-C with a traceback of its own.
+    Otherwise a child process that is still importing would print a traceback on Ctrl-C.
     """
     if sys.platform == "win32":
         yield
     else:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.Signals[name]})
+        previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.Signals[name]})
         try:
             yield
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def death(exitcode: int | None) -> str:
-    """Say how a process ended that sent no result."""
+    """Return a clause on the end of a process that sent no result."""
     if exitcode is None:
         return "closed its pipe without a result"
     if exitcode >= 0:
@@ -162,13 +161,13 @@ def death(exitcode: int | None) -> str:
 
 
 class Apart:
-    """A process of its own that calls functions of modules for us, one after the other.
+    """A child process that calls functions of modules for us, one after the other.
 
-    It is started by the first call, and ended with the block; one that has died is started anew.
+    The first call starts it, and the end of the block ends it. If it dies, the next call starts it again.
     """
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
-        """`name` is what it is called in an error."""
+        """`name` is the name of the process in error messages."""
         self._name = name
         self._process: BaseProcess | None = None
         self._pipe: Pipe
@@ -181,25 +180,25 @@ class Apart:
         self.end()
 
     def call(self, pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what a function returns. Raises what it raises, or what `begin` and `result` do."""
+        """Call a function in the child process; return its result. Raises like `begin` and `result`."""
         self.begin(function, *args, **kwargs)
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Have a function called. Raises EnvironmentFailure when the process can't start."""
+        """Start a call of `function` in the child process. Raises EnvironmentFailure if it cannot start."""
         if self._process is None:
             self._start()
-        with suppress(OSError):  # it has died: the result says so
+        with suppress(OSError):  # the process has died; `result` reports it
             self._pipe.send((function, args, kwargs))
 
     def has_answered(self) -> bool:
-        """Return whether `result` need not wait for long."""
+        """Return whether `result` would return soon."""
         return bool(wait_some([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
-        """Return what the function returns that was begun.
+        """Return the result of the call that `begin` started.
 
-        Raises what it raises, or Died. Calls `pulse` often; when that raises, the process is ended.
+        Raises the function's exception, or Died. Calls `pulse` often; if it raises, the process is ended.
         """
         try:
             pulse()
@@ -221,12 +220,12 @@ class Apart:
         return result
 
     def _start(self) -> None:
-        self._pipe, theirs = open_pipe()
+        self._pipe, their_end = open_pipe()
         self._inbox = Inbox(self._pipe)
-        with theirs:
+        with their_end:
             try:
-                process = _STARTER.get().start(_answer, (theirs,))
-                process.pid  # noqa: B018 - raises where it could not be forked
+                process = _STARTER.get().start(_answer_calls, (their_end,))
+                process.pid  # noqa: B018 - raises if the fork failed
             except OSError as error:
                 self._pipe.close()
                 raise EnvironmentFailure(
@@ -235,7 +234,7 @@ class Apart:
         self._process = process
 
     def end(self) -> None:
-        """Leave no process behind."""
+        """End the process."""
         if self._process:
             self._pipe.close()
             self._process.kill()
@@ -244,18 +243,18 @@ class Apart:
 
 
 def call_apart(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what a function of a module returns, called in a process of its own.
+    """Call a function of a module in a separate process; return its result.
 
-    Raises what the function raises, or EnvironmentFailure when the process can't start or dies. Calls
-    `pulse` often; when that raises, the process is ended.
+    Raises the function's exception, or EnvironmentFailure if the process cannot start or dies. Calls `pulse`
+    often; if it raises, the process is ended.
     """
     with Apart() as apart:
         return apart.call(pulse, function, *args, **kwargs)
 
 
-def _answer(pipe: Pipe) -> None:
-    """Call what is asked for, until nobody asks any more."""
-    gc.enable()  # who forks processes has disabled it
+def _answer_calls(pipe: Pipe) -> None:
+    """Answer calls until the parent closes the pipe."""
+    gc.enable()  # the fork server has disabled it
     try:
         begin_child()
         while True:

@@ -1,8 +1,8 @@
-"""Numbers that processes share, in memory that is there for sure.
+"""Arrays of numbers that processes share, in memory that is certainly available.
 
-The memory of multiprocessing is a file: in /dev/shm, where there is room for it, or in the temporary folder.
-Its own RawArray clears what it has mapped, and where the file system then finds no room (a container's small
-/dev/shm, a full disk), the process is killed by SIGBUS. A system call that writes there fails instead.
+The shared memory of multiprocessing is a file: in /dev/shm if there is space, or in the temporary folder.
+multiprocessing's RawArray clears the mapped memory. If the file system has no space for it (a container's
+small /dev/shm, a full disk), SIGBUS kills the process. Here a system call clears it, and returns an error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _KINDS: dict[str, type[Any]] = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "q":
 
 
 def shared_array(code: str, length: int) -> Any:
-    """Return so many zeros of a kind, named as by `array`, that can be handed to processes when they start.
+    """Return a shared array of zeros, to pass to processes when they start.
 
-    If /dev/shm does not serve, the memory is a file in the temporary folder. Raises EnvironmentFailure if
-    neither serves.
+    `code` is a type code as in the module `array`. If /dev/shm does not serve, the memory is a file in the
+    temporary folder. Raises EnvironmentFailure if neither serves.
     """
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)
@@ -44,7 +44,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder that holds shared memory; empty where the system needs none.
+    """Return the folder that holds shared memory; empty if the system uses no folder.
 
     Raises EnvironmentFailure if there is no shared memory.
     """
@@ -60,9 +60,9 @@ def _wrapper(size: int) -> Any:
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
     if sys.platform == "win32":
-        memory[:] = bytes(len(memory))  # room was found when it was mapped
+        memory[:] = bytes(len(memory))  # the system reserved the space when it mapped the memory
     else:
-        # It may have been used before. A system call writes it, which fails where there is no room.
+        # The memory may have been used before. This system call writes to it, and fails without space.
         with Path("/dev/zero").open("rb", buffering=0) as zeros:
             while memory:
                 memory = memory[zeros.readinto(memory) or 0 :]

@@ -79,7 +79,9 @@ def test_where_no_account_is_kept_one_that_has_ended_counts_as_it_was_seen_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sqlstress.machine.foreign_load.KEEPS_ACCOUNT", False)
-    monkeypatch.setattr("sqlstress.machine.foreign_load._spent", lambda one: sum(one.cpu_times()[:2]))
+    monkeypatch.setattr(
+        "sqlstress.machine.foreign_load._processor_s", lambda process: sum(process.cpu_times()[:2])
+    )
     child = starting(BURNS.format(0.4) + SAYS + "time.sleep(60)")
     with running(child + WAITS + "one.kill()\none.wait()\n" + SAYS + "input()") as process:
         heard(process)
