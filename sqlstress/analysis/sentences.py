@@ -928,3 +928,58 @@ def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: i
         f"{count}: the harness itself began operations late, by more than {percent(late)} of the promise. "
         "Use fewer processes or a looser promise."
     )
+
+
+# Failed statements, and transactions that were left open.
+
+
+def failed_statement(
+    *,
+    statement: str,
+    at: str,
+    error: str,
+    count: int,
+    others: int = 0,
+    message: str | None = None,
+    explanation: str | None = None,
+) -> str:
+    where = f" ({at})" if at else ""
+    more = f" and {plural(others, 'more kind')} of statements" if others else ""
+    said = f": {message}" if message else ""
+    failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {error}{said}"
+    return f"{failed}. {explanation or 'The cause is unknown.'}"
+
+
+_NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged commits are lost."
+
+
+@grave
+def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> str:
+    if kind == "two libraries":
+        return (
+            "Two SQLite libraries of one process, sqlite3 and apsw, had the database open: closing it in one "
+            f"drops the locks of the other. {_NO_LOCKS} Use one library."
+        )
+    if kind == "deleted":
+        return (
+            f"Deleted while {plural(count, 'process')} had it open: {file}. A process had lost its locks. "
+            "What these processes commit is invisible to all others."
+        )
+    return (
+        f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
+        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+    )
+
+
+@grave
+def left_open(
+    *, call: str, count: int, began: str | None = None, at: str | None = None, error: str | None = None
+) -> str:
+    began_at = f" at {at}" if at else ""
+    beginning = f"begun by {began}{began_at}" if began else ""
+    commit = f"COMMIT had returned {error}" if error else ""
+    details = "; ".join(filter(None, (beginning, commit)))
+    return (
+        f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
+        "returned within it. Nothing in it is durable before it commits: COMMIT or ROLLBACK on every path."
+    )

@@ -85,6 +85,16 @@ class Frames:
         number = hash((frame.f_code, frame.f_lasti))
         return Spot(at, number, counted, insists, not _callers_may_count(), calls)
 
+    def line(self, frame: FrameType | None) -> tuple[str, int] | None:
+        """Return the file and line of the user's code that led to a frame."""
+        user, _ = self._innermost(frame)
+        return (user.f_code.co_filename, user.f_lineno) if user else None
+
+    def text(self, line: tuple[str, int]) -> str:
+        """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+        file, number = line
+        return f"{Path(file).name}:{number}" if self._is_users(file) else ""
+
     def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
         """Return the calls of the user's functions that lead to a frame, outermost first."""
         calls = []

@@ -34,6 +34,8 @@ MADE = (
 )
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
+_WRAPPERS = "sqlstress.user_work.failed_statements"
+"""Module whose methods call those of the library."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -81,7 +83,8 @@ class Ledger:
 
     def _hear(self, frame: FrameType, event: str, arg: Any) -> None:
         """Take what happens in this thread: what comes next after a COMMIT is how that came out."""
-        if get_ident() not in self._commits or frame.f_globals.get("__name__", "").startswith("sqlstress."):
+        module = frame.f_globals.get("__name__", "")
+        if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
         sys.setprofile(None)
         followed = self._commits.pop(get_ident())

@@ -41,6 +41,13 @@ from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.statistics.units import format_duration, plural, whole
+from sqlstress.user_work.failures_view import (
+    explained_errors,
+    failure_blocks,
+    failure_findings,
+    lock_losses,
+    open_findings,
+)
 from sqlstress.user_work.show import (
     READS_FIRST,
     UserShown,
@@ -279,8 +286,13 @@ def _exception(one: Sighting) -> tuple[str, str, str]:
 
 
 def raised(group: Group) -> Iterator[Finding]:
-    """Yield each kind of exception, the most frequent first, with what the first one said."""
-    kinds = counted(group, EXCEPTION, _exception)
+    """Yield each kind of exception with its first message, the most frequent first.
+
+    Errors whose cause is named with the statement that failed are left out.
+    """
+    explained = explained_errors(group)
+    counts = counted(group, EXCEPTION, _exception)
+    kinds = {kind: count for kind, count in counts.items() if kind[0] not in explained}
     examples = {_exception(one): one.example for one in reversed(list(sightings(group, EXCEPTION)))}
     timeout_ms, reads_first = _timeout_of(group), _reads_first(group)
     advised: set[str | None] = set()
@@ -418,6 +430,9 @@ class AppShown(UserShown):
     """The figures of an application."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
+        lock_losses,
+        open_findings,
+        failure_findings,
         suspected,
         raised,
         unraised,
@@ -457,6 +472,7 @@ class AppShown(UserShown):
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from super().more_blocks(group)
+        yield from failure_blocks(group)
         yield from lock_blocks(group, OURS)
 
     def blocks(self, group: Group) -> Iterator[Block]:

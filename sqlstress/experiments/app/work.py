@@ -30,7 +30,9 @@ from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.statistics.units import plural, verb
 from sqlstress.user_work import database
+from sqlstress.user_work.failed_statements import NOT_COMMITTED
 from sqlstress.user_work.loading import CONNECT, SETUP
+from sqlstress.user_work.lost_locks import DELETED, LOST_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ if TYPE_CHECKING:
     from sqlstress.user_work.rehearsal import Opening
     from sqlstress.user_work.source import Plain
 
-NAME, LEDGER = "database that was used", "ledger"
+NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
+_DELETED = (LOST_LOCKS, DELETED)
 _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
 
@@ -157,6 +160,8 @@ class AppWork(UserWork):
             yield Check(NAME, "failed", len(used), len(used), (f"the app used {used[0]} instead",))
         else:
             yield Check(NAME, "ok", len(used))
+        if deleted := [traits["file"] for topic, what, _, _, traits in found if (topic, what) == _DELETED]:
+            yield Check(FILES, "failed", 1, 1, (f"deleted under a live connection: {deleted[0]}",))
         if self.case.spec.ledger:
             yield examined(LEDGER, lambda: self._check_ledger(found, pulse))
 
@@ -185,14 +190,19 @@ class AppWork(UserWork):
         if shared := uncovered[SHARED]:
             notes.append(f"connections that several threads may use at once ({shared:,}) are not covered")
         note = "; ".join(notes)
-        if not told:
+        if not told and not uncovered[NOT_COMMITTED]:
             return Check(LEDGER, "unknown", note=note or "no COMMIT of Python's sqlite3 was seen")
         texts = [
             f"{plural(count, 'acknowledged commit')} of worker {worker} {verb(count, 'is', 'are')} lost"
             for worker, count in lost.items()
         ]
-        status = "failed" if lost else "ok"
-        return Check(LEDGER, status, told, sum(lost.values()), tuple(texts[:EXAMPLES]), note)
+        texts += [
+            f"{plural(count, 'call')} returned within a transaction of {call} that was never committed"
+            for topic, call, count, _, _ in sightings
+            if topic == NOT_COMMITTED
+        ]
+        count = sum(lost.values()) + uncovered[NOT_COMMITTED]
+        return Check(LEDGER, "failed" if count else "ok", told, count, tuple(texts[:EXAMPLES]), note)
 
 
 _Mark = tuple[int, int, int]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Directions
+    from sqlstress.user_work.failed_statements import FailedStatements
+    from sqlstress.user_work.lost_locks import LostLocks
     from sqlstress.user_work.notes import Notebook
     from sqlstress.user_work.own_files import OwnFiles
     from sqlstress.user_work.rehearsal import Calls
@@ -42,6 +44,8 @@ class AppSource(UserSource):
     _ledger: Ledger | None = None
     _files: OwnFiles | None = None
     _finish: Callable[[], Any] | None = None
+    _statements: FailedStatements | None = None
+    _locks: LostLocks | None = None
     _modules: frozenset[str] = frozenset()
     """Names of the modules that were imported before the user's file."""
 
@@ -68,6 +72,9 @@ class AppSource(UserSource):
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
         from sqlstress.experiments.app.user_file import called, declared, prepare, problem_of
         from sqlstress.experiments.app.watch import FileWatch, ServerWatch
+        from sqlstress.user_work.callers import Frames
+        from sqlstress.user_work.failed_statements import FailedStatements
+        from sqlstress.user_work.lost_locks import LostLocks
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
@@ -77,6 +84,11 @@ class AppSource(UserSource):
             self._ledger = Ledger(where, self.worker)
         self._watch = ServerWatch(address) if self.case.server else FileWatch(address, self._ledger)
         self._modules = frozenset(sys.modules)
+        self._statements = FailedStatements(Frames(Path(spec.file).parent))
+        self._locks = LostLocks(address, self._statements)
+        if not self.case.server:
+            self._statements.install()
+            self._locks.install()
         found = declared(spec.file)
         if tuple(found.transactions) != self.kinds:
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
@@ -96,7 +108,10 @@ class AppSource(UserSource):
         self._check_files()
         if finish := found.single.get(FINISH):
             self._finish = called(finish, given)
-        return [_guarded(called(function, given)) for function in found.transactions.values()]
+        return [
+            _guarded(name, called(function, given), self._statements)
+            for name, function in found.transactions.items()
+        ]
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         kind = self.kinds[chunk.kinds[index]]
@@ -120,6 +135,7 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
+        lost = self._locks.records() if self._locks else []  # before `finish` closes connections
         if self._finish:
             try:
                 self._finish()
@@ -140,6 +156,8 @@ class AppSource(UserSource):
                 *self._watch.sightings(),
                 *self._errors.sightings(),
                 *self._unraised.sightings(),
+                *(self._statements.records() if self._statements else ()),
+                *lost,
                 *((THREAD, name, 1, "", {}) for name in lasting()),
             ]
             if self._ledger:
@@ -152,7 +170,8 @@ class AppSource(UserSource):
         return self.seen
 
 
-def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
+def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
+    """Return a call of a transaction that checks what it leaves behind."""
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
@@ -160,6 +179,7 @@ def _guarded(call: Callable[[], Any]) -> Callable[[Any], Any]:
             call()
         finally:
             leave_if_forked()
+            statements.check_left_open(name)
 
     return guarded
 

@@ -546,22 +546,54 @@ def raised_sentence(folder: Path, text: str, ops: int) -> str:
     return told.text
 
 
-def test_raised_stale_snapshot_is_at_once_and_needs_begin_immediate(tmp_path: Path) -> None:
-    told = raised_sentence(tmp_path, STALE_SNAPSHOT, 5)
-    assert "alone raised SQLITE_BUSY_SNAPSHOT" in told
-    assert "100% of its calls" in told
-    assert "use BEGIN IMMEDIATE" in told
-    assert "longer timeout" not in told
+def cause_sentence(tmp_path: Path, source: str, ops: int) -> str:
+    """Return what is said of the only failed statement of an application."""
+    report = measured(tmp_path, source, concurrency=1, ops=ops)
+    (finding,) = [finding for finding in report.findings if finding.code == "failed-statement"]
+    return finding.text
 
 
-def test_raised_busy_after_the_timeout_proposes_a_longer_timeout(tmp_path: Path) -> None:
-    told = raised_sentence(tmp_path, HELD_LOCK, 3)
-    assert "alone raised SQLITE_BUSY" in told
-    assert "after the whole timeout of 50ms" in told
-    assert "Try a longer timeout" in told
-    assert "BEGIN IMMEDIATE" not in told
+def test_cause_of_a_stale_snapshot(tmp_path: Path) -> None:
+    text = cause_sentence(tmp_path, STALE_SNAPSHOT, 5)
+    assert "5 times with SQLITE_BUSY_SNAPSHOT" in text
+    assert "Begin with BEGIN IMMEDIATE" in text
+
+
+def test_cause_of_busy_after_the_timeout(tmp_path: Path) -> None:
+    text = cause_sentence(tmp_path, HELD_LOCK, 3)
+    assert "3 times with SQLITE_BUSY" in text
+    assert "the process waited for itself" in text
 
 
 def test_raised_check_shows_its_error_and_its_share(tmp_path: Path) -> None:
     told = raised_sentence(tmp_path, OWN_CHECK, 10)
     assert "alone raised AssertionError, 5 times (50% of its calls): the stock is negative" in told
+
+
+CLOSES_FILE = """
+@transaction
+def magic(c):
+    with open(os.environ["SQLSTRESS_DATABASE"], "rb") as file:
+        file.read(16)
+    c.execute("UPDATE t SET x = x + 1")
+"""
+LEAVES_OPEN = """
+@transaction
+def half(c):
+    if not c.in_transaction:
+        c.execute("BEGIN")
+    c.execute("UPDATE t SET x = x + 1")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
+def test_file_that_the_app_opens_itself_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, CLOSES_FILE, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
+    assert "opened kv.db 5 times" in finding.text
+
+
+def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
+    assert "half left a transaction open (begun by BEGIN" in finding.text

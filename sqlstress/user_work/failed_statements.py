@@ -1,0 +1,573 @@
+"""Facts of each statement of the user's code that SQLite refused, also if the code caught the exception.
+
+Connections and cursors are instances of subclasses, whose methods measure the time of a call and look at its
+exception. All other facts are read after a failure. Python's sqlite3 and apsw are covered, also below a
+library; a connection that existed before, or that comes from a factory other than a class, is not.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from statistics import median
+from threading import get_ident
+from time import perf_counter
+from types import FrameType
+from typing import Any, NamedTuple, Protocol, cast
+from weakref import ref
+
+from sqlstress.user_work.messages import kind_of
+from sqlstress.user_work.source import Plain
+from sqlstress.user_work.tracing import words_of
+
+FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED = "failed statement", "left open", "not committed"
+"""Topics of the records."""
+
+MAX_KINDS = 20
+"""Kinds of failures that are distinguished."""
+MAX_EXAMINED = 50
+"""Failures of a kind whose facts are read; later failures are only counted."""
+MAX_WAITS = 500
+"""Waits of a kind that are kept for the median."""
+MAX_HISTORY = 50
+"""Statements of a connection that are kept, to know how its transaction began."""
+MAX_SQL = 100
+"""Characters of a statement that are kept."""
+
+_READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
+_PROBE = "sqlstress_probe"
+"""Name of a collation: SQLite refuses to replace it while a statement of the connection is open."""
+
+
+Line = tuple[str, int]
+"""File and line."""
+Step = tuple[str, bool, Line | None]
+"""Statement of a connection, whether a transaction was open before it, and the line that calls the library.
+
+The line is known for statements that begin a transaction."""
+
+
+class Transaction(NamedTuple):
+    """State of an open transaction."""
+
+    state: str
+    """"none", "read" or "written"; empty if unknown."""
+    began: str
+    """Statement that began it, such as "BEGIN IMMEDIATE"; empty if unknown."""
+    at: str
+    """Line of the user's code that began it; empty if unknown."""
+
+
+class Kind(NamedTuple):
+    """Facts that failures of a kind share."""
+
+    code: int
+    sql: str
+    at: str
+    """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
+
+
+class Examined(NamedTuple):
+    """Facts that are read after a failure; empty if unknown."""
+
+    timeout_ms: str
+    journal: str
+    statement: str
+    """Kind of the statement, such as "begin" or "write"."""
+    transaction: str
+    """"none", "read" or "written"."""
+    began: str
+    """Statement that began the transaction."""
+    open_cursor: str
+    shared_cache: str
+    holder: str
+    """"this process" if an idle connection of it held the write lock."""
+
+
+class Occurrences:
+    """Failures of a kind."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        self.count = 0
+        self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
+        self.longest_s = 0.0
+        self.examined: dict[Examined, int] = {}
+
+    def add(self, waited_s: float) -> None:
+        """Count a failure."""
+        self.count += 1
+        self.waits_s.append(waited_s)
+        self.longest_s = max(self.longest_s, waited_s)
+
+    def traits(self, kind: Kind) -> dict[str, str]:
+        """Return the facts as text; of those that were examined, the commonest."""
+        commonest = max(self.examined, key=lambda facts: self.examined[facts])
+        return {
+            "code": str(kind.code),
+            "at": kind.at,
+            "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
+            "longest_ms": f"{self.longest_s * 1000:.3g}",
+            **commonest._asdict(),
+        }
+
+
+class History:
+    """Last statements of a connection."""
+
+    def __init__(self, recorder: FailedStatements, connection: Any) -> None:
+        self._recorder = recorder
+        self.connection = ref(connection)
+        self.name = ""
+        """Name under which the database was opened."""
+        self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
+        self.thread = 0
+        """Thread that began the last transaction."""
+        self.opened_by = ""
+        """Call that left the open transaction; empty if there is none."""
+        self.open_calls = 0
+        """Calls that returned within the open transaction."""
+        self._failed_commit: tuple[int, Step] | None = None
+
+    def begin(self, sql: str) -> None:
+        """Add a statement that is about to run, outside of a transaction."""
+        self.steps.append((sql, False, self._recorder.caller(sys._getframe(2))))
+        self.thread = get_ident()
+
+    def fail(self, error: Exception, begun: float) -> None:
+        """Record the failure of the last statement, which began at the time `begun`."""
+        waited_s = perf_counter() - begun
+        code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
+        if isinstance(code, int):
+            if statement_kind(self.steps[-1][0]) == "commit":
+                self._failed_commit = code, self.steps[-1]
+            self._recorder.add(self, code, str(error), waited_s)
+
+    def transaction(self) -> Transaction:
+        """Return the state of the transaction that the last statement belongs to."""
+        state, began, line = transaction_of(self.steps)
+        return Transaction(state, began, self._recorder.lines.text(line) if line else "")
+
+    def last_end(self) -> str:
+        """Return how the last transaction ended: commit, rollback, or empty if unknown."""
+        for sql, _, _ in reversed(self.steps):
+            if statement_kind(sql) == "commit":
+                return "commit"
+            if words_of(sql)[0] == "ROLLBACK" and words_of(sql)[1] != "TO":
+                return "rollback"
+        return ""
+
+    def failed_commit(self) -> int:
+        """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
+        for step in reversed(self.steps):
+            if self._failed_commit and step is self._failed_commit[1]:
+                return self._failed_commit[0]
+            if not step[1]:
+                break  # The transaction began here.
+        return 0
+
+
+class Lines(Protocol):
+    """Lines of the user's code."""
+
+    def line(self, frame: FrameType | None) -> Line | None:
+        """Return the innermost line of the user's code that led to a frame."""
+
+    def text(self, line: Line) -> str:
+        """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+
+
+class FailedStatements:
+    """Records the failed statements of all connections that this process opens after `install`."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.on_open: Callable[[], None] = lambda: None
+        """Called when a connection has been opened."""
+        self._looks_up = False
+        """Whether the user's lines that begin transactions are looked up: once a transaction was left open.
+
+        Before that, the line is known only if the user's code calls the library itself."""
+        self._kinds: dict[Kind, Occurrences] = {}
+        self._left_open: dict[tuple[str, Transaction, int], int] = {}
+        self._not_committed: dict[str, int] = {}
+        self._histories: list[History] = []
+        self._examines = False
+        """Whether the statement that runs now is ours."""
+
+    def install(self) -> None:
+        """Watch connections that are opened from now on. It cannot be undone."""
+        connect = sqlite3.connect
+
+        def watched_connect(*args: Any, **options: Any) -> Any:
+            connection: Any = connect(*self._with_factory(args, options), **options)
+            if history := getattr(connection, "_sqlstress", None):
+                history.name = str(args[0] if args else options.get("database", ""))
+                self.on_open()
+            return connection
+
+        sqlite3.connect = sqlite3.dbapi2.connect = watched_connect
+        if find_spec("apsw"):
+            with suppress(ImportError):
+                import_module("apsw").connection_hooks.append(self._watch_apsw)
+
+    def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """Replace the factory among the arguments of `connect` by a subclass; return the positional ones."""
+        place = 5
+        factory = args[place] if len(args) > place else options.get("factory", sqlite3.Connection)
+        if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
+            return args
+        subclass = _sqlite3_connection(cast(Any, factory), self)
+        if len(args) > place:
+            return (*args[:place], subclass, *args[place + 1 :])
+        options["factory"] = subclass
+        return args
+
+    def _watch_apsw(self, connection: Any) -> None:
+        history = self.watch(connection)
+        history.name = connection.filename
+        self.on_open()
+        connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
+
+    def watch(self, connection: Any) -> History:
+        """Return the history of a connection that was just made."""
+        history = History(self, connection)
+        self._histories = [known for known in self._histories if known.connection()] + [history]
+        return history
+
+    def open_libraries(self, file: str) -> set[str]:
+        """Return the libraries with an open connection to a file of this name: "sqlite3", "apsw" or both."""
+        return {
+            "sqlite3" if isinstance(connection, sqlite3.Connection) else "apsw"
+            for history in self._histories
+            if file in history.name and _is_open(connection := history.connection())
+        }
+
+    def caller(self, frame: FrameType | None) -> Line | None:
+        """Return the line that calls the library, or if necessary the user's line that led to it."""
+        if self._looks_up:
+            return self.lines.line(frame)
+        while frame and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        return (frame.f_code.co_filename, frame.f_lineno) if frame else None
+
+    def add(self, history: History, code: int, message: str, waited_s: float) -> None:
+        """Record the failure of the last statement of a connection."""
+        if self._examines:
+            return
+        *earlier, (sql, was_open, _) = history.steps
+        line = self.lines.line(sys._getframe(3))
+        kind = Kind(code, kind_of(" ".join(sql.split()))[:MAX_SQL], self.lines.text(line) if line else "")
+        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+            kind = Kind(code, "", "")
+        occurrences = self._kinds.setdefault(kind, Occurrences(message))
+        occurrences.add(waited_s)
+        if sum(occurrences.examined.values()) < MAX_EXAMINED:
+            state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
+            facts = self._examine(history.connection(), history.name, sql, state, began)
+            occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
+
+    def _examine(self, connection: Any, name: str, sql: str, state: str, began: str) -> Examined:
+        """Return the facts of a failure, read from its connection."""
+        self._examines = True
+        try:
+            return Examined(
+                _pragma(connection, "busy_timeout"),
+                _pragma(connection, "journal_mode"),
+                statement_kind(sql),
+                state,
+                began,
+                _has_open_statement(connection),
+                "yes" if "cache=shared" in name else "no",
+                self._holder(connection, name),
+            )
+        finally:
+            self._examines = False
+
+    def _holder(self, failed: Any, name: str) -> str:
+        """Return "this process" if another connection of it has an open write transaction and is idle."""
+        for history in self._histories:
+            connection = history.connection()
+            if connection is failed or history.name != name or not _is_in_transaction(connection):
+                continue
+            if history.transaction().state == "written" and not _runs(history):
+                return "this process"
+        return ""
+
+    def check_left_open(self, call: str) -> None:
+        """Record that the user's function has returned while this thread has a transaction open.
+
+        If the transaction was open before the call, it is attributed to the call that left it open first.
+        """
+        for history in self._histories:
+            if not _is_in_transaction(history.connection()):
+                if history.opened_by:
+                    self._end(history, was_committed=history.last_end() == "commit")
+                continue
+            if history.thread != get_ident():
+                continue
+            if not history.opened_by:
+                history.opened_by, history.open_calls = call, 0
+            history.open_calls += 1
+            kind = (history.opened_by, history.transaction(), history.failed_commit())
+            if kind in self._left_open or len(self._left_open) < MAX_KINDS:
+                self._left_open[kind] = self._left_open.get(kind, 0) + 1
+            self._looks_up = True
+
+    def _end(self, history: History, *, was_committed: bool) -> None:
+        """Count the calls that returned within a transaction, unless it was committed after them."""
+        if not was_committed:
+            count = self._not_committed.get(history.opened_by, 0)
+            self._not_committed[history.opened_by] = count + history.open_calls
+        history.opened_by = ""
+
+    def records(self) -> list[Plain]:
+        """Return the failures and the transactions that were left open, each kind with its count.
+
+        To be called when the work is done. A transaction that is open is not committed if its COMMIT failed.
+        """
+        for history in self._histories:
+            if history.opened_by:
+                self._end(history, was_committed=not history.failed_commit())
+        lost: Iterator[Plain] = (
+            (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
+        )
+        return [*self._failure_records(), *self._open_records(), *lost]
+
+    def _failure_records(self) -> Iterator[Plain]:
+        for kind, occurrences in self._kinds.items():
+            yield FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind)
+
+    def _open_records(self) -> Iterator[Plain]:
+        for (call, transaction, code), count in self._left_open.items():
+            traits = {**transaction._asdict(), "failed_commit": str(code or "")}
+            yield LEFT_OPEN, call, count, "", traits
+
+
+# Facts of statements and connections.
+
+
+def statement_kind(sql: str) -> str:
+    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint, or empty."""
+    word, _ = words_of(sql)
+    if word == "PRAGMA":
+        return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
+    if word in ("COMMIT", "END"):
+        return "commit"
+    if word in ("BEGIN", "SAVEPOINT"):
+        return "begin"
+    if word in _WRITES:
+        return "write"
+    return "read" if word in _READS else ""
+
+
+def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | None]:
+    """Return the state of the transaction that the last of a connection's statements belongs to.
+
+    It is the state, the statement that began the transaction, and its line, as in `Transaction`.
+    """
+    state, began, line = "", "", None
+    for sql, was_open, at in steps:
+        kind, words = statement_kind(sql), words_of(sql)
+        if not was_open:
+            state, line = "none", at
+            began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
+        if kind == "write" or (kind == "begin" and words[1] in ("IMMEDIATE", "EXCLUSIVE")):
+            state = "written"
+        elif kind == "read" and state != "written":
+            state = "read"
+    return state, began, line
+
+
+def _is_open(connection: Any) -> bool:
+    try:
+        return connection is not None and connection.in_transaction is not None
+    except Exception:  # It was closed.
+        return False
+
+
+def _is_in_transaction(connection: Any) -> bool:
+    try:
+        return bool(connection.in_transaction)
+    except Exception:  # It was closed, or is gone.
+        return False
+
+
+def _runs(history: History) -> bool:
+    """Return whether a thread runs a statement of a connection now."""
+    frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
+    return frame is not None and frame.f_code.co_filename == __file__
+
+
+def _pragma(connection: Any, name: str) -> str:
+    with suppress(Exception):
+        if isinstance(connection, sqlite3.Connection):
+            cursor = sqlite3.Cursor(connection)
+            cursor.row_factory = None
+            return str(cursor.execute(f"PRAGMA {name}").fetchone()[0])
+        return str(connection.pragma(name))
+    return ""
+
+
+def _has_open_statement(connection: Any) -> str:
+    """Return "yes" or "no", or "" if unknown. The failed statement itself is closed by now."""
+    try:
+        for _ in range(2):  # The first call may create the collation, which always works.
+            connection.create_collation(_PROBE, _compare)
+    except Exception as error:
+        return "yes" if "active statements" in str(error) else ""
+    return "no"
+
+
+def _compare(left: str, right: str) -> int:
+    return (left > right) - (left < right)
+
+
+# Subclasses of the libraries' classes. They are on the path of each statement: no call more than necessary.
+
+
+@cache
+def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
+    """Return a subclass of a connection's class that reports its failures."""
+    base_cursor, plain_cursor = base.cursor, _sqlite3_cursor(sqlite3.Cursor)
+
+    def ends(connection: Any, sql: str, call: Callable[..., Any], *args: Any) -> Any:
+        history = connection._sqlstress
+        history.steps.append((sql, connection.in_transaction, None))
+        begun = perf_counter()
+        try:
+            return call(connection, *args)
+        except sqlite3.Error as error:
+            history.fail(error, begun)
+            raise
+
+    class Watched(base):  # type: ignore[misc]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self._sqlstress = recorder.watch(self)
+
+        def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+            if factory is sqlite3.Cursor:
+                factory = plain_cursor
+            elif isinstance(factory, type) and issubclass(factory, sqlite3.Cursor):
+                factory = _sqlite3_cursor(factory)
+            return base_cursor(self, factory)
+
+        # The base class would make cursors of its own class for these.
+
+        def execute(self, sql: str, *args: Any) -> Any:
+            return base_cursor(self, plain_cursor).execute(sql, *args)
+
+        def executemany(self, sql: str, *args: Any) -> Any:
+            return base_cursor(self, plain_cursor).executemany(sql, *args)
+
+        def executescript(self, sql: str) -> Any:
+            return base_cursor(self, plain_cursor).executescript(sql)
+
+        def commit(self) -> None:
+            ends(self, "COMMIT", base.commit)
+
+        def rollback(self) -> None:
+            ends(self, "ROLLBACK", base.rollback)
+
+        def __exit__(self, *error: Any) -> Any:
+            return ends(self, "ROLLBACK" if error[0] else "COMMIT", base.__exit__, *error)
+
+    return _named_like(Watched, base)
+
+
+@cache
+def _sqlite3_cursor(base: Any) -> Any:
+    """Return a subclass of a cursor's class that reports the failures to its connection."""
+    base_execute, base_executemany = base.execute, base.executemany
+
+    class Watched(base):  # type: ignore[misc]
+        def execute(self, sql: str, *args: Any) -> Any:
+            connection: Any = self.connection
+            history = connection._sqlstress
+            if connection.in_transaction:
+                history.steps.append((sql, True, None))
+            else:
+                history.begin(sql)
+            begun = perf_counter()
+            try:
+                return base_execute(self, sql, *args)
+            except sqlite3.Error as error:
+                history.fail(error, begun)
+                raise
+
+        def executemany(self, sql: str, *args: Any) -> Any:
+            connection: Any = self.connection
+            history = connection._sqlstress
+            if connection.in_transaction:
+                history.steps.append((sql, True, None))
+            else:
+                history.begin(sql)
+            begun = perf_counter()
+            try:
+                return base_executemany(self, sql, *args)
+            except sqlite3.Error as error:
+                history.fail(error, begun)
+                raise
+
+        def executescript(self, sql: str) -> Any:
+            connection: Any = self.connection
+            history = connection._sqlstress
+            if connection.in_transaction:
+                history.steps.append((sql, True, None))
+            else:
+                history.begin(sql)
+            begun = perf_counter()
+            try:
+                return super().executescript(sql)
+            except sqlite3.Error as error:
+                history.fail(error, begun)
+                raise
+
+    return _named_like(Watched, base)
+
+
+def _apsw_cursor(base: Any, history: History) -> Any:
+    """Return a subclass of apsw's cursor that reports the failures of a connection."""
+    base_execute, base_executemany, apsw_error = base.execute, base.executemany, import_module("apsw").Error
+
+    class Watched(base):  # type: ignore[misc]
+        def execute(self, statements: Any, *args: Any, **options: Any) -> Any:
+            if self.connection.in_transaction:
+                history.steps.append((str(statements), True, None))
+            else:
+                history.begin(str(statements))
+            begun = perf_counter()
+            try:
+                return base_execute(self, statements, *args, **options)
+            except apsw_error as error:
+                history.fail(error, begun)
+                raise
+
+        def executemany(self, statements: Any, *args: Any, **options: Any) -> Any:
+            if self.connection.in_transaction:
+                history.steps.append((str(statements), True, None))
+            else:
+                history.begin(str(statements))
+            begun = perf_counter()
+            try:
+                return base_executemany(self, statements, *args, **options)
+            except apsw_error as error:
+                history.fail(error, begun)
+                raise
+
+    return _named_like(Watched, base)
+
+
+def _named_like(subclass: Any, base: Any) -> Any:
+    """Return the subclass with the name of its base, which the user's code may print."""
+    subclass.__name__, subclass.__qualname__ = base.__name__, base.__qualname__
+    subclass.__module__ = base.__module__
+    return subclass

@@ -1,0 +1,189 @@
+"""Failed statements of the user's code: a table, then the cause and the cure of the most frequent kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from sqlstress.analysis import sentences
+from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group
+from sqlstress.report.results import Sighting
+from sqlstress.show.blocks import NAME, Block, Column, Note, ms_cell, shortened, table_of
+from sqlstress.sqlite_codes import ERROR, name
+from sqlstress.statistics.units import NS_PER_S, plural, whole
+from sqlstress.user_work.failed_statements import FAILED_STATEMENT, LEFT_OPEN
+from sqlstress.user_work.lost_locks import LOST_LOCKS
+
+MAX_ROWS = 5
+"""Kinds of failed statements in the table; the JSON report has all."""
+MAX_CAUSES = 3
+"""Causes that are explained."""
+AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
+"""Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
+NS_PER_MS = NS_PER_S // 1000
+
+
+class Failure(NamedTuple):
+    """Failures of a statement, of all trials and workers."""
+
+    code: int
+    sql: str
+    at: str
+    message: str
+    facts: Facts
+    times: int
+    waited_ms: float
+    """Median, of the worker with the most failures."""
+    longest_ms: float
+    timeout_ms: int | None
+
+
+def failures_of(group: Group) -> list[Failure]:
+    """Return the failed statements of a group by kind, the most frequent first."""
+    merged: dict[tuple[object, ...], list[Failure]] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for sighting in trial.sightings:
+                if sighting.topic == FAILED_STATEMENT:
+                    failure = _failure(sighting)
+                    merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
+    return sorted(map(_merged, merged.values()), key=lambda failure: -failure.times)
+
+
+def _failure(sighting: Sighting) -> Failure:
+    traits = sighting.traits
+    waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
+    timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
+    facts = facts_of(traits, waited_ms, timeout_ms)
+    code, at, message = int(traits["code"]), traits["at"], sighting.example
+    return Failure(code, sighting.what, at, message, facts, sighting.count, waited_ms, longest_ms, timeout_ms)
+
+
+def _merged(failures: Sequence[Failure]) -> Failure:
+    """Return the sum of failures of a kind, with the facts of its largest part."""
+    largest = max(failures, key=lambda failure: failure.times)
+    longest_ms = max(failure.longest_ms for failure in failures)
+    return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
+
+
+def facts_of(traits: dict[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
+    """Return the facts that the rules of causes compare."""
+    journal = traits["journal"]
+    yes_or_no = {"yes": True, "no": False}
+    return Facts(
+        waited=_wait(waited_ms, timeout_ms),
+        timeout=None if timeout_ms is None else "set" if timeout_ms else "none",
+        statement=traits["statement"] or None,  # type: ignore[arg-type]
+        transaction=traits["transaction"] or None,  # type: ignore[arg-type]
+        journal=None if not journal else "wal" if journal == "wal" else "rollback",
+        open_cursor=yes_or_no.get(traits["open_cursor"]),
+        shared_cache=yes_or_no.get(traits["shared_cache"]),
+        holder=traits["holder"] or "another process",  # type: ignore[arg-type]
+    )
+
+
+def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the timeout"] | None:
+    if not timeout_ms or waited_ms < AT_ONCE_SHARE * timeout_ms:
+        return "at once"
+    return "the timeout" if waited_ms >= WHOLE_SHARE * timeout_ms else None
+
+
+# What is shown.
+
+
+def failure_blocks(group: Group) -> Iterator[Block]:
+    """Yield the table of failed statements, if there are any."""
+    failures = failures_of(group)
+    if not failures:
+        return
+    yield table_of(failures[:MAX_ROWS], _COLUMNS)
+    if len(failures) > MAX_ROWS:
+        more = plural(len(failures) - MAX_ROWS, "more kind")
+        yield Note(f"{more} of failed statements are in the JSON report.")
+
+
+def _timeout(failure: Failure) -> str | None:
+    return None if failure.timeout_ms is None else whole(failure.timeout_ms)
+
+
+def _ms(value: Callable[[Failure], float]) -> Callable[[Failure], str | None]:
+    return lambda failure: ms_cell(round(value(failure) * NS_PER_MS))
+
+
+_COLUMNS: tuple[Column[Failure], ...] = (
+    Column(
+        "failed statement", ("", "failed statement"), "left", NAME, lambda failure: shortened(failure.sql, 30)
+    ),
+    Column("line", ("", "line"), "left", NAME, lambda failure: failure.at or None),
+    Column("error", ("", "error"), "left", NAME, lambda failure: name(failure.code).removeprefix("SQLITE_")),
+    Column("times", ("", "times"), cell=lambda failure: whole(failure.times)),
+    Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),
+    Column("longest ms", cell=_ms(lambda failure: failure.longest_ms), leaves=10),
+    Column("timeout ms", cell=_timeout),
+)
+
+
+def failure_findings(group: Group) -> Iterator[Finding]:
+    """Yield the causes of the failed statements with their cures, that of most failures first."""
+    by_cause: dict[object, list[tuple[Failure, Diagnosis]]] = {}
+    for failure in failures_of(group):
+        if failure.code == ERROR:
+            continue  # The message is the cause.
+        diagnosis = diagnose(failure.code, failure.facts)
+        by_cause.setdefault(diagnosis.cause or failure.code, []).append((failure, diagnosis))
+    largest = sorted(by_cause.values(), key=lambda group: -sum(failure.times for failure, _ in group))
+    for kinds in largest[:MAX_CAUSES]:
+        first, diagnosis = kinds[0]
+        yield Finding(
+            sentences.failed_statement,
+            statement=shortened(first.sql, 60),
+            at=first.at,
+            error=name(first.code),
+            message=None if diagnosis.cause else first.message,
+            count=sum(failure.times for failure, _ in kinds),
+            others=len(kinds) - 1,
+            explanation=f"{diagnosis.cause.cause} {diagnosis.cause.cure}" if diagnosis.cause else None,
+        )
+
+
+def explained_errors(group: Group) -> set[str]:
+    """Return the names of the errors whose cause is known."""
+    return {
+        name(failure.code) for failure in failures_of(group) if diagnose(failure.code, failure.facts).cause
+    }
+
+
+def lock_losses(group: Group) -> Iterator[Finding]:
+    """Yield what made processes lose SQLite's locks, and the signs of it."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for sighting in trial.sightings:
+                if sighting.topic == LOST_LOCKS:
+                    key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
+                    counts[key] = counts.get(key, 0) + sighting.count
+    for (kind, file, at), count in list(counts.items())[:MAX_CAUSES]:
+        yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
+
+
+def open_findings(group: Group) -> Iterator[Finding]:
+    """Yield the functions that returned with a transaction open, each once."""
+    kinds: dict[str, list[Sighting]] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for sighting in trial.sightings:
+                if sighting.topic == LEFT_OPEN:
+                    kinds.setdefault(sighting.what, []).append(sighting)
+    for call, found in list(kinds.items())[:MAX_CAUSES]:
+        codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
+        lines = [line for sighting in found if (line := sighting.traits["at"])]
+        yield Finding(
+            sentences.left_open,
+            call=call,
+            count=sum(sighting.count for sighting in found),
+            began=found[0].traits["began"],
+            at=lines[0] if lines else None,
+            error=name(int(codes[0])) if codes else None,
+        )

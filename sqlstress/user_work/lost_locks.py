@@ -1,0 +1,89 @@
+"""Lost locks: what makes a process lose SQLite's locks on a database that it has open, and the signs of it.
+
+POSIX drops all locks that a process has on a file when the process closes any descriptor of the file. The
+next process that closes the database believes that it is the last, and deletes -wal and -shm. Whatever the
+first process commits afterwards is invisible to all others. Two SQLite libraries in a process do the same.
+
+Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sqlstress.user_work.failed_statements import FailedStatements
+from sqlstress.user_work.source import Plain
+
+LOST_LOCKS = "lost locks"
+"""Topic of the records."""
+CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
+"""Kinds: other code opened the file; two libraries had it open; -wal or -shm was deleted while in use."""
+SUFFIXES = ("", "-wal", "-shm")
+
+
+class LostLocks:
+    """Watches what this process does with the files of a database, besides SQLite."""
+
+    def __init__(self, file: str, statements: FailedStatements) -> None:
+        """`statements` has the connections and the lines of the user's code."""
+        self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
+        self._file, self._statements = Path(file), statements
+        self._opened = Counter[tuple[str, str]]()
+
+    def install(self) -> None:
+        """Watch from now on. It cannot be undone. Windows does not lose locks like this."""
+        if sys.platform != "win32":
+            sys.addaudithook(self._hook)
+            self._statements.on_open = self._note_libraries
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if event != "open" or not isinstance(args[0], str | bytes | os.PathLike):
+            return
+        path = os.fsdecode(args[0])
+        if path.endswith(self._names) and self._is_ours(Path(path)) and self._libraries():
+            line = self._statements.lines.line(sys._getframe(1))
+            self._opened[Path(path).name, self._statements.lines.text(line) if line else ""] += 1
+
+    def _is_ours(self, path: Path) -> bool:
+        with suppress(OSError):
+            return path.name in self._names and path.parent.resolve() == self._file.parent.resolve()
+        return False
+
+    def _libraries(self) -> set[str]:
+        return self._statements.open_libraries(self._file.name)
+
+    def _note_libraries(self) -> None:
+        """Record that two SQLite libraries have the database open. An apsw may use that of Python."""
+        if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
+            self._opened[LIBRARIES, ""] += 1
+
+    def records(self) -> list[Plain]:
+        """Return the causes and signs of lost locks. To be called while the connections are open."""
+        records: list[Plain] = []
+        for (name, at), count in self._opened.items():
+            kind = LIBRARIES if name == LIBRARIES else CLOSED
+            records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))
+        if names := " and ".join(self._deleted()):
+            records.append((LOST_LOCKS, DELETED, 1, "", {"file": names, "at": ""}))
+        return records
+
+    def _deleted(self) -> Iterator[str]:
+        """Yield the names of the database's deleted files that this process has open, on Linux."""
+        descriptors = Path("/proc/self/fd")
+        if not descriptors.is_dir():
+            return
+        names = set()
+        for descriptor in descriptors.iterdir():
+            with suppress(OSError):
+                target = str(descriptor.readlink())
+                path = Path(target.removesuffix(" (deleted)"))
+                if str(path) != target and self._is_ours(path):
+                    names.add(path.name)
+        yield from sorted(names, reverse=True)

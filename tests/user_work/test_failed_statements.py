@@ -1,0 +1,347 @@
+"""Facts of failed statements, also of those whose exception is caught, and what is concluded from them."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import apsw
+import pytest
+import sqlalchemy
+
+from sqlstress.analysis.causes import diagnose
+from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.failed_statements import (
+    FAILED_STATEMENT,
+    LEFT_OPEN,
+    FailedStatements,
+    statement_kind,
+    transaction_of,
+)
+from sqlstress.user_work.failures_view import facts_of
+
+TIMEOUT_S = 0.2
+INSERT = "INSERT INTO t VALUES (1)"
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
+    """Watch the connections that a test opens."""
+    monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
+    hooks = [*apsw.connection_hooks]
+    recorder = FailedStatements(Frames(Path(__file__).parent))
+    recorder.install()
+    yield recorder
+    apsw.connection_hooks[:] = hooks
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a WAL database with a table."""
+    path = tmp_path / "app.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
+        connection.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(9)])
+    return path
+
+
+def open_file(file: Path, timeout: float = TIMEOUT_S, **options: Any) -> Any:
+    return closing(sqlite3.connect(file, timeout=timeout, isolation_level=None, **options))
+
+
+def causes(recorder: FailedStatements) -> list[str]:
+    """Return the names of the causes of the failures, "" if unknown."""
+    named = []
+    for topic, _, _, _, traits in recorder.records():
+        if topic == FAILED_STATEMENT:
+            facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
+            cause = diagnose(int(traits["code"]), facts).cause
+            named.append(cause.name if cause else "")
+    return named
+
+
+# Each cause, in real connections.
+
+
+def read_before_write(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("BEGIN")
+        this.execute("SELECT * FROM t").fetchall()
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+
+
+def stale_snapshot(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("BEGIN")
+        this.execute("SELECT * FROM t").fetchall()
+        other.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+
+
+def open_cursor(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        cursor = this.execute("SELECT * FROM t")
+        cursor.fetchone()
+        other.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            this.execute("BEGIN IMMEDIATE")
+
+
+def no_timeout(file: Path) -> None:
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+
+
+def waits_for_itself(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+
+
+def commit_behind_reader(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("PRAGMA journal_mode = DELETE")
+        this.execute("BEGIN")
+        this.execute(INSERT)
+        cursor = other.execute("SELECT * FROM t")
+        cursor.fetchone()
+        with suppress(sqlite3.OperationalError):
+            this.commit()
+
+
+def wal_switch(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute("PRAGMA journal_mode = WAL")
+
+
+def shared_cache(file: Path) -> None:
+    name = f"file:{file}?cache=shared"
+    with open_file(name, uri=True) as this, open_file(name, uri=True) as other:  # type: ignore[arg-type]
+        other.execute("BEGIN IMMEDIATE")
+        other.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            this.execute("BEGIN IMMEDIATE")
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (read_before_write, "read-before-write"),
+        (stale_snapshot, "stale-snapshot"),
+        (open_cursor, "open-cursor"),
+        (no_timeout, "no-timeout"),
+        (waits_for_itself, "waits-for-itself"),
+        (commit_behind_reader, "commit-behind-reader"),
+        (wal_switch, "wal-switch"),
+        (shared_cache, "shared-cache"),
+    ],
+)
+def test_cause_of_a_caught_failure(
+    program: Callable[[Path], None], name: str, file: Path, recorder: FailedStatements
+) -> None:
+    program(file)
+    assert causes(recorder) == [name]
+    ((_, _, count, message, traits),) = [
+        record for record in recorder.records() if record[0] == FAILED_STATEMENT
+    ]
+    assert (count, "locked" in message) == (1, True)
+    assert traits["at"].startswith(f"{Path(__file__).name}:")
+
+
+# Each way to run a statement.
+
+
+class UsersCursor(sqlite3.Cursor):
+    """Cursor of a library."""
+
+
+class UsersConnection(sqlite3.Connection):
+    """Connection of a library."""
+
+
+def by_connection(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.execute(INSERT)
+
+
+def by_cursor(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.cursor(UsersCursor).execute(INSERT)
+
+
+def by_executemany(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.cursor().executemany("INSERT INTO t VALUES (?)", [(1,)])
+
+
+def by_script(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.executescript(INSERT)
+
+
+def by_factory(file: Path) -> None:
+    with open_file(file, factory=UsersConnection) as connection:
+        assert isinstance(connection, UsersConnection)
+        connection.execute(INSERT)
+
+
+def by_position(file: Path) -> None:
+    with closing(sqlite3.connect(file, TIMEOUT_S, 0, None, True, UsersConnection)) as connection:
+        assert isinstance(connection, UsersConnection)
+        connection.execute(INSERT)
+
+
+def by_sqlalchemy(file: Path) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}", connect_args={"timeout": TIMEOUT_S})
+    try:
+        with engine.begin() as connection:
+            connection.execute(sqlalchemy.text(INSERT))
+    finally:
+        engine.dispose()
+
+
+def by_apsw(file: Path) -> None:
+    with closing(apsw.Connection(str(file))) as connection:
+        connection.set_busy_timeout(round(TIMEOUT_S * 1000))
+        connection.execute(INSERT)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [by_connection, by_cursor, by_executemany, by_script, by_factory, by_position, by_sqlalchemy, by_apsw],
+)
+def test_failure_is_recorded_whatever_runs_the_statement(
+    write: Callable[[Path], None], file: Path, recorder: FailedStatements
+) -> None:
+    # By the same library: another library in this process would not see its lock.
+    connect: Any = apsw.Connection if write is by_apsw else sqlite3.connect
+    with closing(connect(str(file))) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Exception, match="locked"):
+            write(file)
+    ((topic, sql, count, _, traits),) = recorder.records()
+    assert (topic, count, traits["code"]) == (FAILED_STATEMENT, 1, "5")
+    assert sql.startswith("INSERT INTO t VALUES") and traits["transaction"] in ("none", "written")
+    assert float(traits["waited_ms"]) >= 1000 * TIMEOUT_S == float(traits["timeout_ms"])
+
+
+def test_results_are_those_of_the_library(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.row_factory = sqlite3.Row
+        assert connection.execute("SELECT max(x) AS largest FROM t").fetchone()["largest"] == 8
+        with connection:
+            connection.execute("BEGIN")
+            connection.execute(INSERT)
+        assert not connection.in_transaction
+        with pytest.raises(ZeroDivisionError), connection:
+            connection.execute("BEGIN")
+            raise ZeroDivisionError
+        assert not connection.in_transaction
+        assert repr(connection).startswith("<sqlite3.Connection")
+    assert recorder.records() == []
+
+
+def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: FailedStatements) -> None:
+    number = 300
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(number):
+            with suppress(sqlite3.OperationalError):
+                this.execute(INSERT)
+    ((_, _, count, _, _),) = recorder.records()
+    assert count == number
+
+
+# Transactions that are left open.
+
+
+def left_open(recorder: FailedStatements) -> list[tuple[str, int, dict[str, str]]]:
+    return [
+        (call, count, traits) for topic, call, count, _, traits in recorder.records() if topic == LEFT_OPEN
+    ]
+
+
+def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        line = sys._getframe().f_lineno - 1
+        connection.execute(INSERT)
+        recorder.check_left_open("transfer")
+        recorder.check_left_open("report")
+        connection.execute("COMMIT")
+        recorder.check_left_open("transfer")
+    traits = {
+        "state": "written",
+        "began": "BEGIN",
+        "at": f"{Path(__file__).name}:{line}",
+        "failed_commit": "",
+    }
+    assert left_open(recorder) == [("transfer", 2, traits)]
+
+
+def test_failed_commit_is_named_as_the_reason(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection, open_file(file) as other:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN")
+        connection.execute(INSERT)
+        cursor = other.execute("SELECT * FROM t")
+        cursor.fetchone()
+        with suppress(sqlite3.OperationalError):
+            connection.execute("COMMIT")
+        recorder.check_left_open("transfer")
+    ((_, _, traits),) = left_open(recorder)
+    assert traits["failed_commit"] == "5"
+
+
+def test_transaction_of_another_thread_is_not_left_open(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file, check_same_thread=False) as connection:
+        thread = Thread(target=connection.execute, args=("BEGIN",))
+        thread.start()
+        thread.join()
+        recorder.check_left_open("transfer")
+    assert left_open(recorder) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        (" begin immediate", "begin"),
+        ("SAVEPOINT a", "begin"),
+        ("/* x */ END", "commit"),
+        ("pragma wal_checkpoint(TRUNCATE)", "checkpoint"),
+        ("PRAGMA main.journal_mode=wal", "journal_mode"),
+        ("PRAGMA user_version", ""),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", "read"),
+        ("replace into t values (1)", "write"),
+        ("", ""),
+    ],
+)
+def test_kind_of_a_statement(sql: str, kind: str) -> None:
+    assert statement_kind(sql) == kind
+
+
+def test_state_of_a_transaction() -> None:
+    before = [("BEGIN", False, None), ("INSERT", True, None), ("COMMIT", True, None)]
+    assert transaction_of([*before, ("BEGIN", False, ("a.py", 3)), ("SELECT 1", True, None)]) == (
+        "read",
+        "BEGIN",
+        ("a.py", 3),
+    )
+    assert transaction_of([*before, ("UPDATE t", False, None)])[:2] == ("written", "implicit BEGIN")
+    assert transaction_of([("SELECT 1", True, None)])[:2] == ("read", "")

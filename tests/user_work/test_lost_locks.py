@@ -1,0 +1,120 @@
+"""What makes a process lose SQLite's locks is recorded, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from sqlstress.user_work.callers import Frames
+from sqlstress.user_work.failed_statements import FailedStatements
+from sqlstress.user_work.lost_locks import CLOSED, DELETED, LIBRARIES, LostLocks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
+
+
+class Watched:
+    """Database with a recorder of lost locks. An audit hook stays, so its recorder is told when to stop."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.statements = FailedStatements(Frames(Path(__file__).parent))
+        self.locks = LostLocks(str(file), self.statements)
+
+    def kinds(self) -> list[str]:
+        return [kind for _, kind, _, _, _ in self.locks.records()]
+
+
+@pytest.fixture
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    file = tmp_path / "app.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
+    monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
+    hooks = [*apsw.connection_hooks]
+    watched = Watched(file)
+    watched.statements.install()
+    watched.locks.install()
+    yield watched
+    apsw.connection_hooks[:] = hooks
+
+
+def by_open(file: Path) -> None:
+    with file.open("rb") as opened:
+        opened.read(16)
+
+
+def by_copy(file: Path) -> None:
+    shutil.copy(file, file.with_name("copy.db"))
+
+
+def by_hash(file: Path) -> None:
+    hashlib.sha256(file.read_bytes())
+
+
+def by_wal(file: Path) -> None:
+    by_open(file.with_name(f"{file.name}-wal"))
+
+
+@pytest.mark.parametrize("look", [by_open, by_copy, by_hash, by_wal])
+def test_file_opened_next_to_a_connection_is_recorded(look: Callable[[Path], None], watched: Watched) -> None:
+    with closing(sqlite3.connect(watched.file)) as connection:
+        connection.execute("SELECT * FROM t").fetchall()
+        look(watched.file)
+        ((_, kind, count, _, traits),) = watched.locks.records()
+    assert (kind, count) == (CLOSED, 1)
+    assert traits["at"].startswith(f"{Path(__file__).name}:")
+
+
+def test_file_without_a_connection_is_not_recorded(watched: Watched) -> None:
+    by_open(watched.file)
+    with closing(sqlite3.connect(watched.file)) as connection:
+        connection.execute("SELECT * FROM t").fetchall()
+    by_open(watched.file)
+    assert watched.kinds() == []
+
+
+def test_other_file_of_the_same_name_is_not_recorded(watched: Watched, tmp_path: Path) -> None:
+    other = tmp_path / "folder" / watched.file.name
+    other.parent.mkdir()
+    other.touch()
+    with closing(sqlite3.connect(watched.file)):
+        by_open(other)
+    assert watched.kinds() == []
+
+
+@pytest.mark.parametrize("first", ["sqlite3", "apsw"])
+def test_two_libraries_on_a_file_are_recorded(first: str, watched: Watched) -> None:
+    connects: list[Callable[[str], Any]] = [sqlite3.connect, apsw.Connection]
+    if first == "apsw":
+        connects.reverse()
+    with closing(connects[0](str(watched.file))), closing(connects[1](str(watched.file))):
+        pass
+    assert watched.kinds() == ([LIBRARIES] if apsw.using_amalgamation else [])
+
+
+def test_two_libraries_on_different_files_are_not_recorded(watched: Watched, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(watched.file)), closing(apsw.Connection(str(tmp_path / "other.db"))):
+        pass
+    assert watched.kinds() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_deleted_wal_under_a_connection_is_recorded(watched: Watched) -> None:
+    with closing(sqlite3.connect(watched.file)) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                watched.file.with_name(watched.file.name + suffix).unlink()
+        ((_, kind, _, _, traits),) = watched.locks.records()
+    assert (kind, traits["file"]) == (DELETED, "app.db-wal and app.db-shm")
