@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
@@ -14,14 +14,13 @@ from sqlstress.show.blocks import NAME, Block, Column, Note, ms_cell, shortened,
 from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.statistics.units import NS_PER_S, plural, whole
 from sqlstress.user_work.failed_statements import FAILED_STATEMENT, LEFT_OPEN
+from sqlstress.user_work.failure_facts import facts_of
 from sqlstress.user_work.lost_locks import LOST_LOCKS
 
 MAX_ROWS = 5
 """Kinds of failed statements in the table; the JSON report has all."""
 MAX_CAUSES = 3
 """Causes that are explained."""
-AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
 NS_PER_MS = NS_PER_S // 1000
 
 
@@ -66,28 +65,6 @@ def _merged(failures: Sequence[Failure]) -> Failure:
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
-
-
-def facts_of(traits: dict[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts that the rules of causes compare."""
-    journal = traits["journal"]
-    yes_or_no = {"yes": True, "no": False}
-    return Facts(
-        waited=_wait(waited_ms, timeout_ms),
-        timeout=None if timeout_ms is None else "set" if timeout_ms else "none",
-        statement=traits["statement"] or None,  # type: ignore[arg-type]
-        transaction=traits["transaction"] or None,  # type: ignore[arg-type]
-        journal=None if not journal else "wal" if journal == "wal" else "rollback",
-        open_cursor=yes_or_no.get(traits["open_cursor"]),
-        shared_cache=yes_or_no.get(traits["shared_cache"]),
-        holder=traits["holder"] or "another process",  # type: ignore[arg-type]
-    )
-
-
-def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the timeout"] | None:
-    if not timeout_ms or waited_ms < AT_ONCE_SHARE * timeout_ms:
-        return "at once"
-    return "the timeout" if waited_ms >= WHOLE_SHARE * timeout_ms else None
 
 
 # What is shown.

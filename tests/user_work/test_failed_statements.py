@@ -23,7 +23,7 @@ from sqlstress.user_work.failed_statements import (
     statement_kind,
     transaction_of,
 )
-from sqlstress.user_work.failures_view import facts_of
+from sqlstress.user_work.failure_facts import facts_of
 
 TIMEOUT_S = 0.2
 INSERT = "INSERT INTO t VALUES (1)"

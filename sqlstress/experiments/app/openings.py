@@ -1,4 +1,4 @@
-"""The count of processes in which connect failed, shared by the processes of a trial."""
+"""The processes of a trial connect at the same moment, and count in how many of them connect failed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 
 from sqlstress.system.sharing import shared_array
 
-CONNECTED, NOT_CONNECTED = 1, -1
+CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
-"""The time that a process waits for the others after a failure, to count them."""
+"""Time that a process waits for the others, to begin with them and to count them after a failure."""
 _LOOK_S = 0.01
+_START_LOOK_S = 0.0005
+"""Seconds between two looks before the start: so far apart may the processes connect."""
 
 
 class Openings:
-    """A number for each process: 0 until connect has ended there."""
+    """A number for each process: 0 until connect is about to be called there."""
 
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")
@@ -23,10 +25,17 @@ class Openings:
         """Note how connect ended in a worker; they count from 1."""
         self._words[worker - 1] = result
 
+    def meet(self, worker: int) -> None:
+        """Wait until all processes are about to connect, or until PATIENCE_S have passed."""
+        self.tell(worker, _READY)
+        until = time.monotonic() + PATIENCE_S
+        while 0 in self._words.tolist() and time.monotonic() < until:
+            time.sleep(_START_LOOK_S)
+
     def failed(self) -> int:
         """Return in how many processes connect failed, as soon as it has ended in all of them."""
         until = time.monotonic() + PATIENCE_S
-        while 0 in self._words.tolist() and time.monotonic() < until:
+        while {0, _READY} & {*self._words.tolist()} and time.monotonic() < until:
             time.sleep(_LOOK_S)
         return self._words.tolist().count(NOT_CONNECTED)
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,9 @@ class AppSource(UserSource):
             raise EnvironmentFailure(f"{spec.file} changed during the measurement. Measure again.")
         self._unraised.watch()
         self._notes = take(where, self.worker, self.case.concurrency)
-        openings, begun = Openings(words), time.perf_counter()
+        openings = Openings(words)
+        openings.meet(self.worker)
+        begun = time.perf_counter()
         try:
             given = found.connected(address)
         except (Exception, SystemExit) as error:
@@ -102,7 +105,7 @@ class AppSource(UserSource):
             openings.tell(self.worker, NOT_CONNECTED)
             raise EnvironmentFailure(
                 f"{spec.file}: connect failed in {openings.failed()} of {self.case.concurrency} processes "
-                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}."
+                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}"
             ) from error
         openings.tell(self.worker, CONNECTED)
         self._check_files()
@@ -112,6 +115,17 @@ class AppSource(UserSource):
             _guarded(name, called(function, given), self._statements)
             for name, function in found.transactions.items()
         ]
+
+    def _cause(self) -> str:
+        """Return a sentence on the first failed statement with its cause; empty if there is none."""
+        from sqlstress.user_work.failed_statements import FAILED_STATEMENT
+        from sqlstress.user_work.failure_facts import explain
+
+        records = self._statements.records() if self._statements else []
+        failures = (
+            explain(what, traits) for topic, what, _, _, traits in records if topic == FAILED_STATEMENT
+        )
+        return "".join(f" {sentence}" for sentence in islice(failures, 1))
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         kind = self.kinds[chunk.kinds[index]]

@@ -1,0 +1,43 @@
+"""Facts of a failed statement, from its record to what the rules of causes compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from sqlstress.analysis.causes import Facts, diagnose
+from sqlstress.sqlite_codes import name
+
+AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
+"""Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
+
+
+def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
+    """Return the facts that the rules of causes compare."""
+    journal = traits["journal"]
+    yes_or_no = {"yes": True, "no": False}
+    return Facts(
+        waited=_wait(waited_ms, timeout_ms),
+        timeout=None if timeout_ms is None else "set" if timeout_ms else "none",
+        statement=traits["statement"] or None,  # type: ignore[arg-type]
+        transaction=traits["transaction"] or None,  # type: ignore[arg-type]
+        journal=None if not journal else "wal" if journal == "wal" else "rollback",
+        open_cursor=yes_or_no.get(traits["open_cursor"]),
+        shared_cache=yes_or_no.get(traits["shared_cache"]),
+        holder=traits["holder"] or "another process",  # type: ignore[arg-type]
+    )
+
+
+def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the timeout"] | None:
+    if not timeout_ms or waited_ms < AT_ONCE_SHARE * timeout_ms:
+        return "at once"
+    return "the timeout" if waited_ms >= WHOLE_SHARE * timeout_ms else None
+
+
+def explain(sql: str, traits: Mapping[str, str]) -> str:
+    """Return a sentence on a failure, with its cause and cure if the facts leave one cause."""
+    timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
+    code, at = int(traits["code"]), traits["at"]
+    cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause
+    failed = f"{sql}{f' ({at})' if at else ''} failed with {name(code)}."
+    return f"{failed} {cause.cause} {cause.cure}" if cause else failed
