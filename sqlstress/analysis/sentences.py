@@ -20,12 +20,13 @@ from sqlstress.analysis.wording import (
     listing,
     percent,
     processes,
+    size,
     times,
     with_interval,
 )
 from sqlstress.statistics.compare import EQUAL, TOO_FEW, UNCLEAR, Ratio
 from sqlstress.statistics.sequential import FASTER, SLOWER
-from sqlstress.statistics.units import format_ms, plural, rounded, whole
+from sqlstress.statistics.units import format_duration, format_ms, plural, rounded, whole
 
 
 class FailedCheck(NamedTuple):
@@ -968,6 +969,26 @@ def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> st
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
         f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+    )
+
+
+def open_statement(
+    *, statement: str, seconds: float, at: str | None = None, wal_bytes: int | None = None
+) -> str:
+    grew = f", and the WAL grew to {size(wal_bytes)}" if wal_bytes else ""
+    where = f" ({at})" if at else ""
+    return (
+        f"{statement}{where} stayed open for {format_duration(seconds)} or longer: its cursor was not read "
+        f"to the end. It kept a snapshot{grew}. Writes of this connection fail at once if another connection "
+        "has committed. Fetch all rows or close the cursor."
+    )
+
+
+def wal_growth(*, wal_bytes: int) -> str:
+    return (
+        f"The WAL grew to {size(wal_bytes)}; automatic checkpoints come every 4 MB. A reader kept its "
+        "snapshot, readers overlapped all the time, or a transaction was large. sqlstress watch names the "
+        "process."
     )
 
 

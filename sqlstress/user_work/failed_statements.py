@@ -7,6 +7,7 @@ library; a connection that existed before, or that comes from a factory other th
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import sys
 from collections import deque
@@ -27,6 +28,7 @@ from sqlstress.user_work.source import Plain
 from sqlstress.user_work.tracing import words_of
 
 FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED = "failed statement", "left open", "not committed"
+OPEN_STATEMENT = "open statement"
 """Topics of the records."""
 
 MAX_KINDS = 20
@@ -39,6 +41,10 @@ MAX_HISTORY = 50
 """Statements of a connection that are kept, to know how its transaction began."""
 MAX_SQL = 100
 """Characters of a statement that are kept."""
+LOOK_S = 0.05
+"""Seconds between two looks for statements that stay open."""
+LONG_OPEN_S = 0.2
+"""Shortest time, in seconds, for which an open statement is recorded."""
 
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
@@ -134,12 +140,16 @@ class History:
         """Call that left the open transaction; empty if there is none."""
         self.open_calls = 0
         """Calls that returned within the open transaction."""
+        self.statement_open_s: float | None = None
+        """Time of the first look that found a statement open; None if there is none."""
         self._failed_commit: tuple[int, Step] | None = None
 
-    def begin(self, sql: str) -> None:
-        """Add a statement that is about to run, outside of a transaction."""
-        self.steps.append((sql, False, self._recorder.caller(sys._getframe(2))))
+    def begin(self, sql: str) -> Step:
+        """Add and return a statement that is about to run outside of a transaction."""
+        step = (sql, False, self._recorder.caller(sys._getframe(2)))
+        self.steps.append(step)
         self.thread = get_ident()
+        return step
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at the time `begun`."""
@@ -198,6 +208,9 @@ class FailedStatements:
         self._kinds: dict[Kind, Occurrences] = {}
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
+        self._open_statements: dict[tuple[str, str], float] = {}
+        """Longest time in seconds, by statement and line."""
+        self._next_look_s = 0.0
         self._histories: list[History] = []
         self._examines = False
         """Whether the statement that runs now is ours."""
@@ -306,6 +319,10 @@ class FailedStatements:
 
         If the transaction was open before the call, it is attributed to the call that left it open first.
         """
+        now_s = perf_counter()
+        if now_s >= self._next_look_s:
+            self._next_look_s = now_s + LOOK_S
+            self._look_for_open_statements(now_s)
         for history in self._histories:
             if not _is_in_transaction(history.connection()):
                 if history.opened_by:
@@ -320,6 +337,22 @@ class FailedStatements:
             if kind in self._left_open or len(self._left_open) < MAX_KINDS:
                 self._left_open[kind] = self._left_open.get(kind, 0) + 1
             self._looks_up = True
+
+    def _look_for_open_statements(self, now_s: float) -> None:
+        """Record the statements that stay open outside of a transaction, and so keep a snapshot."""
+        for history in self._histories:
+            connection = history.connection()
+            is_idle = _is_open(connection) and not _is_in_transaction(connection)
+            if not is_idle or _has_open_statement(connection) != "yes":
+                history.statement_open_s = None
+                continue
+            if history.statement_open_s is None:
+                history.statement_open_s = now_s
+            open_s = now_s - history.statement_open_s
+            if open_s >= LONG_OPEN_S:
+                for sql, _, line in _reading_steps(connection):
+                    kind = kind_of(" ".join(sql.split()))[:MAX_SQL], self.lines.text(line) if line else ""
+                    self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
         """Count the calls that returned within a transaction, unless it was committed after them."""
@@ -339,7 +372,11 @@ class FailedStatements:
         lost: Iterator[Plain] = (
             (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
         )
-        return [*self._failure_records(), *self._open_records(), *lost]
+        statements: Iterator[Plain] = (
+            (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
+            for (sql, at), seconds in self._open_statements.items()
+        )
+        return [*self._failure_records(), *self._open_records(), *statements, *lost]
 
     def _failure_records(self) -> Iterator[Plain]:
         for kind, occurrences in self._kinds.items():
@@ -426,6 +463,17 @@ def _has_open_statement(connection: Any) -> str:
     return "no"
 
 
+def _reading_steps(connection: Any) -> Iterator[Step]:
+    """Yield the queries of a connection's cursors that exist: one of them is open."""
+    gc.unfreeze()  # Frozen objects are hidden: those from before the window.
+    cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
+    gc.freeze()
+    for cursor in cursors:
+        step = cursor._sqlstress_step
+        if step and getattr(cursor, "connection", None) is connection and statement_kind(step[0]) == "read":
+            yield step
+
+
 def _compare(left: str, right: str) -> int:
     return (left > right) - (left < right)
 
@@ -489,13 +537,15 @@ def _sqlite3_cursor(base: Any) -> Any:
     base_execute, base_executemany = base.execute, base.executemany
 
     class Watched(base):  # type: ignore[misc]
+        _sqlstress_step: Step | None = None
+
         def execute(self, sql: str, *args: Any) -> Any:
             connection: Any = self.connection
             history = connection._sqlstress
             if connection.in_transaction:
                 history.steps.append((sql, True, None))
             else:
-                history.begin(sql)
+                self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
             try:
                 return base_execute(self, sql, *args)
@@ -509,7 +559,7 @@ def _sqlite3_cursor(base: Any) -> Any:
             if connection.in_transaction:
                 history.steps.append((sql, True, None))
             else:
-                history.begin(sql)
+                self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
             try:
                 return base_executemany(self, sql, *args)
@@ -523,7 +573,7 @@ def _sqlite3_cursor(base: Any) -> Any:
             if connection.in_transaction:
                 history.steps.append((sql, True, None))
             else:
-                history.begin(sql)
+                self._sqlstress_step = history.begin(sql)
             begun = perf_counter()
             try:
                 return super().executescript(sql)
@@ -539,11 +589,13 @@ def _apsw_cursor(base: Any, history: History) -> Any:
     base_execute, base_executemany, apsw_error = base.execute, base.executemany, import_module("apsw").Error
 
     class Watched(base):  # type: ignore[misc]
+        _sqlstress_step: Step | None = None
+
         def execute(self, statements: Any, *args: Any, **options: Any) -> Any:
             if self.connection.in_transaction:
                 history.steps.append((str(statements), True, None))
             else:
-                history.begin(str(statements))
+                self._sqlstress_step = history.begin(str(statements))
             begun = perf_counter()
             try:
                 return base_execute(self, statements, *args, **options)
@@ -555,7 +607,7 @@ def _apsw_cursor(base: Any, history: History) -> Any:
             if self.connection.in_transaction:
                 history.steps.append((str(statements), True, None))
             else:
-                history.begin(str(statements))
+                self._sqlstress_step = history.begin(str(statements))
             begun = perf_counter()
             try:
                 return base_executemany(self, statements, *args, **options)

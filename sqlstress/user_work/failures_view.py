@@ -13,14 +13,16 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.statistics.units import NS_PER_S, plural, whole
-from sqlstress.user_work.failed_statements import FAILED_STATEMENT, LEFT_OPEN
+from sqlstress.user_work.failed_statements import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
-from sqlstress.user_work.lost_locks import LOST_LOCKS
+from sqlstress.user_work.lost_locks import LOST_LOCKS, WAL_SIZE
 
 MAX_ROWS = 5
 """Kinds of failed statements in the table; the JSON report has all."""
 MAX_CAUSES = 3
 """Causes that are explained."""
+LARGE_WAL_BYTES = 16 << 20
+"""Size of a WAL, in bytes, from which its growth is reported: four automatic checkpoints."""
 NS_PER_MS = NS_PER_S // 1000
 
 
@@ -143,6 +145,30 @@ def lock_losses(group: Group) -> Iterator[Finding]:
                     counts[key] = counts.get(key, 0) + sighting.count
     for (kind, file, at), count in list(counts.items())[:MAX_CAUSES]:
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
+
+
+def wal_findings(group: Group) -> Iterator[Finding]:
+    """Yield the statements that stayed open, else the growth of the WAL if it is large."""
+    wal_bytes, statements = 0, dict[tuple[str, str], float]()
+    for run in group.runs:
+        for trial in run.trials:
+            for sighting in trial.sightings:
+                if sighting.topic == WAL_SIZE:
+                    wal_bytes = max(wal_bytes, sighting.count)
+                elif sighting.topic == OPEN_STATEMENT:
+                    kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
+                    statements[kind] = max(seconds, statements.get(kind, 0.0))
+    large = wal_bytes if wal_bytes >= LARGE_WAL_BYTES else None
+    for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.open_statement,
+            statement=shortened(sql, 60),
+            seconds=seconds,
+            at=at or None,
+            wal_bytes=large,
+        )
+    if large and not statements:
+        yield Finding(sentences.wal_growth, wal_bytes=large)
 
 
 def open_findings(group: Group) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ from typing import Any
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import Plain
 
-LOST_LOCKS = "lost locks"
-"""Topic of the records."""
+LOST_LOCKS, WAL_SIZE = "lost locks", "wal size"
+"""Topics of the records. The count of a WAL's size is in bytes."""
 CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
 """Kinds: other code opened the file; two libraries had it open; -wal or -shm was deleted while in use."""
 SUFFIXES = ("", "-wal", "-shm")
@@ -72,6 +72,9 @@ class LostLocks:
             records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))
         if names := " and ".join(self._deleted()):
             records.append((LOST_LOCKS, DELETED, 1, "", {"file": names, "at": ""}))
+        with suppress(OSError):
+            name = self._names[1]
+            records.append((WAL_SIZE, name, self._file.with_name(name).stat().st_size, "", {}))
         return records
 
     def _deleted(self) -> Iterator[str]:

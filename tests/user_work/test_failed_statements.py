@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from sqlstress.user_work.callers import Frames
 from sqlstress.user_work.failed_statements import (
     FAILED_STATEMENT,
     LEFT_OPEN,
+    LONG_OPEN_S,
+    OPEN_STATEMENT,
     FailedStatements,
     statement_kind,
     transaction_of,
@@ -345,3 +348,34 @@ def test_state_of_a_transaction() -> None:
     )
     assert transaction_of([*before, ("UPDATE t", False, None)])[:2] == ("written", "implicit BEGIN")
     assert transaction_of([("SELECT 1", True, None)])[:2] == ("read", "")
+
+
+# Statements that stay open.
+
+
+def look_until_recorded(recorder: FailedStatements) -> list[tuple[str, dict[str, str]]]:
+    """Let time pass between two calls, and return the records of open statements."""
+    recorder.check_left_open("report")
+    time.sleep(LONG_OPEN_S * 1.5)
+    recorder.check_left_open("report")
+    return [(sql, traits) for topic, sql, _, _, traits in recorder.records() if topic == OPEN_STATEMENT]
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_query_that_stays_open_is_recorded(library: str, file: Path, recorder: FailedStatements) -> None:
+    connection: Any = sqlite3.connect(file) if library == "sqlite3" else apsw.Connection(str(file))
+    with closing(connection):
+        cursor = connection.execute("SELECT * FROM t")
+        line = sys._getframe().f_lineno - 1
+        assert cursor.fetchone()
+        ((sql, traits),) = look_until_recorded(recorder)
+        cursor.close()
+    assert (sql, traits["at"]) == ("SELECT * FROM t", f"{Path(__file__).name}:{line}")
+    assert float(traits["seconds"]) >= LONG_OPEN_S
+
+
+def test_query_that_is_read_to_its_end_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        cursor = connection.execute("SELECT * FROM t")
+        cursor.fetchall()
+        assert look_until_recorded(recorder) == []

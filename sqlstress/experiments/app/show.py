@@ -47,6 +47,7 @@ from sqlstress.user_work.failures_view import (
     failure_findings,
     lock_losses,
     open_findings,
+    wal_findings,
 )
 from sqlstress.user_work.show import (
     READS_FIRST,
@@ -433,6 +434,7 @@ class AppShown(UserShown):
         lock_losses,
         open_findings,
         failure_findings,
+        wal_findings,
         suspected,
         raised,
         unraised,

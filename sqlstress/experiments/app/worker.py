@@ -149,7 +149,8 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
-        lost = self._locks.records() if self._locks else []  # before `finish` closes connections
+        # Before `finish` closes connections.
+        lost = self._locks.records() if self._locks else []
         if self._finish:
             try:
                 self._finish()

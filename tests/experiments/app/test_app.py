@@ -597,3 +597,19 @@ def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
     assert "half left a transaction open (begun by BEGIN" in finding.text
+
+
+STAYS_OPEN = """
+KEPT = []
+@transaction
+def report(c):
+    if not KEPT:
+        KEPT.append(c.execute("SELECT x FROM t"))
+    time.sleep(0.15)
+"""
+
+
+def test_query_that_stays_open_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, STAYS_OPEN, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "open-statement"]
+    assert finding.text.startswith("SELECT x FROM t (own.py:")
