@@ -1,6 +1,6 @@
 """What every format makes of every saved report, as digests: a wall may move, and none of it may change.
 
-    python -m tests.corpus.net        write digests.json anew, after a change that is meant
+    python -m tests.corpus.net        write digests.json again, after an intended change, and compact reports/
 
 The reports are those of reports/, those of golden files, and a few of own work (app, sql, exec), saved
 here as the version that made them wrote them. Other tests read them too (`corpus_report`). A digest stands
@@ -93,5 +93,14 @@ def digests() -> dict[str, dict[str, str]]:
     return {**found, "side by side": {name: digest(text) for name, text in pairs()}}
 
 
+def compact(path: Path) -> None:
+    """Rewrite a JSON file without whitespace, which is a quarter of a report with its indentation."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
 if __name__ == "__main__":
+    for report in KEPT.rglob("*.json"):
+        compact(report)
     DIGESTS.write_text(json.dumps(digests(), indent=1) + "\n", encoding="utf-8")
