@@ -1,8 +1,7 @@
 """A worker's connection to a server.
 
-Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip.
-
-A serialization failure is what BUSY_SNAPSHOT is to SQLite; a deadlock or a lock time-out is what BUSY is.
+Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip. A
+serialization failure counts as BUSY_SNAPSHOT, and a deadlock or a lock time-out as BUSY.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.postgres.dialect import (
+    BUSY,
     REPORTED,
     SERIALIZATION_FAILURE,
     dsn_of,
     explained,
-    is_busy,
     set_up,
 )
 from sqlstress.targets.postgres.own_schema import Connection, connect
@@ -40,13 +39,12 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 Statement = Callable[..., Any]
-"""A function of parameters, if there are any, that returns a result of psycopg.pq."""
+"""A function of the parameters, if there are any, that returns a result of psycopg.pq."""
 _SUCCEEDED = (int(ExecStatus.TUPLES_OK), int(ExecStatus.COMMAND_OK))
 _BINARY = 1
 
 
-def checked(result: Any) -> Any:
-    """Return a result. Raises the psycopg.Error of a failed one."""
+def _succeeded(result: Any) -> Any:
     if result.status in _SUCCEEDED:
         return result
     raise error_from_result(result)
@@ -69,12 +67,11 @@ class Client:
         return self
 
     def prepare(self, sql: str) -> Statement:
-        """Prepare a statement whose parameters and results are binary, and return it as a function."""
+        """Prepare a statement with binary parameters and results; return it as a function."""
         run, name = self._pgconn.exec_prepared, next(self._names).encode()
         formats = (_BINARY,) * sql.count("$")
-        checked(self._pgconn.prepare(name, sql.encode()))
-
-        return lambda params=(): checked(run(name, params, formats, _BINARY))
+        _succeeded(self._pgconn.prepare(name, sql.encode()))
+        return lambda params=(): _succeeded(run(name, params, formats, _BINARY))
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a function of named values that runs a statement."""
@@ -97,37 +94,38 @@ class Client:
 
         def read(values: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
             result = run(values)
-            columns = [(column, result.ftype(column)) for column in range(result.nfields)]
+            decoders = [_DECODERS.get(result.ftype(column), bytes.decode) for column in range(result.nfields)]
             rows = [
-                [_decoded(result.get_value(row, column), kind) for column, kind in columns]
+                [_decoded(result.get_value(row, column), decode) for column, decode in enumerate(decoders)]
                 for row in range(result.ntuples)
             ]
-            return [result.fname(column).decode() for column, _ in columns], rows
+            return [result.fname(column).decode() for column in range(result.nfields)], rows
 
         return read
 
-    def begun_again(self, call: Operation) -> Operation:
-        """Wrap an operation: after BUSY it begins again as a whole, until the busy time-out."""
+    def retried(self, call: Operation) -> Operation:
+        """Wrap an operation: after BUSY it starts again, until the busy time-out."""
         clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
 
         def attempt_until_done(params: Any) -> Any:
-            began = clock()
+            started_s = clock()
             while True:
                 try:
                     return call(params)
                 except Exception as error:
                     self.rollback()
-                    if not is_busy(error) or clock() - began >= timeout_s:
+                    # The caller counts the last error.
+                    is_over = clock() - started_s >= timeout_s
+                    if is_over or not self.was_busy(error):
                         raise
-                    self.was_busy(error)
 
         return attempt_until_done
 
     def was_busy(self, error: BaseException) -> bool:
-        is_snapshot = getattr(error, "sqlstate", "") == SERIALIZATION_FAILURE
-        self.busy_snapshot += is_snapshot
-        self.busy += is_busy(error) and not is_snapshot
-        return is_busy(error)
+        code = getattr(error, "sqlstate", None)
+        self.busy_snapshot += code == SERIALIZATION_FAILURE
+        self.busy += code in BUSY and code != SERIALIZATION_FAILURE
+        return code in BUSY
 
     def busy_counts(self) -> tuple[int, int]:
         return self.busy, self.busy_snapshot
@@ -148,17 +146,16 @@ class Client:
         self._connection.close()
 
 
-# A worker's view of keys and values: one connection, and a table for each bucket.
+# Keys and values: a table of each in the schema for each bucket.
 
 
-GET = "SELECT value FROM {kv} WHERE key = $1"
-PAIR = "SELECT key, value FROM {kv} WHERE key IN ($1, $2)"
-PUT = "INSERT INTO {kv} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-COUNT = "SELECT n FROM {counter} WHERE id = $1"
-SET_COUNT = "UPDATE {counter} SET n = $1 WHERE id = $2"
+GET = "SELECT value FROM kv_{} WHERE key = $1"
+PAIR = "SELECT key, value FROM kv_{} WHERE key IN ($1, $2)"
+PUT = "INSERT INTO kv_{} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+COUNT = "SELECT n FROM counter_{} WHERE id = $1"
+SET_COUNT = "UPDATE counter_{} SET n = $1 WHERE id = $2"
 _INT = Struct("!q")
-Coder = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
-CODERS: dict[str, Coder] = {
+CODERS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
     "int": (_INT.pack, lambda data: int.from_bytes(data, "big", signed=True)),
     "text": (str.encode, bytes.decode),
     "blob": (bytes, bytes),
@@ -166,98 +163,84 @@ CODERS: dict[str, Coder] = {
 """Functions that encode and decode a binary value, by type."""
 
 
-def table_name(bucket: int) -> str:
-    return f"kv_{bucket}"
-
-
-def counter_name(bucket: int) -> str:
-    return f"counter_{bucket}"
-
-
 class PostgresStore(ClientStore):
-    """A worker's functions on the tables of a schema, by bucket."""
+    """A worker's operations on the tables of a schema, by bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """`begin` is how transactions of several statements begin: "immediate" takes their locks first."""
         client = Client(case, schema).connect()
         super().__init__(client)
-        keys, values = CODERS[case.spec.key_type], CODERS["int" if case.spec.value_size == 8 else "blob"]
         try:
             for bucket in range(case.buckets):
-                self._add_rows(client, table_name(bucket), keys, values, begin == "immediate")
-                self._add_counters(client, counter_name(bucket), begin == "immediate")
+                self._add_rows(client, case, bucket, begin == "immediate")
+                self._add_counters(client, bucket, begin == "immediate")
         except psycopg.Error as error:
             self.close()
             raise EnvironmentFailure(f"cannot open {schema}: {explained(error)}") from error
 
-    def _add_rows(self, client: Client, kv: str, keys: Coder, values: Coder, locks: bool) -> None:
-        get, pair, put = (client.prepare(sql.format(kv=kv)) for sql in (GET, PAIR, PUT))
+    def _add_rows(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
+        get, pair, put = (client.prepare(sql.format(bucket)) for sql in (GET, PAIR, PUT))
         begin, commit = client.prepare("BEGIN"), client.prepare("COMMIT")
-        (write_key, read_key), (write_value, read_value) = keys, values
+        write_key, read_key = CODERS[case.spec.key_type]
+        write_value, read_value = CODERS["int" if case.spec.value_size == 8 else "blob"]
 
         def value_of(params: tuple[Any]) -> Any:
             result = get((write_key(params[0]),))
             return read_value(result.get_value(0, 0)) if result.ntuples else None
 
         def both(params: tuple[Any, Any]) -> list[tuple[Any, Any]]:
-            result = pair([*map(write_key, params)])
-            rows = range(result.ntuples)
-            return [
-                (read_key(result.get_value(row, 0)), read_value(result.get_value(row, 1))) for row in rows
-            ]
+            value = (result := pair([*map(write_key, params)])).get_value
+            return [(read_key(value(row, 0)), read_value(value(row, 1))) for row in range(result.ntuples)]
 
         def replace(params: tuple[Any, Any]) -> None:
             put((write_key(params[0]), write_value(params[1])))
 
         def replace_all(rows: Iterable[tuple[Any, Any]]) -> None:
             begin()
-            # In a common order, no transaction waits for another one that waits for it.
+            # Transactions that lock rows in a common order have no deadlocks.
             for row in sorted(rows, key=itemgetter(0)) if locks else rows:
                 replace(row)
             commit()
 
-        self.gets.append(client.begun_again(value_of))
-        self.pairs.append(client.begun_again(both))
-        self.puts.append(client.begun_again(replace))
-        self.batches.append(client.begun_again(replace_all))
+        self.gets.append(client.retried(value_of))
+        self.pairs.append(client.retried(both))
+        self.puts.append(client.retried(replace))
+        self.batches.append(client.retried(replace_all))
 
-    def _add_counters(self, client: Client, counter: str, locks: bool) -> None:
+    def _add_counters(self, client: Client, bucket: int, locks: bool) -> None:
         begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
-        read = client.prepare(COUNT.format(counter=counter) + " FOR UPDATE" * locks)
-        write = client.prepare(SET_COUNT.format(counter=counter))
+        read = client.prepare(COUNT.format(bucket) + " FOR UPDATE" * locks)
+        write = client.prepare(SET_COUNT.format(bucket))
 
         def increment(params: tuple[int]) -> None:
             begin()
             number = pack(*params)
-            (before,) = _INT.unpack(read((number,)).get_value(0, 0))
-            write((pack(before + 1), number))
+            (value,) = _INT.unpack(read((number,)).get_value(0, 0))
+            write((pack(value + 1), number))
             commit()
 
-        self.updates.append(client.begun_again(increment))
+        self.updates.append(client.retried(increment))
 
 
-# Statements of the user, whose parameters have names. A value has the type of the same literal in SQL.
+# The user's statements, whose parameters have names. A value has the type of the same literal in SQL.
 
 
-_BOOL, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
-"""Numbers of types: bool; int8, int2, int4, oid; float4, float8. Source: PostgreSQL's catalog pg_type."""
+_DECODERS = {16: b"t".__eq__, **dict.fromkeys((20, 21, 23, 26), int), **dict.fromkeys((700, 701), float)}
+"""Decoders of bool, of int8, int2, int4 and oid, and of float4 and float8, by PostgreSQL's pg_type.oid.
+Values of other types are text."""
 
 
-def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+def numbered(sql: str) -> tuple[str, list[str]]:
     """Return a statement with $1, $2, ... in place of each :name, and the names."""
-    parts: list[str] = []
-    names: list[str] = []
+    text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
-        if token.kind == "parameter" and token.text[0] == ":":
-            names.append(token.text[1:])
-            parts.append(f"${len(names)}")
-        else:
-            parts.append(token.text)
-    return "".join(parts), tuple(names)
+        is_name = token.kind == "parameter" and token.text[0] == ":"
+        names += [token.text[1:]] * is_name
+        text += f"${len(names)}" if is_name else token.text
+    return text, names
 
 
 def _as_literal(value: Any) -> Any:
-    """Return a value of the type that the same literal has in SQL."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -265,12 +248,5 @@ def _as_literal(value: Any) -> Any:
     return value
 
 
-def _decoded(data: bytes | None, kind: int) -> Any:
-    """Return a value of a result: a number, a boolean, None, or the text of any other type."""
-    if data is None:
-        return None
-    if kind in _INTEGERS:
-        return int(data)
-    if kind in _FLOATS:
-        return float(data)
-    return data == b"t" if kind == _BOOL else data.decode()
+def _decoded(data: bytes | None, decode: Callable[[bytes], Any]) -> Any:
+    return None if data is None else decode(data)
