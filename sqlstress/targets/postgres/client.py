@@ -22,14 +22,8 @@ from psycopg.types.numeric import Int4, Int8
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
 from sqlstress.targets.place import ClientStore
-from sqlstress.targets.postgres.dialect import (
-    BUSY,
-    REPORTED,
-    SERIALIZATION_FAILURE,
-    dsn_of,
-    explained,
-    set_up,
-)
+from sqlstress.targets.postgres import dialect
+from sqlstress.targets.postgres.dialect import BUSY, REPORTED, SERIALIZATION_FAILURE
 from sqlstress.targets.postgres.own_schema import Connection, connect
 
 if TYPE_CHECKING:
@@ -38,8 +32,6 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.views import Operation
 
-Statement = Callable[..., Any]
-"""A function of the parameters, if there are any, that returns a result of psycopg.pq."""
 _SUCCEEDED = (int(ExecStatus.TUPLES_OK), int(ExecStatus.COMMAND_OK))
 _BINARY = 1
 
@@ -61,12 +53,12 @@ class Client:
         self._names = map("s{}".format, count())
 
     def connect(self, bucket: int = 0) -> Client:
-        self._connection = connect(dsn_of(self._case), f"cannot open {self._schema}")
+        self._connection = connect(dialect.dsn_of(self._case), f"cannot open {self._schema}")
         self._pgconn = self._connection.pgconn
-        self._connection.execute(set_up(self._case, self._schema).encode())
+        self._connection.execute(dialect.set_up(self._case, self._schema).encode())
         return self
 
-    def prepare(self, sql: str) -> Statement:
+    def prepare(self, sql: str) -> Callable[..., Any]:
         """Prepare a statement with binary parameters and results; return it as a function."""
         run, name = self._pgconn.exec_prepared, next(self._names).encode()
         formats = (_BINARY,) * sql.count("$")
@@ -94,12 +86,12 @@ class Client:
 
         def read(values: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
             result = run(values)
-            decoders = [_DECODERS.get(result.ftype(column), bytes.decode) for column in range(result.nfields)]
+            columns = [(column, result.ftype(column)) for column in range(result.nfields)]
             rows = [
-                [_decoded(result.get_value(row, column), decode) for column, decode in enumerate(decoders)]
+                [_decoded(result.get_value(row, column), kind) for column, kind in columns]
                 for row in range(result.ntuples)
             ]
-            return [result.fname(column).decode() for column in range(result.nfields)], rows
+            return [result.fname(column).decode() for column, _ in columns], rows
 
         return read
 
@@ -115,8 +107,7 @@ class Client:
                 except Exception as error:
                     self.rollback()
                     # The caller counts the last error.
-                    is_over = clock() - started_s >= timeout_s
-                    if is_over or not self.was_busy(error):
+                    if clock() - started_s >= timeout_s or not self.was_busy(error):
                         raise
 
         return attempt_until_done
@@ -172,15 +163,17 @@ class PostgresStore(ClientStore):
         super().__init__(client)
         try:
             for bucket in range(case.buckets):
-                self._add_rows(client, case, bucket, begin == "immediate")
-                self._add_counters(client, bucket, begin == "immediate")
+                self._add_bucket(client, case, bucket, begin == "immediate")
         except psycopg.Error as error:
             self.close()
-            raise EnvironmentFailure(f"cannot open {schema}: {explained(error)}") from error
+            raise EnvironmentFailure(f"cannot open {schema}: {dialect.explained(error)}") from error
 
-    def _add_rows(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
-        get, pair, put = (client.prepare(sql.format(bucket)) for sql in (GET, PAIR, PUT))
-        begin, commit = client.prepare("BEGIN"), client.prepare("COMMIT")
+    def _add_bucket(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
+        get, pair, put, set_count = (
+            client.prepare(sql.format(bucket)) for sql in (GET, PAIR, PUT, SET_COUNT)
+        )
+        count = client.prepare(COUNT.format(bucket) + " FOR UPDATE" * locks)
+        begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
         write_key, read_key = CODERS[case.spec.key_type]
         write_value, read_value = CODERS["int" if case.spec.value_size == 8 else "blob"]
 
@@ -202,30 +195,28 @@ class PostgresStore(ClientStore):
                 replace(row)
             commit()
 
+        def increment(params: tuple[int]) -> None:
+            begin()
+            number = pack(*params)
+            (value,) = _INT.unpack(count((number,)).get_value(0, 0))
+            set_count((pack(value + 1), number))
+            commit()
+
         self.gets.append(client.retried(value_of))
         self.pairs.append(client.retried(both))
         self.puts.append(client.retried(replace))
         self.batches.append(client.retried(replace_all))
-
-    def _add_counters(self, client: Client, bucket: int, locks: bool) -> None:
-        begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
-        read = client.prepare(COUNT.format(bucket) + " FOR UPDATE" * locks)
-        write = client.prepare(SET_COUNT.format(bucket))
-
-        def increment(params: tuple[int]) -> None:
-            begin()
-            number = pack(*params)
-            (value,) = _INT.unpack(read((number,)).get_value(0, 0))
-            write((pack(value + 1), number))
-            commit()
-
         self.updates.append(client.retried(increment))
 
 
 # The user's statements, whose parameters have names. A value has the type of the same literal in SQL.
 
 
-_DECODERS = {16: b"t".__eq__, **dict.fromkeys((20, 21, 23, 26), int), **dict.fromkeys((700, 701), float)}
+_DECODERS: dict[int, Callable[[bytes], Any]] = {
+    16: b"t".__eq__,
+    **dict.fromkeys((20, 21, 23, 26), int),
+    **dict.fromkeys((700, 701), float),
+}
 """Decoders of bool, of int8, int2, int4 and oid, and of float4 and float8, by PostgreSQL's pg_type.oid.
 Values of other types are text."""
 
@@ -248,5 +239,5 @@ def _as_literal(value: Any) -> Any:
     return value
 
 
-def _decoded(data: bytes | None, decode: Callable[[bytes], Any]) -> Any:
-    return None if data is None else decode(data)
+def _decoded(data: bytes | None, kind: int) -> Any:
+    return None if data is None else _DECODERS.get(kind, bytes.decode)(data)

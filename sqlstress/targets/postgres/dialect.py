@@ -52,15 +52,8 @@ def schema_of(where: Path) -> str:
 
 
 REPORTED = (
-    "server_version",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-    "wal_sync_method",
-    "transaction_isolation",
-    "lock_timeout",
-    "shared_buffers",
-    "max_wal_size",
+    *("server_version", "synchronous_commit", "fsync", "full_page_writes", "wal_sync_method"),
+    *("transaction_isolation", "lock_timeout", "shared_buffers", "max_wal_size"),
 )
 _COMMITS = {"full": "on", "normal": "off", "off": "off"}
 

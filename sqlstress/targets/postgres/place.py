@@ -36,10 +36,7 @@ CANCEL_S = 5.0
 """Time limit of a request to cancel a query, in seconds."""
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
-_WRITTEN = (
-    "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_all_tables "
-    "WHERE schemaname = %s"
-)
+_WRITTEN = "sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_stat_all_tables WHERE schemaname = %s"
 _RELATIONS = "FROM pg_class c WHERE relnamespace = to_regnamespace(%s)"
 _DEFINITIONS = f"""
 WITH relation AS (SELECT oid, relname, relkind::text || relpersistence::text AS kind {_RELATIONS})
@@ -52,10 +49,6 @@ UNION ALL SELECT 'constraint', relname, pg_get_constraintdef(o.oid)
 FROM pg_constraint o JOIN relation r ON r.oid = conrelid WHERE contype <> 'n'
 ORDER BY 1, 2, 3
 """
-
-
-def _no_pulse() -> None:
-    pass
 
 
 class PostgresPlace(Place):
@@ -89,7 +82,7 @@ class PostgresPlace(Place):
         return Owner(dsn_of(self.case), self.name)
 
     @contextmanager
-    def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
+    def read(self, pulse: Pulse = lambda: None) -> Iterator[Connection]:
         """Connect, and end all sessions of workers. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             end_sessions(connection, self.name, pulse)
@@ -99,7 +92,7 @@ class PostgresPlace(Place):
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
         return PostgresTable(self, key_type, value_size, counters)
 
-    def schema(self, pulse: Pulse = _no_pulse) -> Sequence[Definition]:
+    def schema(self, pulse: Pulse = lambda: None) -> Sequence[Definition]:
         with self.read(pulse) as connection:
             rows = connection.execute(_DEFINITIONS.encode(), (self.name,)).fetchall()
         return [(f"the {kind} of {name}", definition) for kind, name, definition in rows]
@@ -140,10 +133,12 @@ class PostgresPlace(Place):
         with self.read(pulse) as connection:
             if connection.info.server_version < 150_000:  # older servers count with a delay
                 return None
-            return int(first(connection, _WRITTEN, (self.name,))[0])
+            return first(connection, f"SELECT {_WRITTEN}".encode(), (self.name,))[0] or 0
 
     def reader(self) -> PostgresSession:
-        return PostgresSession(connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, _no_pulse)
+        return PostgresSession(
+            connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, lambda: None
+        )
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[PostgresSession]:
@@ -319,14 +314,13 @@ def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> 
 
     Transactions start at the isolation level, unless the program sets another level.
     """
-    options = [parts.get("options", ""), f"-c search_path={schema},pg_catalog"]
+    options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation:
         level = isolation.replace("-", r"\ ")  # a space within a value
-        options.append(f"-c default_transaction_isolation={level}")
+        options += f" -c default_transaction_isolation={level}"
     whole = {name: value for name, value in parts.items() if value and name != "service"}
-    whole |= {"options": " ".join(filter(None, options)), "application_name": schema}
-    variables: dict[str, str | None] = dict.fromkeys(VARIABLES.values())
-    variables |= {VARIABLES[name]: value for name, value in whole.items() if name in VARIABLES}
+    whole |= {"options": options, "application_name": schema}
+    variables = {variable: whole.get(name) for name, variable in VARIABLES.items()}
     public = {name: value for name, value in whole.items() if name not in SECRET}
     user, database = (quote(public.pop(name, ""), safe="") for name in ("user", "dbname"))
     address = f"{user}@" if user else ""

@@ -57,15 +57,11 @@ def start(data: Path, connections: int) -> str:
     password, file = secrets.token_urlsafe(24), data.parent / "password"  # others can connect to the port
     file.touch(0o600)
     file.write_text(password, encoding="ascii")
-    initdb = [str(programs() / "initdb"), "-D", HERE, *INITDB.split()]
-    postgres = [str(programs() / "postgres"), "-D", HERE, "-N", str(connections)]
-    postgres += ["-h", HOST, "-k", sockets, "-p", port]
     dsn = make_conninfo("", host=host, port=port, user="sqlstress", password=password, dbname="postgres")
+    options = ("-N", str(connections), "-h", HOST, "-k", sockets, "-p", port)
     try:
-        options = _options(data.parent, data, file)
-        with (data.parent / "log").open("ab") as log:
-            if subprocess.call(initdb, cwd=data, stdout=log, stderr=log, **options) == 0:
-                _servers.append(subprocess.Popen(postgres, cwd=data, stdout=log, stderr=log, **options))
+        if _launch("initdb", data, *INITDB.split()).wait() == 0:
+            _servers.append(_launch("postgres", data, *options))
     except (OSError, LookupError, subprocess.SubprocessError) as error:
         raise EnvironmentFailure(f"cannot start a PostgreSQL server: {error}. Give --dsn.") from error
     until = time.monotonic() + READY_S
@@ -78,18 +74,20 @@ def start(data: Path, connections: int) -> str:
     raise EnvironmentFailure(f"a PostgreSQL server did not start: {one_line(' '.join(lines))}. Give --dsn.")
 
 
-def _options(*paths: Path) -> Any:
-    """Return options of subprocess. On Linux root runs the server as "nobody", who gets these paths."""
-    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # out of reach of Ctrl-C, as the new session
-    options = {"stdin": subprocess.DEVNULL, "start_new_session": True, "creationflags": flags}
-    if sys.platform != "linux" or os.geteuid():
-        return options
-    from pwd import getpwnam
+def _launch(program: str, data: Path, *options: str) -> subprocess.Popen[bytes]:
+    """Start a program out of reach of Ctrl-C; on Linux for root as "nobody", as PostgreSQL requires."""
+    system: dict[str, Any] = {"start_new_session": True, "stdin": subprocess.DEVNULL}
+    if sys.platform == "linux" and os.geteuid() == 0:
+        from pwd import getpwnam
 
-    user, group = getpwnam("nobody")[2:4]
-    for path in paths:
-        os.chown(path, user, group)
-    return options | {"user": user, "group": group, "extra_groups": ()}
+        uid, gid = getpwnam("nobody")[2:4]
+        system |= {"user": uid, "group": gid, "extra_groups": ()}
+        for path in (data.parent, *data.parent.iterdir()):
+            os.chown(path, uid, gid)
+    command = [str(programs() / program), "-D", HERE, *options]
+    system["creationflags"] = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    with (data.parent / "log").open("ab") as log:
+        return subprocess.Popen(command, cwd=data, stdout=log, stderr=log, **system)
 
 
 def stop() -> None:
