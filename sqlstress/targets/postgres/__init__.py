@@ -98,9 +98,9 @@ class PostgresTarget(Target):
     def explain(self, driver: str, error: Exception) -> str:
         if isinstance(error, SqlstressError | MemoryError):
             return plainly(error)
-        from sqlstress.targets.postgres.dialect import explained
+        from sqlstress.targets.postgres.dialect import error_text
 
-        return explained(error) or plainly(error)
+        return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         from sqlstress.report.power_failure import at_server

@@ -55,7 +55,7 @@ class Client:
     def connect(self, bucket: int = 0) -> Client:
         self._connection = connect(dialect.dsn_of(self._case), f"cannot open {self._schema}")
         self._pgconn = self._connection.pgconn
-        self._connection.execute(dialect.set_up(self._case, self._schema).encode())
+        self._connection.execute(dialect.session_setup(self._case, self._schema).encode())
         return self
 
     def prepare(self, sql: str) -> Callable[..., Any]:
@@ -67,7 +67,7 @@ class Client:
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a function of named values that runs a statement."""
-        text, names = numbered(sql)
+        text, names = number_parameters(sql)
         cursor: Any = psycopg.RawCursor(self._connection)
 
         def run(values: Mapping[str, Any]) -> Any:
@@ -166,7 +166,7 @@ class PostgresStore(ClientStore):
                 self._add_bucket(client, case, bucket, begin == "immediate")
         except psycopg.Error as error:
             self.close()
-            raise EnvironmentFailure(f"cannot open {schema}: {dialect.explained(error)}") from error
+            raise EnvironmentFailure(f"cannot open {schema}: {dialect.error_text(error)}") from error
 
     def _add_bucket(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
         get, pair, put, set_count = (
@@ -221,7 +221,7 @@ _DECODERS: dict[int, Callable[[bytes], Any]] = {
 Values of other types are text."""
 
 
-def numbered(sql: str) -> tuple[str, list[str]]:
+def number_parameters(sql: str) -> tuple[str, list[str]]:
     """Return a statement with $1, $2, ... in place of each :name, and the names."""
     text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):

@@ -65,7 +65,7 @@ def _requested(case: Case) -> Iterator[tuple[str, str]]:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
 
 
-def set_up(case: Case, schema: str) -> str:
+def session_setup(case: Case, schema: str) -> str:
     """Return the statements that prepare a session of a worker."""
     timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean no time-out
     values = (*_requested(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
@@ -94,7 +94,7 @@ _LACKING = ("08", "53", "57", "58")
 _MAX_MESSAGE = 300
 
 
-def explained(error: BaseException) -> str | None:
+def error_text(error: BaseException) -> str | None:
     """Return an error with the server's code for it; None if the error is not a server's."""
     if not hasattr(error, "sqlstate"):
         return None

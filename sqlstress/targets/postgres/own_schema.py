@@ -19,7 +19,7 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.postgres.dialect import PREFIX, explained, one_line
+from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -54,7 +54,7 @@ def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]
         try:
             yield connection
         except psycopg.OperationalError as error:
-            raise EnvironmentFailure(f"{what}: {explained(error)}.") from error
+            raise EnvironmentFailure(f"{what}: {error_text(error)}.") from error
 
 
 def first(connection: Connection, sql: Any, params: Any = None) -> tuple[Any, ...]:
@@ -110,7 +110,7 @@ class Owner:
             connection.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(name, Literal(COMMENT)))
         except psycopg.Error as error:
             raise EnvironmentFailure(
-                f"cannot create the schema {self.schema}: {explained(error)}."
+                f"cannot create the schema {self.schema}: {error_text(error)}."
             ) from error
 
     def drop(self) -> None:

@@ -19,7 +19,7 @@ from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import MEANWHILE, Disturbance, Place, redefinitions
 from sqlstress.targets.postgres import own_schema
-from sqlstress.targets.postgres.client import Client, PostgresStore, numbered
+from sqlstress.targets.postgres.client import Client, PostgresStore, number_parameters
 from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
 from sqlstress.targets.views import Directions, NativeLoop, Row, T
@@ -117,7 +117,9 @@ class PostgresPlace(Place):
 
     def directions(self) -> Directions:
         isolation = self.case.server.isolation if self.case.server else AS_SET
-        return directions(resolved(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation)
+        return directions(
+            resolve_dsn(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation
+        )
 
     def clear(self) -> None:
         self.owner.make()
@@ -280,7 +282,7 @@ class PostgresSession:
             self.connection.rollback()
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        result = self.connection.pgconn.prepare(b"", numbered(sql)[0].encode())
+        result = self.connection.pgconn.prepare(b"", number_parameters(sql)[0].encode())
         error = error_from_result(result) if result.error_message else None
         if error and error.sqlstate not in UNTYPED:
             raise error
@@ -299,7 +301,7 @@ VARIABLES = {
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
-def resolved(dsn: str) -> dict[str, str]:
+def resolve_dsn(dsn: str) -> dict[str, str]:
     """Return a connection string's keywords, with those from the environment and a service file."""
     connection = PGconn.connect(dsn.encode())
     try:

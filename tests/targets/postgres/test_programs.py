@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlstress.report.case import Case, Server
 from sqlstress.targets.postgres import TARGET
 from sqlstress.targets.postgres.dialect import SERVER_VARIABLE
-from sqlstress.targets.postgres.place import SECRET, directions, resolved
+from sqlstress.targets.postgres.place import SECRET, directions, resolve_dsn
 from tests.servers import needs_server
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -83,7 +83,7 @@ def test_what_a_service_and_the_environment_add_is_said_in_full_and_leads_nowher
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     monkeypatch.setenv("PGPASSWORD", whole["password"])
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
-    parts = resolved("service=theirs dbname=postgres")
+    parts = resolve_dsn("service=theirs dbname=postgres")
     assert {name: parts[name] for name in whole} == {**whole, "dbname": "postgres"}
     found = directions(parts, "sqlstress_x", None)
     assert found.variables["PGSERVICE"] is None and found.variables["PGDATABASE"] == "postgres"
