@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.targets.postgres.dialect import SERVER_VARIABLE
+from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, programs
 
 CONNECTIONS = 50
 KEPT: set[int] = set()
@@ -20,8 +20,6 @@ KEPT: set[int] = set()
 def needs_server() -> None:
     """Skip a test if no server can be started."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
-    from sqlstress.targets.postgres.server import programs
-
     try:
         programs()
     except EnvironmentFailure as error:

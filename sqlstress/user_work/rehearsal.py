@@ -24,6 +24,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.system.processes import Apart
 from sqlstress.target import target_name
 from sqlstress.targets import open_place
+from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import SUSPICION, UNREHEARSED
 from sqlstress.user_work.loading import limited
 from sqlstress.user_work.suspicions import (
@@ -254,9 +255,12 @@ _started: list[tuple[Calls, Tracer]] = []
 
 def start(case: Case, where: Path, copy: Path, opening: Opening) -> list[str]:
     """Copy files and connect; return the names of the transactions. Connections stay traced until the end."""
-    if sum(path.stat().st_size for path in where.rglob("*") if path.is_file()) > LARGEST:
+    # A temporary server's files are next to those of a target that is measured in the same command.
+    server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
+    files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
+    if sum(path.stat().st_size for path in files if path.is_file()) > LARGEST:
         raise SqlstressError("the trial's files have more than 1 GiB")
-    shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*"))
+    shutil.copytree(where, copy, ignore=shutil.ignore_patterns(f"{FOLDER}*", *server))
     tracer = Tracer()
     tracer.start()
     calls = opening(case, open_place(case, copy), tracer)

@@ -38,7 +38,7 @@ def test_what_is_missing_is_told_with_what_to_install(cli: Cli, monkeypatch: pyt
 
 def test_a_server_that_can_not_run_is_no_fault_of_the_rest(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    monkeypatch.setattr("sqlstress.targets.postgres.server.PACKAGE", "no_such_package")
+    monkeypatch.setattr("sqlstress.targets.postgres.dialect.PACKAGE", "no_such_package")
     said = cli("doctor")
     assert said.code == 0 and "no PostgreSQL server to start" in told(said.out)
 

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -234,3 +235,12 @@ def test_an_index_more_is_told(cli: Cli, server: str, url: str) -> None:
 
     said, _ = disturbed(cli, url, index, "-c2", code=1)
     assert "nobody created" in " ".join(said.out.split())
+
+
+@pytest.mark.thorough
+def test_statements_are_examined_next_to_a_temporary_server(cli: Cli) -> None:
+    # In a folder whose path is short enough, the server has a socket, which cannot be copied.
+    with TemporaryDirectory(prefix="s") as short:
+        options = ("--builtin=bank", "--target=sqlite,postgres", "-c1", "--duration=100ms", "--warmup=50ms")
+        said, _ = measured(cli, "sql", *options, "--dir", short)
+    assert "were not examined" not in " ".join(said.out.split())

@@ -1,10 +1,10 @@
-"""What every format makes of every saved report, as digests: a wall may move, and none of it may change.
+"""Digests of every saved report in every format: refactoring must not change an output.
 
-    python -m tests.corpus.net        write digests.json anew, after a change that is meant
+    python -m tests.corpus.net        write digests.json again, after an intended change, and compact reports/
 
-The reports are those of reports/, those of golden files, and a few of own work (app, sql, exec), saved
-here as the version that made them wrote them. Other tests read them too (`corpus_report`). A digest stands
-for a text that is kept nowhere; where one differs, the text goes to a `.got` file.
+The reports are those of reports/, and those in this folder: of golden files, and of the user's own work (app,
+sql, exec). Other tests read them too (`corpus_report`). No text is kept: if a digest differs, the new text is
+written to a `.got` file.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def formats() -> dict[str, Callable[..., str]]:
 
 
 def _without_assets(page: str) -> str:
-    """Return a page without the style and the script's hash: what is written of a report counts here."""
+    """Return a page without its style and the hash of its script, which do not depend on the report."""
     page = re.sub("<style>.*?</style>", "", page, flags=re.DOTALL)
     before, _, rest = page.partition("<meta http-equiv")
     return before + rest.partition(">")[2]
 
 
 def written(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield each format's name, and what it makes of a report; what is refused is told in its place."""
+    """Yield each format's name, and the report in that format, or the reason why it is refused."""
     from sqlstress.report import read
 
     report = read(path)
@@ -70,28 +70,37 @@ def written(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Yield what `compare` makes of neighbouring reports of the same kind."""
+    """Yield the comparisons of neighbouring reports of the same kind, each with its name."""
     from sqlstress.analysis.comparison import compare
     from sqlstress.report import read
     from sqlstress.show.markdown import comparison_markdown
 
     read_reports = [(path.stem, read(path)) for path in reports()]
-    for one, other in pairwise((name, report) for name, report in read_reports if report.runs):
-        comparison = compare([one, other], True)
+    for first, second in pairwise((name, report) for name, report in read_reports if report.runs):
+        comparison = compare([first, second], True)
         if comparison.tables:
-            yield f"{one[0]} beside {other[0]}", comparison_markdown(comparison)
+            yield f"{first[0]} beside {second[0]}", comparison_markdown(comparison)
 
 
 def digest(text: str) -> str:
-    """Return what stands for a text."""
+    """Return the digest of a text."""
     return sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:20]
 
 
 def digests() -> dict[str, dict[str, str]]:
-    """Return the digests as they are today."""
+    """Return the digests of today's outputs."""
     found = {path.stem: {name: digest(text) for name, text in written(path)} for path in reports()}
     return {**found, "side by side": {name: digest(text) for name, text in pairs()}}
 
 
+def compact(path: Path) -> None:
+    """Rewrite a JSON file without whitespace, which is a quarter of a report with its indentation."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
 if __name__ == "__main__":
+    for report in KEPT.rglob("*.json"):
+        compact(report)
     DIGESTS.write_text(json.dumps(digests(), indent=1) + "\n", encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -9,8 +11,7 @@ from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
 from sqlstress.targets.place import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlstress.options.dsn import Dsn
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_TABLES = 1000
 """Limit of tables, because each connection prepares statements for each of them."""
+EACH, RESERVED = 4, 13
+"""Connections per process, because an application may have several; and for the parent and the server."""
 
 
 class PostgresTarget(Target):
@@ -32,7 +35,7 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return a case with its server, and without SQLite's journal mode. Raises UsageError."""
+        """Return the case with its server, and without SQLite's journal mode. Raises UsageError."""
         from dataclasses import replace
 
         from sqlstress.options.dsn import PACKAGE, Dsn
@@ -59,15 +62,35 @@ class PostgresTarget(Target):
         return replace(case, server=server, settings=replace(case.settings, journal_mode=KEPT))
 
     def stand_in(self, folder: Path) -> Directions:
-        """Return directions to a socket that does not exist."""
         from sqlstress.targets.postgres.place import directions
 
         return directions({"host": folder.as_posix(), "dbname": "none"}, "none", None)
 
-    def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        from sqlstress.targets.postgres.server import serving
+    @contextmanager
+    def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
+        """Start a server for the cases that name none; drop what killed runs left on named servers."""
+        from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of
+        from sqlstress.targets.postgres.own_schema import drop_abandoned
+        from sqlstress.targets.postgres.place import VARIABLES
+        from sqlstress.targets.postgres.server import running
 
-        return serving(cases, folder)
+        named = {dsn_of(case) for case in cases if case.server and case.server.address}
+        for dsn in named:
+            drop_abandoned(dsn)
+        processes = [case.concurrency for case in cases if not (case.server and case.server.address)]
+        if not processes:
+            yield
+            return
+        # libpq's variables lead to another server. A named server may need them.
+        names = [] if named else [name for name in VARIABLES.values() if name in os.environ]
+        hidden = {name: os.environ.pop(name) for name in names}
+        try:
+            with running(folder, EACH * max(processes) + RESERVED) as dsn:
+                os.environ[SERVER_VARIABLE] = dsn
+                yield
+        finally:
+            os.environ.pop(SERVER_VARIABLE, None)
+            os.environ.update(hidden)
 
     def preload(self, driver: str) -> tuple[str, ...]:
         return (f"{__name__}.place",)
@@ -75,9 +98,9 @@ class PostgresTarget(Target):
     def explain(self, driver: str, error: Exception) -> str:
         if isinstance(error, SqlstressError | MemoryError):
             return plainly(error)
-        from sqlstress.targets.postgres.dialect import explained
+        from sqlstress.targets.postgres.dialect import error_text
 
-        return explained(error) or plainly(error)
+        return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         from sqlstress.report.power_failure import at_server
@@ -101,12 +124,11 @@ class PostgresTarget(Target):
             import psycopg
         except ImportError as error:
             raise NotInstalled("psycopg", PACKAGE, error) from error
+        from sqlstress.targets.postgres.dialect import programs
         from sqlstress.targets.postgres.own_schema import first, opened
-        from sqlstress.targets.postgres.server import programs
 
         if address is None:
-            folder = programs()
-            return f"PostgreSQL would be started, from {folder} (psycopg {psycopg.__version__})"
+            return f"PostgreSQL would be started, from {programs()} (psycopg {psycopg.__version__})"
         with opened(address.whole, "cannot use the server") as connection:
             version = first(connection, "SELECT current_setting('server_version')")[0]
         return f"PostgreSQL {version}, the server of --dsn (psycopg {psycopg.__version__})"

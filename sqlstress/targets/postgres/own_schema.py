@@ -1,4 +1,4 @@
-"""Our schema on a server: created, used and dropped; if we were killed, the next start drops it.
+"""Our schema on a server: created, used and dropped. The next start drops what a killed run left.
 
 Our schemas have a prefix in their names and a mark in their comments. A schema is in use while a session
 holds its advisory lock, which the server releases when the session ends, for whatever reason. Nothing else
@@ -19,7 +19,7 @@ from psycopg.sql import SQL, Identifier, Literal
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.interrupt import Pulse
-from sqlstress.targets.postgres.dialect import PREFIX, explained, key_of, one_line
+from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -54,12 +54,12 @@ def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]
         try:
             yield connection
         except psycopg.OperationalError as error:
-            raise EnvironmentFailure(f"{what}: {explained(error)}.") from error
+            raise EnvironmentFailure(f"{what}: {error_text(error)}.") from error
 
 
-def first(connection: Connection, sql: Any, params: Any = ()) -> tuple[Any, ...]:
+def first(connection: Connection, sql: Any, params: Any = None) -> tuple[Any, ...]:
     """Return the first row of a query that has one."""
-    row = connection.execute(sql, params or None).fetchone()
+    row = connection.execute(sql, params).fetchone()
     assert row
     return row
 
@@ -90,6 +90,8 @@ _OURS = (
     "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) "
     "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"
 )
+_KEY = "(hashtextextended(%s, 0))"
+"""Key of the advisory lock of a schema."""
 
 
 class Owner:
@@ -108,7 +110,7 @@ class Owner:
             connection.execute(SQL("COMMENT ON SCHEMA {} IS {}").format(name, Literal(COMMENT)))
         except psycopg.Error as error:
             raise EnvironmentFailure(
-                f"cannot create the schema {self.schema}: {explained(error)}."
+                f"cannot create the schema {self.schema}: {error_text(error)}."
             ) from error
 
     def drop(self) -> None:
@@ -124,9 +126,9 @@ class Owner:
         """Return a new session that holds the schema's lock, because the last one may have been ended."""
         self._close()
         self._connection = connect(self.dsn, "cannot use the server", patience_s)
-        self._connection.execute(SQL("SET lock_timeout = {}").format(Literal(f"{LOCKED_S:g}s")))
+        self._connection.execute(f"SET lock_timeout = '{LOCKED_S:g}s'".encode())
         try:
-            self._connection.execute("SELECT pg_advisory_lock(%s)", (key_of(self.schema),))
+            self._connection.execute(f"SELECT pg_advisory_lock{_KEY}".encode(), (self.schema,))
         except psycopg.errors.LockNotAvailable as error:
             self._close()
             raise EnvironmentFailure(
@@ -137,7 +139,6 @@ class Owner:
     def _close(self) -> None:
         if self._connection:
             self._connection.close()
-            self._connection = None
 
 
 def drop_abandoned(dsn: str) -> None:
@@ -145,7 +146,7 @@ def drop_abandoned(dsn: str) -> None:
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             # The lock is released with the connection.
-            if first(connection, "SELECT pg_try_advisory_lock(%s)", (key_of(schema),))[0]:
+            if first(connection, f"SELECT pg_try_advisory_lock{_KEY}".encode(), (schema,))[0]:
                 with suppress(psycopg.errors.InsufficientPrivilege):  # another user's run created it
                     _drop_ours(connection, schema)
 

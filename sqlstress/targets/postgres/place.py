@@ -14,17 +14,12 @@ from psycopg.pq import Conninfo, PGconn, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
 from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.report.results import Tally
 from sqlstress.target import AS_SET
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import MEANWHILE, Disturbance, Place, redefinitions
 from sqlstress.targets.postgres import own_schema
-from sqlstress.targets.postgres.client import (
-    Client,
-    PostgresStore,
-    counter_name,
-    numbered,
-    table_name,
-)
+from sqlstress.targets.postgres.client import Client, PostgresStore, number_parameters
 from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
 from sqlstress.targets.views import Directions, NativeLoop, Row, T
@@ -41,39 +36,19 @@ CANCEL_S = 5.0
 """Time limit of a request to cancel a query, in seconds."""
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
-_WRITTEN = (
-    "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_all_tables "
-    "WHERE schemaname = %s"
-)
-_RELATIONS = "FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
-_DEFINITIONS = """
-SELECT 'column', c.relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
+_WRITTEN = "sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_stat_all_tables WHERE schemaname = %s"
+_RELATIONS = "FROM pg_class c WHERE relnamespace = to_regnamespace(%s)"
+_DEFINITIONS = f"""
+WITH relation AS (SELECT oid, relname, relkind::text || relpersistence::text AS kind {_RELATIONS})
+SELECT 'relation', relname, kind FROM relation
+UNION ALL SELECT 'column', relname, format('%%s %%s%%s', attname, format_type(atttypid, atttypmod),
        CASE WHEN attnotnull THEN ' NOT NULL' ELSE '' END)
-FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-WHERE c.relnamespace = to_regnamespace(%(schema)s) AND c.relkind = 'r' AND attnum > 0 AND NOT attisdropped
-UNION ALL
-SELECT 'index', c.relname, pg_get_indexdef(indexrelid)
-FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relnamespace = to_regnamespace(%(schema)s)
-UNION ALL
-SELECT 'constraint', c.relname, pg_get_constraintdef(o.oid)
-FROM pg_constraint o JOIN pg_class c ON c.oid = conrelid
-WHERE c.relnamespace = to_regnamespace(%(schema)s) AND contype <> 'n'
-UNION ALL
-SELECT 'trigger', c.relname, pg_get_triggerdef(t.oid)
-FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
-WHERE c.relnamespace = to_regnamespace(%(schema)s) AND NOT tgisinternal
-UNION ALL
-SELECT 'relation', relname, relkind::text || relpersistence::text
-FROM pg_class WHERE relnamespace = to_regnamespace(%(schema)s)
-UNION ALL
-SELECT 'function', proname, pg_get_function_arguments(oid)
-FROM pg_proc WHERE pronamespace = to_regnamespace(%(schema)s)
+FROM pg_attribute JOIN relation ON oid = attrelid WHERE kind LIKE 'r%%' AND attnum > 0 AND NOT attisdropped
+UNION ALL SELECT 'index', relname, pg_get_indexdef(indexrelid) FROM pg_index JOIN relation ON oid = indrelid
+UNION ALL SELECT 'constraint', relname, pg_get_constraintdef(o.oid)
+FROM pg_constraint o JOIN relation r ON r.oid = conrelid WHERE contype <> 'n'
 ORDER BY 1, 2, 3
 """
-
-
-def _no_pulse() -> None:
-    pass
 
 
 class PostgresPlace(Place):
@@ -82,9 +57,7 @@ class PostgresPlace(Place):
     stores: Literal[True] = True
 
     def __init__(self, case: Case, where: Path) -> None:
-        self.case, self.where = case, where
-        self.name = schema_of(where)
-        """Name of the schema."""
+        self.case, self.where, self.name = case, where, schema_of(where)
 
     # Methods for workers.
 
@@ -106,11 +79,10 @@ class PostgresPlace(Place):
 
     @cached_property
     def owner(self) -> Owner:
-        """Owner of the schema."""
         return Owner(dsn_of(self.case), self.name)
 
     @contextmanager
-    def read(self, pulse: Pulse = _no_pulse) -> Iterator[Connection]:
+    def read(self, pulse: Pulse = lambda: None) -> Iterator[Connection]:
         """Connect, and end all sessions of workers. Raises EnvironmentFailure."""
         with opened(dsn_of(self.case), f"cannot read {self.name}", own_schema.RECOVERY_S) as connection:
             end_sessions(connection, self.name, pulse)
@@ -120,9 +92,9 @@ class PostgresPlace(Place):
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
         return PostgresTable(self, key_type, value_size, counters)
 
-    def schema(self, pulse: Pulse = _no_pulse) -> Sequence[Definition]:
+    def schema(self, pulse: Pulse = lambda: None) -> Sequence[Definition]:
         with self.read(pulse) as connection:
-            rows = connection.execute(_DEFINITIONS, {"schema": self.name}).fetchall()
+            rows = connection.execute(_DEFINITIONS.encode(), (self.name,)).fetchall()
         return [(f"the {kind} of {name}", definition) for kind, name, definition in rows]
 
     def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
@@ -132,8 +104,6 @@ class PostgresPlace(Place):
         return differences(self.case, effective)
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.report.results import Tally
-
         tally = Tally("schema")
         tally.checked = len(created)
         for difference in redefinitions(created, self.schema(pulse)):
@@ -143,14 +113,15 @@ class PostgresPlace(Place):
     def discard(self) -> None:
         self.owner.drop()
 
-    # Methods for SQL and programs of the user.
+    # Methods for the user's SQL and programs.
 
     def directions(self) -> Directions:
         isolation = self.case.server.isolation if self.case.server else AS_SET
-        return directions(resolved(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation)
+        return directions(
+            resolve_dsn(dsn_of(self.case)), self.name, None if isolation == AS_SET else isolation
+        )
 
     def clear(self) -> None:
-        """Create the schema, empty."""
         self.owner.make()
 
     def is_filled(self) -> bool:
@@ -158,16 +129,18 @@ class PostgresPlace(Place):
 
     def settle(self, pulse: Pulse) -> None:
         with self.reading(pulse) as session:
-            self._vacuum(session)
+            session.vacuum()
 
     def rows_written(self, pulse: Pulse) -> int | None:
         with self.read(pulse) as connection:
-            if connection.info.server_version < 150_000:  # older ones count with a delay
+            if connection.info.server_version < 150_000:  # older servers count with a delay
                 return None
-            return int(first(connection, _WRITTEN, (self.name,))[0])
+            return first(connection, f"SELECT {_WRITTEN}".encode(), (self.name,))[0] or 0
 
     def reader(self) -> PostgresSession:
-        return PostgresSession(connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, _no_pulse)
+        return PostgresSession(
+            connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, lambda: None
+        )
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[PostgresSession]:
@@ -176,29 +149,18 @@ class PostgresPlace(Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        with self.filling(pulse) as session:
-            yield session
-            if first(session.connection, "SELECT current_schema()")[0] != self.name:
-                raise UsageError(
-                    "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
-                    "which it drops afterwards."
-                )
-
-    @contextmanager
-    def filling(self, pulse: Pulse) -> Iterator[PostgresSession]:
         """Create the schema for the block to fill, and vacuum the tables, so that no worker has to."""
         self.owner.make()
         with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
             connection.execute("SET synchronous_commit = off")
             session = PostgresSession(connection, self.name, pulse)
             yield session
-            self._vacuum(session)
-
-    def _vacuum(self, session: PostgresSession) -> None:
-        tables = f"SELECT relname {_RELATIONS} AND relkind IN ('r', 'm') ORDER BY 1"
-        for (table,) in session.rows(tables, (self.name,)):
-            vacuum = SQL("VACUUM (ANALYZE) {}").format(Identifier(self.name, table))
-            session.watched(lambda vacuum=vacuum: session.connection.execute(vacuum))  # type: ignore[misc]
+            if first(connection, "SELECT current_schema()")[0] != self.name:
+                raise UsageError(
+                    "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
+                    "which it drops afterwards."
+                )
+            session.vacuum()
 
 
 class PostgresTable:
@@ -212,25 +174,20 @@ class PostgresTable:
         self.fill(((),) * self._place.case.buckets, pulse)
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        with self._place.filling(pulse) as session:
-            connection = session.connection
+        key, value = self._types
+        with self._place.making(pulse) as session:
             for bucket, rows in enumerate(buckets):
-                self._create(connection, bucket)
-                copy_in = SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(self._kv(bucket))
-                with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
+                session.run(f"CREATE TABLE kv_{bucket} (key {key} PRIMARY KEY, value {value})")
+                session.run(f"CREATE TABLE counter_{bucket} (id bigint PRIMARY KEY, n bigint NOT NULL)")
+                numbers = f"SELECT id, 0 FROM generate_series(0, {self._counters - 1}) AS id"
+                session.run(f"INSERT INTO counter_{bucket} {numbers}")
+                copy_in = f"COPY kv_{bucket} FROM STDIN (FORMAT BINARY)".encode()
+                with session.connection.cursor() as cursor, cursor.copy(copy_in) as copy:
                     copy.set_types(self._types)
                     for number, row in enumerate(rows):
                         if number % ROWS_PER_PULSE == 0:
                             pulse()
                         copy.write_row(row)
-
-    def _create(self, connection: Connection, bucket: int) -> None:
-        columns = SQL("(key {} PRIMARY KEY, value {})").format(*map(SQL, self._types))
-        connection.execute(SQL("CREATE TABLE {} {}").format(self._kv(bucket), columns))
-        counter = self._counter(bucket)
-        connection.execute(SQL("CREATE TABLE {} (id bigint PRIMARY KEY, n bigint NOT NULL)").format(counter))
-        numbers = SQL("INSERT INTO {} SELECT id, 0 FROM generate_series(0, {}) AS id")
-        connection.execute(numbers.format(counter, self._counters - 1))
 
     def settle(self) -> None:
         """Do nothing: the server shows all sessions the same data."""
@@ -239,24 +196,18 @@ class PostgresTable:
         """Do nothing: no connection stays open."""
 
     def name(self, bucket: int) -> str:
-        return table_name(bucket)
+        return f"kv_{bucket}"
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
-        copy_out = SQL("COPY {} TO STDOUT (FORMAT BINARY)").format(self._kv(bucket))
+        copy_out = f"COPY {self._place.name}.kv_{bucket} TO STDOUT (FORMAT BINARY)".encode()
         with self._place.read() as connection, connection.cursor() as cursor, cursor.copy(copy_out) as copy:
             copy.set_types(self._types)
             yield from cast(Iterator[tuple[Any, Any]], copy.rows())
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
         with self._place.read() as connection:
-            query = SQL("SELECT id, n FROM {} ORDER BY id").format(self._counter(bucket))
+            query = f"SELECT id, n FROM {self._place.name}.counter_{bucket} ORDER BY id".encode()
             return cast(list[tuple[int, Any]], connection.execute(query).fetchall())
-
-    def _kv(self, bucket: int) -> Identifier:
-        return Identifier(self._place.name, table_name(bucket))
-
-    def _counter(self, bucket: int) -> Identifier:
-        return Identifier(self._place.name, counter_name(bucket))
 
 
 class PostgresSnapshot:
@@ -280,21 +231,20 @@ class PostgresSnapshot:
                 return Disturbance(f"{name} was {how} {MEANWHILE}", "failed")
         return None
 
-    def _identities(self, pulse: Pulse) -> dict[str, list[Any]]:
-        tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'"
+    def _identities(self, pulse: Pulse) -> dict[str, tuple[int, int]]:
+        tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'".encode()
         with self._place.read(pulse) as connection:
-            rows = connection.execute(tables.encode(), (self._place.name,)).fetchall()
-        return {name: identity for name, *identity in rows}
+            rows = connection.execute(tables, (self._place.name,)).fetchall()
+        return {name: (oid, file) for name, oid, file in rows}
 
 
 class PostgresSession:
     """A connection of the parent that looks up names in the schema; another thread can cancel its query."""
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse) -> None:
-        self.connection, self._pulse = connection, pulse
+        self.connection, self._schema, self._pulse = connection, schema, pulse
         self.close, self.answer = connection.close, answer
-        connection.execute(SQL("SET search_path = {}, pg_catalog").format(Identifier(schema)))
-        connection.execute("SELECT set_config('application_name', %s, false)", (schema,))
+        self.run(f"SET search_path = {schema}, pg_catalog; SET application_name = {schema}")
 
     def interrupt(self) -> None:
         with suppress(psycopg.Error):
@@ -306,12 +256,20 @@ class PostgresSession:
     def watched(self, task: Callable[[], T]) -> T:
         return run_watched(self, task, self._pulse)
 
+    def vacuum(self) -> None:
+        """Vacuum and analyze all tables of the schema."""
+        tables = self.rows(f"SELECT relname {_RELATIONS} AND relkind IN ('r', 'm')", (self._schema,))
+        names = [Identifier(self._schema, table) for (table,) in sorted(tables)]
+        if names:
+            vacuum = SQL("VACUUM (ANALYZE) {}").format(SQL(", ").join(names))
+            self.watched(lambda: self.connection.execute(vacuum))
+
     def in_transaction(self) -> bool:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
         """Begin a snapshot. If transactions are serializable, it agrees with a serial order of them."""
-        self.connection.execute("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
+        self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
         return self.connection.execute(sql.encode()).fetchmany(most)
@@ -324,7 +282,7 @@ class PostgresSession:
             self.connection.rollback()
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        result = self.connection.pgconn.prepare(b"", numbered(sql)[0].encode())
+        result = self.connection.pgconn.prepare(b"", number_parameters(sql)[0].encode())
         error = error_from_result(result) if result.error_message else None
         if error and error.sqlstate not in UNTYPED:
             raise error
@@ -343,7 +301,7 @@ VARIABLES = {
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
-def resolved(dsn: str) -> dict[str, str]:
+def resolve_dsn(dsn: str) -> dict[str, str]:
     """Return a connection string's keywords, with those from the environment and a service file."""
     connection = PGconn.connect(dsn.encode())
     try:
@@ -356,16 +314,15 @@ def resolved(dsn: str) -> dict[str, str]:
 def directions(parts: Mapping[str, str], schema: str, isolation: str | None) -> Directions:
     """Return directions to a schema of a server; `parts` are libpq's keywords.
 
-    Transactions begin at the isolation level, unless the program sets another level.
+    Transactions start at the isolation level, unless the program sets another level.
     """
-    options = [parts.get("options", ""), f"-c search_path={schema},pg_catalog"]
+    options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation:
         level = isolation.replace("-", r"\ ")  # a space within a value
-        options.append(f"-c default_transaction_isolation={level}")
+        options += f" -c default_transaction_isolation={level}"
     whole = {name: value for name, value in parts.items() if value and name != "service"}
-    whole |= {"options": " ".join(filter(None, options)), "application_name": schema}
-    variables: dict[str, str | None] = dict.fromkeys(VARIABLES.values())
-    variables |= {VARIABLES[name]: value for name, value in whole.items() if name in VARIABLES}
+    whole |= {"options": options, "application_name": schema}
+    variables = {variable: whole.get(name) for name, variable in VARIABLES.items()}
     public = {name: value for name, value in whole.items() if name not in SECRET}
     user, database = (quote(public.pop(name, ""), safe="") for name in ("user", "dbname"))
     address = f"{user}@" if user else ""

@@ -15,7 +15,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlstress.targets.postgres.server import programs, running
+from sqlstress.targets.postgres.dialect import programs
+from sqlstress.targets.postgres.server import running
 
 DATA = Path(__file__).with_name("pgbench_expressions.json")
 SEED = 7

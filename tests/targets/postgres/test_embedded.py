@@ -25,7 +25,7 @@ from tests.servers import needs_server
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres import server  # noqa: E402
+from sqlstress.targets.postgres import dialect, server  # noqa: E402
 
 RUN = """
 import sys
@@ -135,9 +135,9 @@ def test_a_killed_guard_is_no_error(short: Path) -> None:
 
 
 def test_missing_programs_are_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(dialect, "PACKAGE", "no_such_package")
     with pytest.raises(EnvironmentFailure, match=r"pip install '\.\[postgres\]'\), or give --dsn"):
-        server.programs()
+        dialect.programs()
 
 
 @pytest.mark.parametrize(("connections", "text"), [(3, "max_connections"), (-1, "outside the valid range")])

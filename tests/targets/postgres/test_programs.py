@@ -14,9 +14,9 @@ pytest.importorskip("psycopg")
 from psycopg.conninfo import conninfo_to_dict
 
 from sqlstress.report.case import Case, Server
+from sqlstress.targets.postgres import TARGET
 from sqlstress.targets.postgres.dialect import SERVER_VARIABLE
-from sqlstress.targets.postgres.place import SECRET, directions, resolved
-from sqlstress.targets.postgres.server import serving
+from sqlstress.targets.postgres.place import SECRET, directions, resolve_dsn
 from tests.servers import needs_server
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -69,7 +69,7 @@ def test_variables_of_libpq_are_hidden_from_our_server_only(
     variables = {"PGHOSTADDR": "192.0.2.1", "PGSERVICE": "prod", "PGSSLMODE": "require"}
     for name, value in {**variables, "PGDATA": "/a"}.items():
         monkeypatch.setenv(name, value)
-    with serving([Case(driver="psycopg", server=Server())], tmp_path):
+    with TARGET.serving([Case(driver="psycopg", server=Server())], tmp_path):
         assert not variables.keys() & os.environ.keys() and os.environ["PGDATA"] == "/a"
     assert variables.items() <= os.environ.items() and SERVER_VARIABLE not in os.environ
 
@@ -83,7 +83,7 @@ def test_what_a_service_and_the_environment_add_is_said_in_full_and_leads_nowher
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     monkeypatch.setenv("PGPASSWORD", whole["password"])
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=8MB")
-    parts = resolved("service=theirs dbname=postgres")
+    parts = resolve_dsn("service=theirs dbname=postgres")
     assert {name: parts[name] for name in whole} == {**whole, "dbname": "postgres"}
     found = directions(parts, "sqlstress_x", None)
     assert found.variables["PGSERVICE"] is None and found.variables["PGDATABASE"] == "postgres"
