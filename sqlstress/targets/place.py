@@ -47,7 +47,7 @@ class Disturbance(NamedTuple):
     text: str
     """A sentence without its full stop."""
     unread: str | None = None
-    """Result of a check whose data is gone; None if the data can still be proven."""
+    """Outcome of the check if the data cannot be read: "failed" or "unknown"; None if it can be proven."""
     by_outsider: bool = False
     """Whether `text` is a predicate, to which the experiment adds the possible outsiders as subject."""
 
@@ -127,7 +127,7 @@ class Snapshot(Protocol):
         """Seal the current files, because some were restored since the last seal."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Return a change that neither our workers nor `exchanged` account for; None if none is visible.
+        """Return a change of the data by another program; None if no change is visible.
 
         Call it after all our processes have closed their connections.
         """
