@@ -1,4 +1,4 @@
-"""What is stressed, a package each: a target has drivers, and a place for the data of a case."""
+"""The stressed databases, one package each: a target has drivers, and places for the data of cases."""
 
 from __future__ import annotations
 
@@ -23,74 +23,75 @@ _TICK_S = 0.05
 
 
 def target_of(driver: str) -> Target:
-    return _imported(known_as(driver))
+    return _import_target(known_as(driver))
 
 
-def _imported(known: Known) -> Target:
-    if not known.package:
-        return cast("Target", import_module(f"{__name__}.{known.target}").TARGET)
+def _import_target(info: Known) -> Target:
+    if not info.package:
+        return cast("Target", import_module(f"{__name__}.{info.target}").TARGET)
     try:
-        return cast("Target", import_module(known.package).TARGET)
-    except Exception as error:  # it is somebody else's code
-        raise EnvironmentFailure(f"cannot import {known.package}: {error}") from error
+        return cast("Target", import_module(info.package).TARGET)
+    except Exception as error:  # an external target can raise anything
+        raise EnvironmentFailure(f"cannot import {info.package}: {error}") from error
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return where the data of a case lies; nothing is touched there yet.
+    """Return the place for the data of a case; do not touch any file or server yet.
 
-    `where` is a folder of ours. A target that keeps no files in it may call its data by the folder's name.
+    `where` is one of our folders. A target that keeps no files there may name its data after the folder.
     """
     return target_of(case.driver).open_place(case, where)
 
 
 @contextmanager
 def serving(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """Have what cases need beside their workers, such as a server of ours, while the block lasts."""
+    """Run the services that the cases need, such as a temporary server, during the block."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(known_as(case.driver).target, []).append(case)
-    with ExitStack() as served:
-        for of_target in by_target.values():
-            served.enter_context(target_of(of_target[0].driver).serving(of_target, folder))
+    with ExitStack() as services:
+        for target_cases in by_target.values():
+            services.enter_context(target_of(target_cases[0].driver).serving(target_cases, folder))
         yield
 
 
 def file_patterns() -> list[str]:
-    """Return, as regular expressions, the names of the files that targets leave in a folder."""
+    """Return regular expressions for the names of the files that targets leave in a folder."""
     patterns = []
-    for known in {known.target: known for known in drivers().values()}.values():
-        with suppress(EnvironmentFailure):  # what can't be imported has left nothing
-            patterns.append(_imported(known).FILES)
+    for info in {info.target: info for info in drivers().values()}.values():
+        with suppress(EnvironmentFailure):  # a target that cannot be imported has left no files
+            patterns.append(_import_target(info).FILES)
     return [pattern for pattern in patterns if pattern]
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Return what a task returns that may take long in a database; it is interrupted when `pulse` raises."""
-    with watched(connection, task, pulse) as answer:
-        return answer()
+    """Run a task that may take long in a database and return its result; interrupt it if `pulse` raises."""
+    with watched(connection, task, pulse) as get_result:
+        return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Begin such a task, and yield what waits for its answer; it is interrupted when the block ends before.
+    """Start a task that may take long in a database. Yield a function that waits for its result.
 
-    It runs in a thread of its own: a signal is heard by the main thread only, and not inside a library.
+    The function calls `pulse` while it waits. If the block ends before the task, the task is interrupted.
+    It runs in its own thread, because only the main thread handles signals, and not inside a library.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as executor:
         try:
-            begun = executor.submit(task)
+            future = executor.submit(task)
         except RuntimeError as error:
             raise EnvironmentFailure(f"{error}. Close other programs.") from error
 
-        def answer() -> T:
-            while wait([begun], _TICK_S).not_done:
+        def get_result() -> T:
+            while wait([future], _TICK_S).not_done:
                 pulse()
-            return begun.result()
+            return future.result()
 
         try:
-            yield answer
+            yield get_result
         finally:
-            while wait([begun], _TICK_S).not_done:
+            while wait([future], _TICK_S).not_done:
                 connection.interrupt()

@@ -1,4 +1,4 @@
-"""A target that does nothing, and keeps nothing: what remains is the harness's own cost."""
+"""A target that does nothing and stores nothing, to measure the cost of the harness itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DryStore:
-    """Answers every get with one given value, and forgets every write."""
+    """A store that returns one value for every get, and ignores every write."""
 
     def __init__(self, buckets: int, value: Any) -> None:
         def get(_params: Any) -> Any:
@@ -51,7 +51,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """Has a view for each worker, which does nothing; there is nothing else to be asked of it."""
+    """A place whose views do nothing. It supports no other operation."""
 
     stores: Literal[False] = False
 
@@ -66,9 +66,9 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return one without connections: the loop in C answers every get with a value of the preload."""
+        """Return a store without connections: the C loop answers every get with a value of the preload."""
         with needed("dry"):
-            return NativeStore(DryStore(0, None), {"stores": False}, lambda code, said: said)
+            return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 
     def discard(self) -> None:
         pass

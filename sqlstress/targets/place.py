@@ -1,7 +1,8 @@
-"""The seam between the engine and what it measures: what is asked of a target, and of a place.
+"""The interface between the engine and the database under test: `Target` and `Place`.
 
-What a target can't answer is None, or there are none of it: it is never faked. What only one target can
-answer, such as SQLite what is in its WAL, has no name here: who needs it asks that target's package.
+If a target cannot answer a question, it returns None or an empty result, and never invents an answer.
+Features of a single target, such as the content of SQLite's WAL, are not part of this interface: their
+callers import that target's package.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlstress.errors import EnvironmentFailure, UsageError, plainly
 
-if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
+if TYPE_CHECKING:  # a worker process imports only what it uses of a place
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -25,66 +26,65 @@ if TYPE_CHECKING:  # a worker process need not know more of a place than it asks
 
 MEANWHILE = "while it was measured"
 SERVER_FOLDER = "server"
-"""What a folder of ours calls the one that a server of ours fills: it is removed as a whole."""
+"""Name of the subfolder that a temporary server fills. It is removed as a whole."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""The same of those that programs of the user's may fill in a trial, and of what they note."""
+"""Names of the subfolders for a user program's files in a trial, and for its notes. They are removed, too."""
 
 Definition = tuple[Any, ...]
-"""What a schema defines: which thing, and how; or whatever else a target tells definitions apart by."""
+"""One definition of a schema: the name of an object and its SQL, or any other pair that identifies it."""
 
 
 def redefinitions(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Say what a schema lacks, and what it holds besides; what has been changed is both."""
-    lacks = [f"lacks {what}: {how!r:.160}" for what, how in created if (what, how) not in present]
-    added = [(what, how) for what, how in present if (what, how) not in created]
-    return lacks + [f"holds {what}: {how!r:.160}, which nobody created" for what, how in added]
+    """Return the missing and the added definitions, as text; a changed definition is both."""
+    missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
+    added = [(name, sql) for name, sql in present if (name, sql) not in created]
+    return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
 
 
 class Disturbance(NamedTuple):
-    """What somebody else did to the data."""
+    """A change of the data by another process."""
 
     text: str
     """A sentence without its full stop."""
     unread: str | None = None
-    """What a check says that has nothing to read; None where the proof can be made all the same."""
+    """Outcome of the check if the data cannot be read: "failed" or "unknown"; None if it can be proven."""
     by_outsider: bool = False
     """Whether `text` is a predicate, to which the experiment adds the possible outsiders as subject."""
 
 
 class Seal:
-    """Files as they were when it was made, to be looked at without opening them. One that was not there then
-    is none of its business.
+    """The identities of files when the seal was made. They are checked without opening the files.
 
-    A process that works on a file does not see that its name has gone to another one: it goes on with
-    a deleted file as if nothing had happened, as fast as before.
+    A file that did not exist when the seal was made is ignored. The check is needed because a process does
+    not notice when its open file is deleted or replaced: it continues on the deleted file, as fast as before.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Raises OSError when it can't be told what a file is."""
+        """Raises OSError if a file's identity cannot be read."""
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Say which file is another one now, or gone, or that it can't be told; None when none is."""
+        """Return a sentence on a replaced, deleted or unreadable file; None if all are unchanged."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Say the same, or raise OSError where it can't be told."""
-        for path, before in self._files:
-            now = _identity(path)
-            if now != before:
-                return f"{path.name} was {'replaced by another file' if now else 'deleted'}"
+        """Return a sentence on a replaced or deleted file, or None. Raises OSError if one is unreadable."""
+        for path, sealed in self._files:
+            current = _identity(path)
+            if current != sealed:
+                return f"{path.name} was {'replaced by another file' if current else 'deleted'}"
         return None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the number of a file; None when there is none. Raises OSError."""
+    """Return the device and inode number of a file; None if there is no file. Raises OSError."""
     try:
         try:
             status = path.stat()
-        except PermissionError:  # others may have it open in a way that denies that for a moment
+        except PermissionError:  # another program that opened the file may deny access for a moment
             from sqlstress.system.files import tried_again
 
             status = tried_again(path.stat)
@@ -94,7 +94,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A store whose connections a client has; who makes it fills the lists."""
+    """A store that uses a client's connections. A subclass fills the lists of operations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -108,238 +108,240 @@ class ClientStore:
 
 
 class Watch(Protocol):
-    """A process's own account of where its time goes."""
+    """The recording of one process's time for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
-        """Say which time counts, in perf_counter_ns."""
+        """Set the measured window, in perf_counter_ns."""
 
     def end(self) -> None:
-        """Say that all is done."""
+        """Record that all operations are done."""
 
 
 class Snapshot(Protocol):
-    """A place as it was when it had been prepared."""
+    """The state of a place after its preparation, to detect changes by other processes."""
 
     def exchanged(self) -> str | None:
-        """Say what of it is another one now, or gone; None when nothing is."""
+        """Return a sentence on a replaced or deleted part of the place; None if there is no such part."""
 
     def seal(self) -> None:
-        """Take the files that are there now for those that must stay: some were restored meanwhile."""
+        """Seal the current files, because some were restored since the last seal."""
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Say what else somebody has changed that is no work of ours; None when nothing is to be seen of it.
+        """Return a change of the data by another program; None if no change is visible.
 
-        No process of ours may be connected any more.
+        Call it after all our processes have closed their connections.
         """
 
 
 class Place(Protocol):
-    """Where the data of one case lies, as one process has it: the parent, or a worker."""
+    """The data of one case, as seen by one process: the parent or a worker."""
 
     case: Case
     where: Path
-    """What `open_place` made it of: other processes make theirs of the same."""
+    """Argument of `open_place`. Other processes open their place with the same argument."""
     copies: dict[Any, Any] | None = None
-    """What places before this one prepared, to be prepared so again; None: everything is made anew."""
+    """Prepared data of earlier places, to be restored in later trials; None means create all data again."""
 
     @property
     def stores(self) -> bool:
-        """Whether it keeps what it is given; else there is nothing to prepare, to prove or to examine."""
+        """Whether the place stores data; if not, there is nothing to prepare, to prove or to examine."""
 
-    # A worker's, and of a process beside the workers.
+    # Methods for a worker, and for helper processes that run during the trial.
 
     def watch(self, trace: Any, process: int) -> Watch | None:
-        """Begin to tell where this process's time goes, in words that `trace` made; before it connects.
+        """Start to record this process's time in the memory `trace`; call it before connecting.
 
-        Processes have the workers' numbers, and beyond them those beside the workers. None where there is
-        nothing to tell. Raises EnvironmentFailure where it can't be told.
+        Helper processes have numbers above those of the workers. Return None if the target has no such
+        recording. Raises EnvironmentFailure if recording is impossible.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
-        """Let this process pause inside the store, as a schedule of its own kind says; before it connects.
+        """Let this process pause inside the store by a schedule in the target's format.
 
-        Raises EnvironmentFailure where it can't.
+        Call it before connecting. Raises EnvironmentFailure if the target cannot pause.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
-        """Connect a worker to every bucket, and return its key-value view, with the settings of the case.
+        """Connect a worker to every bucket with the case's settings, and return its key-value view.
 
-        `begin` is how transactions of several statements begin, one of BEGINS. `sample` is a value like those
-        that are stored: a place that keeps nothing answers with it.
+        `begin` is the mode of multi-statement transactions, one of BEGINS. `sample` is a value like the
+        stored ones: a place without storage returns it for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield the cheapest call that the binding can make: it asks nothing of the data.
+        """Connect, and yield the cheapest call of the binding, which reads no data.
 
-        Only where the place stores something.
+        For places that store data.
         """
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Do the same for a loop in C. Raises EnvironmentFailure where there is none."""
+        """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure without a C loop."""
 
     def seal(self) -> Seal | None:
-        """Seal what this process holds open; None where nothing of it can be exchanged unseen."""
+        """Seal the files that this process holds open; None if none can be replaced unnoticed."""
         return None
 
-    # The parent's.
+    # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Make the shared words in which so many processes tell where their time goes; None: nothing is told.
+        """Create shared memory in which `processes` processes record their time; None if none is recorded.
 
-        Raises EnvironmentFailure where there is no room.
+        Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
-        """Return what they told; None where that is nothing."""
+        """Return the workers' time by cause, as recorded in `trace`; None if nothing was recorded."""
         return None
 
     def table(self, key_type: str, value_size: int, counters: int) -> Table | None:
-        """Return the parent's key-value view: keys of one of KEY_TYPES, values of so many bytes.
+        """Return the parent's key-value view, with `counters` counters per bucket; None without storage.
 
-        In each bucket there are so many counters. None where nothing is stored.
+        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes.
         """
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        """Look at the key-value view in C, beside what is done in the block, and yield what returns how many
-        rows it has, if all of them are right; None where they are not, or where there is no C: then each row
-        has to be looked at.
+        """Check the key-value data in C, in parallel to the block. Yield a function that gets the result.
+
+        It returns the number of rows if all are right. It returns None if not, or if there is no C loop:
+        each row must be checked in Python.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return what is defined, in every bucket alike; nothing where nothing is."""
+        """Return the definitions of the schema, which all buckets share; empty without a schema."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Take down what no worker changes, when everything is prepared; None where there is nothing."""
+        """Record the state that no worker changes, after the preparation; None if there is no such state."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, value asked for, answer) where another value was read back."""
+        """Yield (setting, requested value, effective value) for each setting whose values differ."""
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Say whether the target takes its own data for sound; `level` is "quick" or "full"."""
+        """Run the target's own integrity check; `level` is "quick" or "full"."""
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Say whether every bucket defines what was created, and nothing else."""
+        """Check that every bucket has the created definitions, and no others."""
         return None
 
     def discard(self) -> None:
-        """Remove what lies there of this case, and nothing else."""
+        """Remove the data of this case, and nothing else."""
 
 
 class SqlPlace(Place, Protocol):
     """A place that speaks SQL."""
 
     def directions(self) -> Directions:
-        """Return how programs of the user's find it. There is no password in the address."""
+        """Return the connection information for user programs, whose address has no password."""
 
     def clear(self) -> None:
-        """Make it as programs of the user's find it that make what is in it."""
+        """Reset the place to the state before a user program creates the data."""
 
     def is_filled(self) -> bool:
-        """Return whether anything has been made there."""
+        """Return whether the place has any data."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Make it as workers are to find it, when such a program has made what is in it."""
+        """Prepare the place for the workers after a user program has created the data."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return how many rows were ever written, as the target counts them; None where it does not.
+        """Return the target's count of all rows ever written; None if it has no such count.
 
-        No program of the user's may be connected any more.
+        Call it after all user programs have closed their connections.
         """
 
     def client(self, worker: int) -> Client:
-        """Return a worker's half, not yet connected; numbers below 1 are those of processes beside them."""
+        """Return a worker's client, not yet connected; helper processes have numbers below 1."""
 
     def reader(self) -> Reader:
-        """Connect to read while workers work, with the settings of the case."""
+        """Connect to read during the load, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
-        """Connect to read while no worker of ours works."""
+        """Connect to read while none of our workers runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Make the place, as far as it is not there, and what is in it; then it is as workers are to find it.
+        """Create the place if it does not exist, let the block create data, then prepare it for the workers.
 
-        Raises UsageError or EnvironmentFailure when a setting was not taken.
+        Raises UsageError or EnvironmentFailure if a setting did not take effect.
         """
 
 
 class Target(Protocol):
-    """A target: its module has one, called TARGET."""
+    """A kind of database. The target's module has an instance, called TARGET."""
 
     FILES: str | None = None
-    """The names of the files that it leaves in a folder, as a regular expression; None: it leaves none."""
+    """Regular expression for the names of the files that the target leaves in a folder; None for no files."""
     DESCRIPTORS: int = 0
-    """File descriptors that a process needs for each bucket, at most."""
+    """Maximum number of file descriptors that a process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return where the data of a case lies; nothing is touched there yet."""
+        """Return the place for the data of a case; do not touch any file or server yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return a case as it is carried out here; `server` is what was said of one.
+        """Return the case with the target's adjustments; `server` has the options of a server.
 
-        `anyway`: also on one that is not this machine. Raises UsageError for what it can't carry out.
+        `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> Directions:
-        """Return directions to nothing, for a program of the user's that is only looked at.
+        """Return dummy connection information, to inspect a user program without running it on data.
 
-        `folder` is an empty one of ours.
+        `folder` is an empty folder that we created.
         """
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """Have what cases need beside their workers, in a folder of ours, while the block lasts.
+        """Run the services that the cases need, such as a temporary server in `folder`, during the block.
 
-        Raises EnvironmentFailure where it can't be had.
+        Raises EnvironmentFailure if a service is not available.
         """
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the modules that a worker imports of it, so that they are there before it is forked.
+        """Return the target's modules that a worker needs, to import them before the worker is forked.
 
-        None of them may open anything or begin a thread when it is imported.
+        Their import must not open a file or start a thread.
         """
 
     def explain(self, driver: str, error: Exception) -> str:
-        """Return what went wrong, and what to do about it, with the target's name for it."""
+        """Return a description of the error in the target's terms, with a remedy."""
         return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        """Return what a commit is worth with the settings that were read back, in words.
+        """Return the durability of commits under the effective settings, as text; "" if unknown.
 
-        Before a colon stands what it is on the scale that all targets share (`sqlstress.target`), after it
-        by which settings. "" where that is not known.
+        The text before the colon is one of the levels that all targets share (see `sqlstress.target`), the
+        text after it names the settings.
         """
 
     def lacks_native(self, driver: str) -> str | None:
-        """Say why a driver has no loop in C here; None where it has one."""
+        """Return the reason why the driver has no C loop on this system, or None."""
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether an error is of a kind that its drivers raise: it is no fault of this program."""
+        """Return whether the target's drivers raise errors of this kind, so that it is not our fault."""
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return why it can't be told where the time goes with a driver, here; None when it can."""
+        """Return the reason why `--where` does not work with the driver on this system, or None."""
 
     def unseen(self) -> str | None:
-        """Return why it can't be seen from outside who holds a lock here; None when it can."""
+        """Return the reason why another process cannot see the lock holders on this system, or None."""
         return "only SQLite's locks can be seen from outside"
 
     def at_hand(self, driver: str, address: Dsn | None) -> str:
-        """Return what a driver would measure here, with versions; nothing is started for it.
+        """Return the versions that the driver would measure on this system, without starting a server.
 
-        `address` is a server's. Raises UsageError or EnvironmentFailure, with what to do, where it lacks.
+        `address` is the address of a server, or None. Raises UsageError or EnvironmentFailure, with
+        a remedy, if a part is missing.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the library that a driver uses, for the fingerprint; None where there is none."""
+        """Return the library that the driver uses, for the fingerprint; None if it has no library."""
         return None

@@ -1,4 +1,4 @@
-"""The views of what a target stores: keys and values, SQL, and directions for programs of the user's."""
+"""Interfaces to a target's data: keys and values, SQL, and connection information for user programs."""
 
 from __future__ import annotations
 
@@ -14,184 +14,185 @@ T = TypeVar("T")
 Operation = Callable[[Any], Any]
 Row = tuple[Any, ...]
 Named = Mapping[str, Any]
-"""Values by the names of the parameters, which are written :name; there may be more than those."""
+"""Values by parameter name, for parameters written as :name. Unused values are allowed."""
 
-# Keys and values: a worker's half (in C: a `NativeStore`), and the parent's.
+# Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
 
 
 class Connected(Protocol):
-    """What a worker has of a database."""
+    """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as the database answers them; where buckets differ, all answers."""
+        """Return the settings as read back from the database; all values if buckets differ."""
 
     def close(self) -> None:
         """Close every connection."""
 
 
 class NativeLoop(Connected, Protocol):
-    """A worker's half of keys and values whose loop runs in C as a whole."""
+    """A worker's key-value interface with the whole loop in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run a plan, and return the result. Raises EnvironmentFailure if the store stopped it."""
+        """Run a plan and return its results. Raises EnvironmentFailure if an error of the store stops it."""
 
 
 class Waits(Connected, Protocol):
-    """The same where it may have to wait for others."""
+    """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation was given up because others were in the way, and count it if so."""
+        """Return whether the error means that another connection's lock stopped the operation. Count it."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return how many BUSY and BUSY_SNAPSHOT answers were met by waiting operations."""
+        """Return the numbers of BUSY and BUSY_SNAPSHOT results that operations got while they waited."""
 
 
 class Store(Waits, Protocol):
-    """A worker's half: functions by bucket, each one transaction. All lists are indexed by bucket."""
+    """A worker's key-value interface: lists of functions, indexed by bucket. Each call is a transaction."""
 
     gets: list[Operation]
     """(key,) → value, or None."""
     pairs: list[Operation]
-    """(key, key) → [(key, value), …] of both, read in one snapshot."""
+    """(key, key) → [(key, value), …] for both keys, read in one snapshot."""
     puts: list[Operation]
     """(key, value): one replace in autocommit."""
     batches: list[Operation]
     """[(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
-    """(counter,): read the counter, write it plus one."""
+    """(counter,): read the counter and write its value plus one."""
 
 
 class Table(Protocol):
-    """The parent's half: it makes the buckets, and reads them when no worker is connected any more."""
+    """The parent's key-value interface: creates the buckets, and reads them after the workers closed them."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Make every bucket anew with these rows and its counters, as the workers are to find it.
+        """Create every bucket again with these rows and its counters, and prepare it for the workers.
 
-        Raises UsageError or EnvironmentFailure when a setting was not taken. What it keeps open for the
-        workers is closed by `release`.
+        Raises UsageError or EnvironmentFailure if a setting did not take effect. `release` closes the
+        connections that this method keeps open for the workers.
         """
 
     def create(self, pulse: Pulse) -> None:
-        """Make every bucket anew and empty, with the settings of the case, and nothing more."""
+        """Create every bucket again, empty, with the settings of the case."""
 
     def settle(self) -> None:
-        """Make what the workers left ready to be looked at: none of them is connected any more."""
+        """Prepare the data for the checks, after all workers have closed their connections."""
 
     def release(self) -> None:
-        """Close what was kept open: it has been looked at, or won't be."""
+        """Close the connections that `fill` kept open, after the checks or without checks."""
 
     def name(self, bucket: int) -> str:
-        """Return what a bucket is called."""
+        """Return the name of a bucket."""
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
-        """Yield every key of a bucket, with its value."""
+        """Yield every key of a bucket and its value."""
 
     def counters(self, bucket: int) -> list[tuple[int, Any]]:
-        """Return the counters of a bucket by their numbers."""
+        """Return the counters of a bucket: their numbers and values."""
 
 
-# SQL of the user's: a worker's half, and the parent's.
+# The user's SQL: the worker's interface, and the parent's interface.
 
 
 BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused"
 
 
 class Answer(NamedTuple):
-    """What an answer of the database that was an error says."""
+    """An error that the database returned."""
 
     kind: str
-    """BUSY: somebody else was in the way; INTERRUPTED: it took too long; LACKING: the database lacks
-    something, such as space, which says nothing of the data; REFUSED: any other."""
+    """Kind of the error. BUSY: another connection's lock stopped the statement; INTERRUPTED: the statement
+    took too long; LACKING: the database lacks a resource, such as disk space, so the error is no evidence
+    about the data; REFUSED: any other error."""
     text: str
-    """Its words, in one line without a full stop."""
+    """Message, in one line without a full stop."""
 
 
 class Session(Protocol):
-    """A worker's connection, in true autocommit: no transaction begins that nobody asked for."""
+    """A worker's connection in true autocommit: the driver begins no transaction by itself."""
 
     def runs(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named values that runs a statement without rows."""
+        """Return a function of named values that runs the statement. It returns no rows."""
 
     def reads(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named values: the statement has run to its end, all its rows are here."""
+        """Return a function of named values that runs the statement to its end and returns all rows."""
 
     def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
-        """Return a function of named values: the names of the columns, and all rows."""
+        """Return a function of named values that returns the column names and all rows."""
 
     def rollback(self) -> None:
-        """End an open transaction, if there is one, and undo it."""
+        """Roll back the open transaction, if there is one."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
 
 
 class Client(Waits, Protocol):
-    """A worker's half, with the settings of the case."""
+    """A worker's SQL interface, with the settings of the case."""
 
     def connect(self, bucket: int) -> Session:
-        """Connect. Raises EnvironmentFailure."""
+        """Connect to a bucket. Raises EnvironmentFailure."""
 
 
 class Interruptible(Protocol):
-    """A connection whose statement, which runs in another thread, can be made to fail soon."""
+    """A connection whose statement can be interrupted from another thread, so that it soon fails."""
 
     def interrupt(self) -> None: ...
 
 
 class Answers(Protocol):
-    """A connection of the parent's."""
+    """A connection of the parent."""
 
     def answer(self, error: BaseException) -> Answer | None:
-        """Return what an error of the database says; None of one that is not the database's."""
+        """Return the kind and text of a database error; None for any other error."""
 
 
 class Reader(Answers, Interruptible, Protocol):
-    """One that only reads."""
+    """A connection of the parent that only reads."""
 
     def begin(self) -> None:
-        """Begin to read: all as of one moment, until `end`."""
+        """Begin a read transaction: all reads until `end` see one snapshot."""
 
     def first(self, sql: str, most: int) -> list[Row]:
-        """Return the first rows of a query, so many at most."""
+        """Return at most `most` rows of a query."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query; its parameters are written as the driver has them."""
+        """Return all rows of a query, whose placeholders have the driver's style."""
 
     def end(self) -> None:
-        """End what `begin` began."""
+        """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Raise the database's error for a statement that it does not understand; it is not run."""
+        """Compile a statement with these parameter names, but do not run it. Raises the database's error."""
 
     def close(self) -> None:
         """Close the connection."""
 
 
 class Maker(Answers, Protocol):
-    """Makes the data of a trial: what it does is not to be kept after a power failure."""
+    """A connection that creates the data of a trial. Its commits need not survive a power failure."""
 
     def run(self, sql: str) -> None:
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Return what a task returns that runs statements; they are interrupted when it is to stop."""
+        """Run a task with statements and return its result; interrupt its statements if the run must stop."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
 
 
 class Directions(NamedTuple):
-    """How a program of the user's finds the data, whatever it opens it with."""
+    """Connection information for a user program, for any database library."""
 
     address: str
-    """What it opens: the path of a file, or a URL."""
+    """Path of the database file, or URL of the server."""
     variables: Mapping[str, str | None]
-    """Of its environment, what its libraries look for there; None: that must not be there."""
+    """Environment variables for the user program; None means that the variable must be unset."""
     secret: str = ""
-    """What of it may neither be shown nor saved, whoever says it."""
+    """Password, which must be neither shown nor saved, even in a program's output; "" if there is none."""
 
     def hidden(self, text: str) -> str:
-        """Return a text of a program's without the secret."""
+        """Return a program's text without the secret."""
         from sqlstress.options.dsn import UNSHOWN
 
         return text.replace(self.secret, UNSHOWN) if self.secret else text

@@ -102,7 +102,7 @@ def test_the_wal_has_the_size_at_which_it_works_as_long_as_somebody_holds_it(
 def test_rows_are_written_piece_by_piece_and_whoever_holds_a_file_locks_nobody_out(
     case: Case, first_path: Path, mode: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PIECE", 100 * 32)
+    monkeypatch.setattr(files, "_TRANSACTION_BYTES", 100 * 32)
     case = replace(case, settings=replace(case.settings, journal_mode=mode))
     holder = create_file(case, first_path, ((number, -number) for number in range(count)))
     assert holder.rows("SELECT key, value FROM kv") == [(number, -number) for number in range(count)]
@@ -117,7 +117,7 @@ def test_rows_are_written_piece_by_piece_and_whoever_holds_a_file_locks_nobody_o
 def test_no_wal_grows_long_while_millions_of_rows_are_written(
     case: Case, first_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "_PIECE", 1000 * 32)
+    monkeypatch.setattr(files, "_TRANSACTION_BYTES", 1000 * 32)
     holder = create_file(case, first_path, ((number, number) for number in range(20_000)))
     assert first_path.stat().st_size > 200_000
     assert first_path.with_name(first_path.name + "-wal").stat().st_size < 100_000

@@ -1,7 +1,7 @@
-"""The native loop: a C extension that runs a timed window of kv inside a driver's own library.
+"""The native loop: a C extension that runs a timed window of kv with a driver's own library.
 
-Files in C, each of one subject; loop.h says what each is for. `extension` finds it, a `NativeStore` hands it
-a plan. How a driver's library and its connections are reached is each target's own business.
+loop.h describes the purpose of each C file. `extension` imports the extension, and a `NativeStore` passes it
+a plan. Each target has its own way to the driver's library and connections.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sqlstress.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from sqlstress.targets.views import Connected
 
-# The C extension, where it was built and can be trusted.
+# The import of the C extension, if it was built and its clock agrees with Python's.
 
 
 class NotToBeHad(Exception):
-    """Why there is no native loop here."""
+    """The native loop is not available, for the reason in the message."""
 
 
 _FROM_SOURCE = (
@@ -37,7 +37,7 @@ _WITH_COMPILER = (
 
 
 def _is_source() -> bool:
-    """Return whether this package lies where it is built, and not where it was installed."""
+    """Return whether this package is the source folder, and not an installed copy."""
     return Path(__file__).with_name("loop.h").exists()
 
 
@@ -51,15 +51,15 @@ def extension() -> ModuleType:
         raise NotToBeHad(f"the C extension was not built ({remedy})") from error
     except ImportError as error:
         raise NotToBeHad(f"the C extension is not for this Python ({error})") from error
-    before = time.perf_counter_ns()
-    now = native.now_ns()
-    if not before <= now <= time.perf_counter_ns():
+    python_ns = time.perf_counter_ns()
+    native_ns = native.now_ns()
+    if not python_ns <= native_ns <= time.perf_counter_ns():
         raise NotToBeHad("its clock differs from Python's")
     return native
 
 
 def lacking(reach: Callable[[], object]) -> str | None:
-    """Say why what a native loop needs can't be reached; None where it can."""
+    """Call `reach`; return the reason why the native loop is not available, or None."""
     try:
         reach()
     except NotToBeHad as reason:
@@ -69,7 +69,7 @@ def lacking(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def needed(driver: str) -> Iterator[None]:
-    """Let what is not to be had be an EnvironmentFailure, for a worker that was promised it."""
+    """Turn NotToBeHad into EnvironmentFailure, for a worker whose case requires the native loop."""
     try:
         yield
     except NotToBeHad as reason:
@@ -78,11 +78,11 @@ def needed(driver: str) -> Iterator[None]:
         ) from reason
 
 
-# Carry out a plan in C, and say what stopped it.
+# The run of a plan in C, and the errors that stop it.
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""How a loop ended, as loop.h has it."""
+"""Endings of a loop, as in loop.h."""
 OF_NO_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -90,29 +90,29 @@ OF_NO_STORE: dict[str, Any] = {
     "least_wait_ns": 0,
     "jitter": 1,
 }
-"""What a plan says of the stores that it is not for."""
+"""Fields of a plan for a store without connections."""
 
 
 class NativeStore:
-    """A worker's half of keys and values in C, whose loop runs there as a whole."""
+    """A worker's key-value interface with the whole loop in C."""
 
     def __init__(self, view: Connected, plan: dict[str, Any], explained: Callable[[int, str], str]) -> None:
-        """`plan` says how C gets at what `view` has connected. Raises NotToBeHad.
+        """`plan` has the addresses of the connections of `view`. Raises NotToBeHad.
 
-        `explained` makes a sentence of a code, as SQLite has them, and of what the store said.
+        `explained` makes a sentence from a result code of SQLite and the store's message.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained = extension(), explained
         self.plan = {**OF_NO_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Carry out a plan of `kv.native_loop`, and return what was done.
+        """Run a plan of `kv.native_loop` and return its results.
 
-        Raises EnvironmentFailure where something stopped it.
+        Raises EnvironmentFailure if an error of the store, or too many failed writes, stopped it.
         """
-        done: dict[str, Any] = self._native.run({**plan, **self.plan})
-        if done["ending"] == STOPPED:
-            raise EnvironmentFailure(self._explained(done["code"], done["said"]))
-        if done["ending"] == OUT_OF_PATIENCE:
-            raise EnvironmentFailure(f"{done['given_up']} writes in a row failed, and none succeeded")
-        return done
+        result: dict[str, Any] = self._native.run({**plan, **self.plan})
+        if result["ending"] == STOPPED:
+            raise EnvironmentFailure(self._explained(result["code"], result["said"]))
+        if result["ending"] == OUT_OF_PATIENCE:
+            raise EnvironmentFailure(f"{result['given_up']} writes in a row failed, and none succeeded")
+        return result

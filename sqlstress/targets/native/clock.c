@@ -1,4 +1,4 @@
-/* What the system is asked for: the clock that all processes share, and memory that stays. */
+/* System functions: the clock that all processes share, a sleep, and an allocator that keeps freed memory. */
 #ifndef _WIN32
 #define _GNU_SOURCE
 #endif
@@ -13,7 +13,7 @@
 #include <windows.h>
 
 int64_t clock_ns(void) {
-    static int64_t per_s; /* is the same as long as the system runs */
+    static int64_t per_s; /* constant while the system runs */
     LARGE_INTEGER now;
     if (!per_s) {
         LARGE_INTEGER found;
@@ -28,8 +28,8 @@ int64_t clock_ns(void) {
 #define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 2
 #endif
 
-/* Sleep() is as coarse as the system's ticks, 16 ms mostly. This is what Python's time.sleep waits for too; it is
- * there since Windows 10, version 1803.
+/* Sleep() has the resolution of the system's ticks, usually 16 ms. Python's time.sleep uses this timer, too. It exists
+ * since Windows 10, version 1803.
  * Source: https://learn.microsoft.com/windows/win32/api/synchapi/nf-synchapi-createwaitabletimerexw */
 void sleep_ns(int64_t ns) {
     static HANDLE timer;
@@ -64,19 +64,19 @@ void sleep_ns(int64_t ns) {
 
 #endif
 
-/* What is freed stays the process's own. When others have written, SQLite frees the pages of its cache and takes as
- * many again; whether glibc returns them to the system in between depends on what happens to lie at the end of the
- * heap, and then each costs a page fault: luck, which differs from one program to the next.
+/* Makes the allocator keep freed memory in the process. After a write by another connection, SQLite frees the pages of
+ * its cache and allocates as many again. If the end of the heap happens to be free, glibc returns these pages to the
+ * system in between, and then each costs a page fault. This chance would differ from one program to the next.
  * Source: https://man7.org/linux/man-pages/man3/mallopt.3.html */
 
 #ifdef __GLIBC__
 #include <malloc.h>
 
-#define LARGEST_IN_HEAP (32 << 20) /* the most that glibc lets */
+#define LARGEST_IN_HEAP (32 << 20) /* maximum that glibc allows */
 
 void heap_keep(void) {
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
-    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP); /* it no longer adapts once the other one is set */
+    mallopt(M_MMAP_THRESHOLD, LARGEST_IN_HEAP); /* glibc no longer adapts it after the call above */
 }
 
 #else

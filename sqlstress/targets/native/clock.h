@@ -1,4 +1,4 @@
-/* The clock that all processes of a machine share: the very one of Python's time.perf_counter_ns. */
+/* The clock that all processes of a machine share: the clock of Python's time.perf_counter_ns. */
 #ifndef SQLSTRESS_CLOCK_H
 #define SQLSTRESS_CLOCK_H
 
@@ -8,7 +8,7 @@ int64_t clock_ns(void);
 
 void sleep_ns(int64_t ns);
 
-/* What is freed stays the process's own. */
+/* Makes the allocator keep freed memory in the process. */
 void heap_keep(void);
 
 #endif

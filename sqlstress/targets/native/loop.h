@@ -1,6 +1,6 @@
-/* The parts of the timed loop. What each of them is to do is said by its counterpart in Python, which must
- * agree with it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and
- * engine/loop.py. All times are nanoseconds of the shared clock. */
+/* The parts of the timed loop. Each has a counterpart in Python, which describes it and must agree with it:
+ * random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and engine/loop.py. All times are
+ * nanoseconds of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
 
@@ -12,8 +12,8 @@
 
 enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 
-/* What of a shared word was stored before this is there before what is stored after it, whenever the process is
- * killed: its own stores are kept in their order by the processor, and by this in that of the program. */
+/* Stores to shared memory before this happen before the stores after it, even if the process is killed in between.
+ * The processor keeps a process's own stores in order; this keeps the compiler from reordering them. */
 #ifdef _MSC_VER
 #include <intrin.h>
 #define IN_ORDER() _ReadWriteBarrier()
@@ -21,7 +21,7 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define IN_ORDER() __asm__ __volatile__("" ::: "memory")
 #endif
 
-/* The same for another process that reads them while this one works: in the order of the processors, too. */
+/* Likewise for another process that reads the stores at the same time: orders the processor's memory accesses, too. */
 #if defined(_MSC_VER) && defined(_M_ARM64)
 #define PUBLISHED() __dmb(_ARM64_BARRIER_ISH)
 #elif defined(_MSC_VER)
@@ -30,48 +30,48 @@ enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 #define PUBLISHED() __atomic_thread_fence(__ATOMIC_ACQ_REL)
 #endif
 
-/* workload.c: Python's generator, so that both loops draw the same. */
+/* workload.c: Python's random generator, so that both loops draw the same numbers. */
 
 #define RANDOM_WORDS 624
 
 typedef struct {
     uint32_t state[RANDOM_WORDS];
-    uint32_t next; /* RANDOM_WORDS: the state is used up */
+    uint32_t next; /* index of the next word; RANDOM_WORDS if all words are used */
 } Random;
 
-/* workload.c: which keys are drawn, in which bucket they lie, and how they look in the database. */
+/* workload.c: the drawn keys, their buckets, and their encoding in the database. */
 
 typedef enum { UNIFORM, ZIPFIAN, SEQUENTIAL } Distribution;
 typedef enum { KEY_INT, KEY_TEXT, KEY_BLOB } KeyType;
 
 typedef struct {
     Distribution distribution;
-    int64_t key_space, position;            /* position: of the next key, if they come one after the other */
-    double total, second, eta, alpha;       /* of the zipfian distribution, as kv/keys.py reckons them */
+    int64_t key_space, position;            /* position: the next key of the sequential distribution */
+    double total, second, eta, alpha;       /* constants of the zipfian distribution, from kv/keys.py */
     int64_t step;
     Random random;
 } Keys;
 
 typedef struct {
     int64_t key_space, step;
-    const uint16_t *bucket_of; /* of each key; NULL: there is one bucket */
-    const uint32_t *order;     /* the keys by bucket; NULL: a key's number is its position */
-    const int64_t *starts;     /* of each bucket in `order`, and the end */
-    const int64_t *pairs;      /* of each bucket */
+    const uint16_t *bucket_of; /* bucket of each key; NULL if there is only one bucket */
+    const uint32_t *order;     /* keys, sorted by bucket; NULL if each key's number is its position */
+    const int64_t *starts;     /* start of each bucket in `order`, and the end of the last bucket */
+    const int64_t *pairs;      /* number of pairs in each bucket */
 } Placement;
 
 #define KEY_ROOM 32
 
-int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]); /* the bytes of a text or a blob; how many */
+int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]); /* writes a text or blob key; returns its size */
 
-/* workload.c: values that say who wrote them. */
+/* workload.c: values whose header identifies the worker and the write. */
 
 typedef struct {
-    int64_t base;  /* a worker's sequence numbers are added to it */
+    int64_t base;  /* header of the worker's sequence number 0 */
     int64_t salt, size;
-    uint8_t *padding; /* room for a header, and behind it the worker's padding; NULL: values are integers */
-    uint8_t covered[8];
-    int64_t header_at; /* where in `padding` the header of the last value lies */
+    uint8_t *padding; /* room for a header, then the worker's padding; NULL if values are integers */
+    uint8_t covered[8]; /* the padding's bytes at header_at */
+    int64_t header_at; /* offset in `padding` of the last value's header */
 } Values;
 
 #define VALUE_HEADER 8
@@ -83,7 +83,7 @@ typedef struct {
 
 #define RAW_ROOM 48
 
-/* A column as it was read, or its beginning. */
+/* The value of a column, of which only the first RAW_ROOM bytes are kept. */
 typedef struct {
     int type;
     int64_t integer;
@@ -91,7 +91,7 @@ typedef struct {
     uint8_t bytes[RAW_ROOM];
 } Raw;
 
-const uint8_t *value_make(Values *values, int64_t sequence); /* `size` bytes, until the next one is made */
+const uint8_t *value_make(Values *values, int64_t sequence); /* returns `size` bytes, valid until the next call */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header);
 void raw_read(Raw *raw, const Sqlite *sqlite, sqlite3_stmt *stmt, int column);
 int value_is_ours(const Values *values, int64_t header);
@@ -99,12 +99,12 @@ int64_t big_endian(const uint8_t bytes[VALUE_HEADER]);
 int64_t header_worker(int64_t header);
 int64_t header_sequence(int64_t header);
 
-/* workload.c: a stretch of operations, drawn outside the times that are measured. */
+/* workload.c: chunks of operations, drawn outside of the measured times. */
 
 typedef struct {
-    int simple, only_reads, batch, width; /* width: rows of an operation */
+    int simple, only_reads, batch, width; /* width: rows per operation */
     double read_ratio;
-    uint32_t read_below, update_below; /* of 1 << 16, where an operation may be a transaction */
+    uint32_t read_below, update_below; /* thresholds for a draw below 1 << 16, if there are transactions */
 } Mix;
 
 typedef struct {
@@ -112,9 +112,9 @@ typedef struct {
     int64_t first;    /* sequence number of the first row */
     uint8_t *kinds;
     uint16_t *drawn;
-    int64_t *numbers; /* `width` for each operation: keys, or a counter; of a pair the first two */
+    int64_t *numbers; /* `width` numbers per operation: keys, or a counter; a pair uses the first two */
     int *buckets;
-    int64_t *headers; /* of the value that a get has read; below 0: none of ours */
+    int64_t *headers; /* header of the value that a get has read; negative if no worker wrote the value */
 } Chunk;
 
 typedef struct {
@@ -122,25 +122,25 @@ typedef struct {
     Keys keys;
     Placement placement;
     int64_t sequence;
-    int64_t *spare; /* room for a batch's pairs */
-    uint8_t *taken; /* a bit for each pair of a bucket: it is in the batch already */
+    int64_t *spare; /* room for the pairs of a batch */
+    uint8_t *taken; /* a bit for each pair of a bucket: whether the pair is already in the batch */
 } Draws;
 
 void chunk_draw(Draws *draws, Chunk *chunk, int count);
 
-/* record.c: what was found wrong in what was read. */
+/* record.c: wrong values that were read. */
 
 #define EXAMPLES 3
 
 typedef struct {
-    int64_t number, header, last; /* last: the worker's own last write to that key, where that is what's wrong */
+    int64_t number, header, last; /* last: the write to that key that should have been read, if it is known */
     Raw value;
 } BadRead;
 
 typedef struct {
     int rows;
     Raw keys[2], values[2];
-    int64_t headers[2]; /* below 0: nobody's */
+    int64_t headers[2]; /* negative if no worker wrote the value */
 } PairRead;
 
 typedef struct {
@@ -153,8 +153,8 @@ typedef struct {
 void reads_bad(Reads *reads, const BadRead *bad);
 void reads_pair(Reads *reads, const PairRead *pair, int batch);
 
-/* sqlite.c and loop.c (which has those of no store): the operations, each a transaction. They return an (extended)
- * code of SQLite. */
+/* sqlite.c, and loop.c for a store that does nothing: the operations, each a transaction. They return a result code
+ * of SQLite, which may be an extended code. */
 
 typedef enum { SQL_GET, SQL_PAIR, SQL_PUT, SQL_BEGIN, SQL_COMMIT, SQL_ROLLBACK, SQL_COUNT, SQL_SET_COUNT, SQLS } Sql;
 
@@ -173,8 +173,8 @@ struct Store {
     int batch;
     Values values;
     Waiting waiting;
-    Reads *reads; /* NULL: nothing is checked */
-    char said[1024]; /* by SQLite, of what went wrong */
+    Reads *reads; /* NULL if reads are not checked */
+    char said[1024]; /* SQLite's message about the last error */
     int (*get)(Store *, int bucket, int64_t number, int64_t *header);
     int (*put)(Store *, int bucket, int64_t number, int64_t sequence);
     int (*put_all)(Store *, int bucket, const int64_t *numbers, int64_t sequence);
@@ -192,13 +192,13 @@ void store_close(Store *store);
 #define COUNTERS 16
 
 typedef struct {
-    int on, stored; /* stored: the store keeps what it is given */
+    int on, stored; /* stored: whether the store keeps the written data */
     int64_t *meta, *begins, *ends, *rows, *last, *counts;
     uint8_t *written;
     int64_t keys, slots, step;
     int worker, workers;
-    const int64_t *lasts; /* what `last` is of worker 1 */
-    int64_t stride; /* from one worker's to the next one's */
+    const int64_t *lasts; /* the `last` of worker 1 */
+    int64_t stride; /* distance from one worker's `last` to the next worker's, in words */
 } Acks;
 
 int64_t acks_slot(const Acks *acks, int64_t number);
@@ -206,18 +206,18 @@ void acks_announce(const Acks *acks, const Chunk *chunk, int width);
 void acks_give_up(const Acks *acks, int operation, int width);
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads);
 
-/* record.c: only what completes inside the window. */
+/* record.c: the counts of operations that end inside the window. */
 
 #define MOST_BINS 600
 #define LATENCY_BUCKETS (0x7f7f + 1)
 
 typedef struct {
     int64_t opens, closes, bin_ns;
-    int weights[KINDS]; /* rows of an operation */
+    int weights[KINDS]; /* rows per operation */
     int64_t first, last, rows, longest_wait, failed, busy, busy_snapshot, harness, proof;
     int64_t operations[KINDS], largest[KINDS], largest_failed;
     uint64_t *latencies[KINDS];
-    uint64_t *failures; /* the latencies of failed operations */
+    uint64_t *failures; /* latencies of failed operations */
     int64_t bins[MOST_BINS];
     int bins_used;
 } Tally;
@@ -227,22 +227,23 @@ void tally_close(Tally *tally);
 void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const int64_t *ends, int done);
 int latency_bucket(int64_t ns);
 
-/* proof.c: whether all rows of a bucket are right. */
+/* proof.c: the check whether all rows of a bucket are right. */
 
 typedef struct {
     Sqlite sqlite;
     KeyType key_type;
-    const uint16_t *bucket_of; /* of each key; NULL: there is one bucket */
+    const uint16_t *bucket_of; /* bucket of each key; NULL if there is only one bucket */
     Values values;
-    const uint8_t *paddings; /* of each worker, the preload's first; NULL: values are integers */
+    const uint8_t *paddings; /* padding of the preload, then of each worker; NULL if values are integers */
     Acks acks;
-    uint8_t *seen; /* of each key: it was found */
-    int64_t *latest; /* of each slot: when the latest of its acknowledged writes began; 0: there is none */
+    uint8_t *seen; /* for each key, whether its row was found */
+    int64_t *latest; /* for each slot, the begin of its latest acknowledged write; 0 if there is none */
 } Proof;
 
-int proof_begin(Proof *proof); /* 0: there is no memory */
+int proof_begin(Proof *proof); /* returns 0 if there is not enough memory */
 void proof_end(Proof *proof);
-int64_t proof_rows(const Proof *proof, sqlite3 *db, int bucket, const char *sql); /* how many; below 0: not all are */
+/* Returns the number of rows of a bucket if all are right, else a negative number. */
+int64_t proof_rows(const Proof *proof, sqlite3 *db, int bucket, const char *sql);
 
 /* loop.c */
 
@@ -256,11 +257,11 @@ typedef struct {
     Tally tally;
     Reads reads;
     volatile int64_t *progress, *stop;
-    int64_t limit; /* below 0: none */
+    int64_t limit; /* maximum number of operations; negative means no limit */
     int largest_chunk;
-    int64_t patience_ns; /* how long writes may be given up in a row; below 0: for ever */
-    int64_t given_up;
-    int code; /* of the store, where that is what stopped it */
+    int64_t patience_ns; /* maximum total timeout of writes that fail in a row; negative means no limit */
+    int64_t given_up; /* number of writes that failed in a row */
+    int code; /* result code of the store that stopped the loop, or 0 */
 } Loop;
 
 Ending loop_run(Loop *loop);

@@ -1,4 +1,4 @@
-/* What Python sees: a plan, a dict, becomes a loop; what the loop did becomes a dict. */
+/* The Python module: converts a plan (a dict) into a loop, and the results of the loop into a dict. */
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
@@ -15,11 +15,11 @@
 
 typedef struct {
     Loop loop;
-    Py_buffer views[MOST_VIEWS]; /* memory of Python's, which stays where it is as long as they are held */
+    Py_buffer views[MOST_VIEWS]; /* Python's memory, which is not moved or freed while the views are held */
     int viewed;
 } Plan;
 
-/* Reads a plan, a dict of what native/plan.py says, into a loop. */
+/* Reads a plan, a dict from kv/native_loop.py, into a loop. */
 
 static PyObject *field(PyObject *asked, const char *name) {
     PyObject *found = PyDict_GetItemString(asked, name);
@@ -37,7 +37,7 @@ static double real(PyObject *asked, const char *name) {
     return found ? PyFloat_AsDouble(found) : -1;
 }
 
-/* Returns the memory of a field, which may be None, and its length in bytes. */
+/* Returns the memory of a field and its length in bytes; NULL if the field is None. */
 static void *memory(Plan *plan, PyObject *asked, const char *name, int writable, size_t *length) {
     PyObject *found = field(asked, name);
     Py_buffer *view = &plan->views[plan->viewed];
@@ -119,7 +119,8 @@ static void read_waiting(Waiting *waiting, PyObject *asked) {
     waiting->jitter = (uint64_t)integer(asked, "jitter") | 1;
 }
 
-/* "connections" holds (address of the connection, of its library's functions) by bucket; none: a dry store. */
+/* "connections" has, for each bucket, the addresses of the connection and of its library's functions. It is empty for
+ * a dry store. */
 static void read_connections(Store *store, PyObject *asked) {
     PyObject *connections = field(asked, "connections"), *sql = field(asked, "statements");
     if (!connections || !sql) return;
@@ -217,9 +218,9 @@ static Plan *plan_read(PyObject *asked) {
     return NULL;
 }
 
-/* Says what a loop did, as a dict that native/plan.py understands. */
+/* Converts the results of a loop into a dict for kv/native_loop.py. */
 
-/* Puts a value, which may be NULL, under a name, and gives up the reference to it. */
+/* Stores a value, which may be NULL, under a name, and drops the reference to the value. */
 static void put(PyObject *result, const char *name, PyObject *value) {
     if (value && !PyErr_Occurred()) PyDict_SetItemString(result, name, value);
     Py_XDECREF(value);
@@ -231,7 +232,7 @@ static PyObject *integers(const int64_t *numbers, int count) {
     return list;
 }
 
-/* {bucket: count} of one kind of operation. */
+/* Returns the histogram of one kind of operation as {bucket: count}. */
 static PyObject *histogram(const uint64_t *counts) {
     PyObject *found = PyDict_New();
     for (int bucket = 0; found && bucket < LATENCY_BUCKETS; bucket++) {
@@ -385,7 +386,7 @@ static PyMethodDef shim_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* What Python sees of it. */
+/* Functions of the module for the clock, the connections, the loop and the proof. */
 
 static PyObject *now_ns(PyObject *module, PyObject *nothing) {
     (void)module;
@@ -432,7 +433,7 @@ static PyObject *run(PyObject *module, PyObject *asked) {
     return result;
 }
 
-/* Draws chunks of the given sizes, and returns them as (kinds, buckets, numbers): for the tests. */
+/* Draws chunks of the given sizes, and returns them as (kinds, buckets, numbers). Only tests use this. */
 static PyObject *drawn(PyObject *module, PyObject *args) {
     PyObject *asked, *sizes;
     (void)module;
@@ -481,7 +482,7 @@ static void read_proof(Proof *proof, PyObject *asked, Plan *plan) {
     proof->seen = memory(plan, asked, "seen", 1, NULL);
 }
 
-/* How many rows all buckets have together, if all are right; -1: not all are, or nobody knows. */
+/* Returns the number of rows of all buckets if all are right; -1 if a row is wrong or the check failed. */
 static PyObject *proved(PyObject *module, PyObject *asked) {
     Plan *plan = room(1, sizeof *plan);
     Proof proof = {0};

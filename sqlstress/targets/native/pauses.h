@@ -1,8 +1,8 @@
-/* Pauses at the calls that SQLite makes of its VFS: where two processes meet, one of them stays a moment.
+/* Pauses at SQLite's calls of its VFS, to make conflicts between processes more probable.
  *
- * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed, how many lengths follow, for
- * each point and each of its sides one in how many calls pauses (0: none does), and the lengths in ns. It is copied,
- * and stays: connections may be closed when all else of the process is gone.
+ * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed; the number of lengths; for
+ * each point and each of its sides, the number of calls of which one pauses (0 means no pause); the lengths in ns.
+ * The schedule is copied and never freed, because connections may be closed at the very end of the process.
  */
 #ifndef SQLSTRESS_PAUSES_H
 #define SQLSTRESS_PAUSES_H
@@ -19,7 +19,7 @@ enum {
     PAUSE_TRUNCATE,
     PAUSE_SYNC,
     PAUSE_SIZE,
-    PAUSE_LOCK, /* of the database file: all there are of a rollback journal */
+    PAUSE_LOCK, /* a lock of the database file; with a rollback journal there are no others */
     PAUSE_UNLOCK,
     PAUSE_CONTROL,
     PAUSE_SHM_MAP,
@@ -28,21 +28,22 @@ enum {
     PAUSE_BARRIER,
     PAUSE_FETCH,
     PAUSE_DELETE,
-    PAUSE_WRITE_LOCK, /* the right to write, of a WAL or of a rollback journal: between a read and what follows from it */
+    PAUSE_WRITE_LOCK, /* the write lock in all journal modes: between a read and the write that depends on it */
     PAUSE_POINTS,
 };
 
 enum { PAUSE_BEFORE, PAUSE_AFTER, PAUSE_SIDES };
 
-/* Pauses from now on at the files of connections opened from now on, by a schedule of so many bytes. Returns why not,
- * or NULL. Told again, it follows the other schedule. */
+/* Starts pauses for connections opened from now on, by a schedule of `bytes` bytes. Returns the reason if that is not
+ * possible, or NULL. A second call replaces the schedule. */
 const char *pauses_begin(const Routine *table, const void *schedule, size_t bytes);
 
-/* How often this process has paused. */
+/* Returns the number of pauses that this process has made. */
 int64_t pauses_made(void);
 
-extern const int64_t *pauses; /* NULL: nobody asks for them */
+extern const int64_t *pauses; /* the schedule; NULL if pauses are off */
 
+/* Pauses if a random draw says so. */
 void pause_drawn(int point, int side);
 
 static inline void pause_at(int point, int side) {
@@ -54,7 +55,7 @@ static inline int pause_after(int point, int result) {
     return result;
 }
 
-/* A call with a pause on either side. */
+/* A call with possible pauses before and after it. */
 #define PAUSED(point, call) (pause_at(point, PAUSE_BEFORE), pause_after(point, call))
 
 #endif

@@ -1,10 +1,10 @@
-/* What a worker writes down: acknowledgements, reads that were wrong, and how long operations took. */
+/* A worker's records: acknowledgements, wrong reads, and latencies. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "loop.h"
 
-/* kv/acks.py says what the words mean, and how the parent reads them when a worker has died. */
+/* kv/acks.py describes the shared words, and how the parent reads them after a worker has died. */
 
 int64_t acks_slot(const Acks *acks, int64_t number) {
     if (acks->slots >= acks->keys) return number;
@@ -15,8 +15,8 @@ int64_t acks_slot(const Acks *acks, int64_t number) {
 void acks_announce(const Acks *acks, const Chunk *chunk, int width) {
     if (!acks->on) return;
     for (int i = 0; i < chunk->count; i++) {
-        /* A mask, as which of them write is chance: a branch would be foretold wrongly half of the time.
-         * UNTRACKED has all bits set. */
+        /* This is a mask and not a branch, because the kinds are random: a processor would mispredict half of the
+         * branches. UNTRACKED has all bits set. */
         int64_t reads = -(int64_t)(chunk->kinds[i] != REPLACE);
         for (int64_t row = (int64_t)i * width; row < (int64_t)(i + 1) * width; row++) {
             int64_t slot = acks_slot(acks, chunk->numbers[row]) | reads;
@@ -37,12 +37,13 @@ void acks_give_up(const Acks *acks, int operation, int width) {
     IN_ORDER();
 }
 
-/* Enters the writes of an operation as the worker's last ones: side by side, a cache miss each. */
+/* Enters the writes of an operation as the worker's last writes. The words of a write are adjacent: one cache miss. */
 static void enter(const Acks *acks, const Chunk *chunk, int operation, int width) {
     for (int64_t row = (int64_t)operation * width; row < (int64_t)(operation + 1) * width; row++) {
         if (!acks->written[row]) continue;
         int64_t *last = acks->last + 3 * acks->rows[row];
-        /* The sequence number comes last: who reads it first and then the end, sees no end before that write's. */
+        /* The sequence number is stored last. A process that reads it first, and then the end, never gets the end of
+         * an earlier write. */
         last[1] = acks->begins[operation];
         last[2] = acks->ends[operation];
         PUBLISHED();
@@ -50,7 +51,7 @@ static void enter(const Acks *acks, const Chunk *chunk, int operation, int width
     }
 }
 
-/* A value of one's own, or the one that the key had before, must be one's own last write to it. */
+/* Checks a value that this worker wrote, or the preload: it must be the worker's last write to the key. */
 static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *reads) {
     int64_t worker = header_worker(header), slot = acks_slot(acks, number);
     if (header < 0 || slot == UNTRACKED || (worker != 0 && worker != acks->worker)) return;
@@ -60,7 +61,8 @@ static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *r
     reads_bad(reads, &bad);
 }
 
-/* A worker's later write, acknowledged before a get began, has taken the place of its earlier ones. */
+/* Checks a value that another worker wrote: a later write of that worker, acknowledged before this get began, has
+ * replaced it. */
 static void check_other(const Acks *acks, int64_t number, int64_t header, int64_t begin, Reads *reads) {
     int64_t worker = header < 0 ? 0 : header_worker(header), slot = acks_slot(acks, number);
     if (worker == 0 || worker == acks->worker || worker > acks->workers || slot == UNTRACKED) return;
@@ -72,12 +74,12 @@ static void check_other(const Acks *acks, int64_t number, int64_t header, int64_
     reads_bad(reads, &bad);
 }
 
-/* Of so many gets one is held against other workers' writes: their words lie in other processors' caches, on pages
- * that this process may not have seen yet. A look after each get takes 3% to 10% of a get's time
+/* Number of gets of which one is compared with other workers' writes. Their words are in other processors' caches, and
+ * on pages that this process may not have used yet. A check after each get takes 3% to 10% of a get's time
  * (benchmarks/results/hunt.md). */
 #define SAMPLED 256
 
-/* Operation by operation: so a read is held against what had been acknowledged before it. */
+/* Checks gets and enters writes in order, so that each get is compared with the writes acknowledged before it. */
 void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Reads *reads) {
     for (int i = 0; i < done; i++) {
         if (chunk->kinds[i] == GET) {
@@ -100,7 +102,7 @@ void reads_bad(Reads *reads, const BadRead *bad) {
     if (reads->bad_kept < EXAMPLES) reads->bad_examples[reads->bad_kept++] = *bad;
 }
 
-/* Two keys that are always written in one transaction, read in one snapshot. */
+/* Returns whether two keys that are always written in one transaction, and were read in one snapshot, match. */
 static int is_whole(const PairRead *pair, int batch) {
     if (pair->rows != 2 || pair->headers[0] < 0 || pair->headers[1] < 0) return 0;
     int first = pair->headers[0] > pair->headers[1];
@@ -118,7 +120,7 @@ void reads_pair(Reads *reads, const PairRead *pair, int batch) {
     if (reads->torn_kept < EXAMPLES) reads->torn_examples[reads->torn_kept++] = *pair;
 }
 
-/* The upper half of a float of 32 bits: 128 buckets for every power of two. Source: statistics/histogram.py. */
+/* Returns the upper half of a 32-bit float: 128 buckets for every power of two. Source: statistics/histogram.py. */
 int latency_bucket(int64_t ns) {
     float rounded = (float)(double)ns;
     uint32_t bits;
@@ -151,9 +153,9 @@ static void count(Tally *tally, int kind, int64_t ns) {
     if (ns > tally->largest[kind]) tally->largest[kind] = ns;
 }
 
-/* Operations end in order, so that the bin of the one before is nearly always this one's. */
+/* Counts an operation in its bin. Operations end in order, so it is nearly always the last bin in use. */
 static void fill_bin(Tally *tally, int64_t end) {
-    int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* where the last bin ends */
+    int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* end of the last bin in use */
     if (end >= last) {
         int64_t bins = (end - tally->opens) / tally->bin_ns + 1;
         if (bins > MOST_BINS) return;

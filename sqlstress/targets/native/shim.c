@@ -1,4 +1,4 @@
-/* The VFS shim: every call goes on to the VFS that was the default one, some are timed, and any may pause. */
+/* The VFS shim: it passes every call to the VFS that was the default, times some calls, and may pause at any. */
 #include "pauses.h"
 #include "where.h"
 
@@ -10,8 +10,8 @@
 typedef struct {
     sqlite3_file own;
     sqlite3_file *lower;
-    int syncing; /* the sum of its syncs */
-    int is_rollback; /* whether its locks are those of a rollback journal: no WAL was seen */
+    int syncing; /* word of the area that sums the file's syncs */
+    int is_rollback; /* whether its locks are those of a rollback journal, because no wal-index was opened */
     Locks locks;
 } File;
 
@@ -22,7 +22,7 @@ static unsigned syncs;
 #define LOWER(file) (((File *)(file))->lower)
 #define ON(file, call, ...) LOWER(file)->methods->call(LOWER(file), ##__VA_ARGS__)
 
-/* Calls that go on as they are, and may pause. */
+/* Calls that are passed on unchanged, and may pause. */
 #define PASSED_ON(call, point, parameters, ...)            \
     static int shim_##call parameters {                    \
         return PAUSED(point, ON(file, call, __VA_ARGS__)); \
@@ -60,7 +60,7 @@ static int shim_close(sqlite3_file *file) {
     return PAUSED(PAUSE_OPEN, ON(file, close));
 }
 
-/* A checkpoint's writes and syncs are in its own time. */
+/* Adds the time since `begin` to a sum, except during a checkpoint, whose time includes its writes and syncs. */
 static void timed(int word, int64_t begin) {
     if (!checkpointing()) record_sum(word, begin, clock_ns());
 }
@@ -134,7 +134,7 @@ static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
      shim_device_characteristics,    shim_shm_map, shim_shm_lock,    shim_shm_barrier,         shim_shm_unmap,    \
      shim_fetch,     shim_unfetch}
 
-/* SQLite asks for no method beyond the version that a file has. */
+/* SQLite calls only the methods of the file's version. */
 static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
 
 static int64_t hash(const char *name) {
@@ -192,7 +192,7 @@ int shim_register(const Routine *table) {
     return enter(&shim, 1) == SQLITE_OK;
 }
 
-/* Pauses, as a schedule says. */
+/* Pauses, by a schedule. */
 
 enum { SEED, LENGTHS, RATES, FIRST_LENGTH = RATES + PAUSE_POINTS * PAUSE_SIDES };
 
@@ -200,7 +200,7 @@ const int64_t *pauses;
 static uint64_t state;
 static int64_t made;
 
-/* xorshift64*: threads may draw at once, and then the draws are only less orderly. */
+/* xorshift64*. Threads may draw at the same time: that only changes the sequence of draws. */
 static uint64_t draw(void) {
     state ^= state >> 12;
     state ^= state << 25;

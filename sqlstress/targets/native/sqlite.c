@@ -1,4 +1,4 @@
-/* How the driver's SQLite is reached: it calls the entry point of an extension for each connection. */
+/* Access to the driver's SQLite, which calls the entry point of an extension for each connection. */
 #include <stdio.h>
 
 #include "clock.h"
@@ -11,8 +11,8 @@
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* Connections are opened by one thread at a time, and only while somebody waits for them here. What has no room is
- * missed there. */
+/* One thread at a time opens connections, and then takes them from here. If there are too many, the caller notices
+ * that some are missing. */
 enum { MOST_HANDED = 10000 };
 static Handed handed[MOST_HANDED];
 static int handed_count;
@@ -23,11 +23,11 @@ void sqlite_take(Sqlite *to, const Routine *table) {
 #undef TAKE
 }
 
-/* The name is what SQLite makes of the file's, so that no binding has to be told it. */
+/* SQLite derives this name from the name of the file, so that bindings need not pass it. */
 EXPORTED int sqlite3_native_init(sqlite3 *db, char **message, const Routine *table) {
     (void)message;
     if (handed_count < MOST_HANDED) handed[handed_count++] = (Handed){db, table};
-    return SQLITE_OK; /* an error would take the driver's connection away */
+    return SQLITE_OK; /* an error would close the driver's connection */
 }
 
 int handed_take(const Handed **list) {
@@ -37,23 +37,23 @@ int handed_take(const Handed **list) {
     return count;
 }
 
-/* The operations on SQLite: what targets/sqlite/connections.py does through a binding, done without one. */
+/* The operations on SQLite: those of targets/sqlite/connections.py, without a binding. */
 
-/* Returns what SQLite says of the last call, and keeps its words: a rollback would put others in their place. */
+/* Returns SQLite's code for the last call, and stores its message, because a rollback would replace the message. */
 static int failed(Store *store, const Bucket *bucket) {
     int code = store->sqlite.extended_errcode(bucket->db);
     if ((code & 0xff) != SQLITE_BUSY) snprintf(store->said, sizeof store->said, "%s", store->sqlite.errmsg(bucket->db));
     return code;
 }
 
-/* Statements are prepared when they are first used, as the bindings do it. NULL: SQLite says why not. */
+/* Returns a statement, prepared at its first use, as in the bindings. NULL on an error, which SQLite reports. */
 static sqlite3_stmt *statement(Store *store, Bucket *bucket, Sql which) {
     sqlite3_stmt **prepared = &bucket->prepared[which];
     if (!*prepared) store->sqlite.prepare_v2(bucket->db, store->sql[which], -1, prepared, NULL);
     return *prepared;
 }
 
-/* Returns SQLITE_ROW where there is a row, SQLITE_OK where there is none. */
+/* Returns SQLITE_ROW if there is a row, SQLITE_OK if there is no row, or an error. */
 static int step(Store *store, const Bucket *bucket, sqlite3_stmt *stmt) {
     int code = store->sqlite.step(stmt);
     if (code == SQLITE_ROW) return SQLITE_ROW;
@@ -132,7 +132,7 @@ static int try_update(Store *store, int which, int64_t counter) {
     Bucket *bucket = &store->buckets[which];
     const Sqlite *sqlite = &store->sqlite;
     sqlite3_stmt *count = statement(store, bucket, SQL_COUNT);
-    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* failed() tells of the last call */
+    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* failed() reports the last call */
     if (!set) return failed(store, bucket);
     TRY(run(store, bucket, SQL_BEGIN));
     sqlite->bind_int64(count, 1, counter);
@@ -168,7 +168,7 @@ static int read_pair(Store *store, int which, const int64_t *numbers) {
     return SQLITE_OK;
 }
 
-/* Ends whatever a failed attempt has left open; an answer of BUSY is still the one that counts. */
+/* Rolls back the transaction that a failed attempt has left open. The attempt's code stays the result. */
 static void recover(Store *store, Bucket *bucket) {
     if (!store->sqlite.get_autocommit(bucket->db)) run(store, bucket, SQL_ROLLBACK);
 }
@@ -178,7 +178,7 @@ typedef struct {
     int attempt;
 } Attempts;
 
-/* Whether an operation is to be begun again, as a whole: it has met BUSY, and its time-out is not over. */
+/* Returns whether to retry an operation from its start: its code is BUSY, and its timeout has not passed. */
 static int again(Store *store, int which, int code, Attempts *attempts) {
     if (code == SQLITE_OK) return 0;
     recover(store, &store->buckets[which]);

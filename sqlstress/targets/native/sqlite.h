@@ -1,7 +1,7 @@
-/* What is used of SQLite, through the driver's own table of functions: no SQLite is linked or bundled.
+/* The functions of SQLite that are used, from the driver's own table of functions: no SQLite is linked or bundled.
  *
- * A loadable extension is handed an sqlite3_api_routines: a struct of nothing but function pointers, to which
- * only the end is ever added, so that the place of a routine in it never changes.
+ * SQLite passes an sqlite3_api_routines to a loadable extension: a struct of function pointers. New pointers are only
+ * added at its end, so that the position of a routine never changes.
  * Source: https://www.sqlite.org/loadext.html, and the comment on that struct in sqlite3ext.h.
  */
 #ifndef SQLSTRESS_SQLITE_H
@@ -18,7 +18,7 @@ enum { SQLITE_OK = 0, SQLITE_ERROR = 1, SQLITE_BUSY = 5, SQLITE_NOMEM = 7, SQLIT
 enum { SQLITE_INTEGER = 1, SQLITE_TEXT = 3, SQLITE_BLOB = 4, SQLITE_NULL = 5 };
 #define SQLITE_STATIC ((void (*)(void *))0)
 
-/* place in sqlite3_api_routines, result, name, parameters */
+/* Position in sqlite3_api_routines, type of the result, name, parameters. */
 #define SQLITE_ROUTINES(ROUTINE)                                                                    \
     ROUTINE(2, int, bind_blob, (sqlite3_stmt *, int, const void *, int, void (*)(void *)))          \
     ROUTINE(5, int, bind_int64, (sqlite3_stmt *, int, int64_t))                                     \
@@ -42,16 +42,16 @@ typedef struct {
 } Sqlite;
 #undef ROUTINE_FIELD
 
-/* A driver's connection, as SQLite handed it over. */
+/* A driver's connection, as SQLite passed it to the extension. */
 typedef struct {
     sqlite3 *db;
     const Routine *table;
 } Handed;
 
-/* Takes what is used out of a table of functions. */
+/* Copies the functions that are used out of a table of functions. */
 void sqlite_take(Sqlite *to, const Routine *table);
 
-/* Points *list at the connections that were handed over since the last call, and returns how many. */
+/* Points *list at the connections that SQLite passed since the last call, and returns their number. */
 int handed_take(const Handed **list);
 
 #define TRY(call)                             \

@@ -1,4 +1,4 @@
-/* Where the time goes: what the shim tells is written into the area that the parent reads. */
+/* The recording of time for `--where`: the shim's reports go into the area of shared memory that the parent reads. */
 #include <stdlib.h>
 
 #include "where.h"
@@ -11,10 +11,10 @@
 #endif
 
 static volatile int64_t *area;
-static int64_t summed; /* all stretches that ever went into sums, in the window or not */
+static int64_t summed; /* total length of all stretches of record_sum, inside the window or not */
 
 #ifdef __linux__
-/* The second number is the time in which the thread could have run and did not.
+/* The second number of this file is the time in which the thread was ready to run and waited for a processor.
  * Source: https://docs.kernel.org/scheduler/sched-stats.html */
 static int schedule = -1;
 
@@ -41,11 +41,11 @@ static void processor_close(void) {}
 static int64_t processor_ns(void) { return -1; }
 #endif
 
-/* Looks at the processor once when the window has opened, and at everything's end after it. */
+/* Reads the waiting for a processor once when the window has opened, and look_last() reads it at the end. */
 static void look(int64_t now) {
     if (area[WHERE_FROM] || !area[WHERE_CLOSES] || now < area[WHERE_OPENS]) return;
     area[WHERE_FROM] = now;
-    area[WHERE_PROCESSOR] = -processor_ns(); /* 1 where it can't be told */
+    area[WHERE_PROCESSOR] = -processor_ns(); /* 1 if the system does not report it */
 }
 
 static void look_last(int64_t now) {
@@ -65,7 +65,7 @@ static void recorder_close(void) {
     int64_t now = clock_ns();
     if (!area) return;
     look(now);
-    if (now < area[WHERE_CLOSES]) area[WHERE_CLOSES] = now; /* told to stop, or a fixed amount of work is done */
+    if (now < area[WHERE_CLOSES]) area[WHERE_CLOSES] = now; /* the run was stopped, or a fixed amount of work is done */
     look_last(now);
     processor_close();
     area = NULL;
@@ -108,7 +108,7 @@ void stretch_end(Stretch stretch, int64_t now, int seen) {
     area[seen + 1] += processor - stretch.processor;
 }
 
-/* Says since when a lock is waited for; 0: for none. */
+/* Records the begin of the current wait for a lock; 0 means that there is no wait. */
 static void record_pending(int64_t since) {
     if (area) area[WHERE_PENDING] = since;
 }
@@ -117,7 +117,7 @@ static int64_t recorded_pending(void) {
     return area ? area[WHERE_PENDING] : 0;
 }
 
-/* Adds one statement's time without what stands in other sums. */
+/* Adds the time of one statement, without the parts that are in other sums. */
 static void record_statement(int64_t end, int64_t own_ns) {
     if (!area) return;
     look(end);
@@ -127,27 +127,27 @@ static void record_statement(int64_t end, int64_t own_ns) {
     area[WHERE_STATEMENTS_NS] += own_ns;
 }
 
-/* Locks: who waits for one, who holds it, and since when. */
+/* Locks: waits, holds, and their begins. */
 
 #define LONG_READ_NS 50000
 
-/* A thread waits for one lock at a time, whichever the file. */
+/* The current wait. A thread waits for only one lock at a time, in all its files. */
 static struct {
     Locks *locks;
     int kind;
-    int is_presumed; /* it is one if the statement asks for the lock again */
+    int is_presumed; /* it is a wait only if the same statement requests the lock again */
     Stretch stretch;
 } waiting;
-static int wrote; /* whether anything was written since the write lock was obtained */
+static int wrote; /* whether a file was written since the write lock was obtained */
 static unsigned waits, checkpoints;
 static int checkpoints_under_way;
-static Locks *ended; /* of the last transaction that has ended, if it is not written down yet */
+static Locks *ended; /* locks of the last transaction that has ended, if its span is not recorded yet */
 
 int checkpointing(void) {
     return checkpoints_under_way > 0;
 }
 
-/* Writes down the transaction that has ended last. */
+/* Records the span of the transaction that has ended last. */
 static void locks_settle(void) {
     if (!ended) return;
     record_span(SPAN_TRANSACTION, ended->file, ended->begun, ended->ended);
@@ -155,7 +155,7 @@ static void locks_settle(void) {
     ended = NULL;
 }
 
-/* A transaction that has ended is written down when the next one begins: a checkpoint may follow from it. */
+/* Begins a transaction. Only now is the last transaction recorded, because its checkpoint belongs to it. */
 static void begins(Locks *locks, int64_t now) {
     locks_settle();
     if (!locks->begun) locks->begun = now;
@@ -182,8 +182,9 @@ static void wait_begins(Locks *locks, int kind) {
     record_pending(now);
 }
 
-/* Who obtains the write lock of a WAL to which others have written since it last read gives it back at once, and
- * waits before it reads anew. Who had nothing to write gives it back too: the next statement tells them apart. */
+/* A connection releases the write lock of a WAL at once if another connection has written to the WAL since its read,
+ * and waits before it reads again. A connection that had nothing to write also releases it. If the same statement
+ * requests the lock again, it was a wait; if the next statement starts, it was none. */
 static void wait_is_presumed(Locks *locks) {
     if (waiting.locks) return;
     wait_begins(locks, SPAN_WAIT_WRITE);
@@ -200,7 +201,7 @@ static void wait_ends(int64_t now) {
     waiting.is_presumed = 0;
 }
 
-/* A statement begins. */
+/* Cancels a presumed wait, because a new statement begins. */
 static void locks_statement(void) {
     if (!waiting.locks || !waiting.is_presumed) return;
     Locks *locks = waiting.locks;
@@ -248,7 +249,7 @@ static void checkpoint_ends(Locks *locks, int64_t now) {
     record_sum(WHERE_CHECKPOINTING, locks->checkpoint_from, now);
     record_span(SPAN_CHECKPOINT, locks->file, locks->checkpoint_from, now);
     locks->checkpoint_from = 0;
-    if (ended == locks) locks->ended = now; /* of the transaction that had filled the WAL */
+    if (ended == locks) locks->ended = now; /* the checkpoint belongs to the transaction that filled the WAL */
     locks_settle();
 }
 
@@ -256,8 +257,9 @@ void wal_reads(Locks *locks, int reads) {
     locks->reads_wal = reads;
 }
 
-/* Who writes reads first. Else a connection asks for the write lock as it found no index that it could read, and
- * where another one makes it, it goes on without; or it is for a checkpoint, which tells of its time itself. */
+/* Returns whether a connection that is refused the write lock continues without a wait. A writer reads first, so it
+ * has a read lock. A connection without a read lock requests the write lock because it found no valid wal-index; if
+ * another connection makes the index, it continues. A checkpoint's time is recorded separately. */
 static int goes_on_without(const Locks *locks) {
     return !locks->reads_wal || locks->checkpoint_from;
 }
@@ -297,7 +299,7 @@ void wal_unlocked(Locks *locks, int slot) {
 
 static void refused_at(Locks *locks, int level, int64_t before) {
     static const int kinds[] = {0, SPAN_WAIT_READ, SPAN_WAIT_WRITE, SPAN_WAIT_ALONE, SPAN_WAIT_ALONE};
-    if (level == LOCK_EXCLUSIVE && !locks->alone_from) locks->alone_from = before; /* PENDING is held from now on */
+    if (level == LOCK_EXCLUSIVE && !locks->alone_from) locks->alone_from = before; /* holds PENDING from now on */
     wait_begins(locks, kinds[level]);
 }
 
@@ -334,7 +336,7 @@ void rollback_unlocked(Locks *locks, int level) {
     if (waiting.locks != locks) ends(locks, now);
 }
 
-/* SQLite's own time: of every WHERE_EVERY-th statement of a connection, without what the shim has timed. */
+/* SQLite's own time: of every WHERE_EVERY-th statement of a connection, without the time inside the shim. */
 
 /* Source: https://www.sqlite.org/c3ref/c_trace.html */
 enum { LONGEST = 8 };
@@ -343,8 +345,8 @@ enum { TRACE_STMT = 1, TRACE_PROFILE = 2, TRACE_CLOSE = 8 };
 
 typedef struct {
     sqlite3 *db;
-    int left; /* statements until one is timed */
-    int64_t begin; /* of the one that is timed; 0: none is */
+    int left; /* statements until the next timed statement */
+    int64_t begin; /* begin of the timed statement; 0 if no statement is timed */
     int64_t recorded;
 } Watched;
 
@@ -353,7 +355,7 @@ static Trace trace;
 
 static int seen(unsigned what, void *context, void *first, void *second);
 
-/* Whether a statement is profiled is settled before it begins, so one statement ahead. */
+/* SQLite decides before a statement begins whether to profile it, so profiling is switched on one statement ahead. */
 static void statement_begins(Watched *watched) {
     locks_statement();
     if (watched->left-- > 0) {
@@ -361,10 +363,11 @@ static void statement_begins(Watched *watched) {
         return;
     }
     watched->recorded = summed;
-    watched->begin = recorded_pending() ? 0 : clock_ns(); /* one that is begun again is none of its own */
+    watched->begin = recorded_pending() ? 0 : clock_ns(); /* a retry after a wait is not timed */
 }
 
-/* One that takes many times the mean was interrupted: waiting for a processor is told apart from it. */
+/* Limits a time to LONGEST times the mean. A longer statement lost the processor, and that time is recorded as
+ * waiting for a processor. */
 static int64_t uninterrupted(int64_t ns) {
     static int64_t sum, count;
     if (count && ns > LONGEST * (sum / count)) ns = LONGEST * (sum / count);
@@ -375,7 +378,7 @@ static int64_t uninterrupted(int64_t ns) {
 
 static void statement_ends(Watched *watched) {
     if (watched->left > 0) return;
-    /* One that ends with a wait is undone while it lasts, and what that takes can't be told from the wait. */
+    /* A statement that ends with a wait is rolled back during the wait, and the time of the rollback is part of it. */
     if (watched->begin && !recorded_pending()) {
         int64_t now = clock_ns(), ns = now - watched->begin - (summed - watched->recorded);
         record_statement(now, uninterrupted(ns > 0 ? ns : 0));
@@ -405,7 +408,7 @@ static int opened(sqlite3 *db, char **message, const Routine *table) {
     return trace(db, TRACE_STMT | TRACE_CLOSE, seen, watched);
 }
 
-/* Lets each connection's statements be timed, opened from now on; returns whether that went well. */
+/* Times the statements of connections opened from now on. Returns whether that is possible. */
 static int statements_watch(const Routine *table) {
     int (*extend)(Routine) = (int (*)(Routine))table[192];
     trace = (Trace)table[214];

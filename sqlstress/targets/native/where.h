@@ -1,7 +1,7 @@
-/* Where the time goes: what a VFS between SQLite and the system's own sees of locks, writes, syncs and sleeps.
+/* The recording of time for `--where`, by a VFS between SQLite and the system's VFS: locks, writes, syncs and sleeps.
  *
- * A process writes into an area of shared 64-bit words of its own, which its parent reads: sums over the window,
- * and a ring of the newest spans of time. targets/sqlite/shim.py reads the same layout.
+ * Each process writes into its own area of shared 64-bit words: sums over the window, and a ring of the newest spans
+ * of time. Its parent reads them; targets/sqlite/shim.py has the same layout.
  */
 #ifndef SQLSTRESS_WHERE_H
 #define SQLSTRESS_WHERE_H
@@ -12,113 +12,114 @@
 #include "clock.h"
 #include "sqlite.h"
 
-/* Words of an area. All times are of the shared clock, in ns; sums are of what lies in the window. */
+/* Words of an area. All times are in ns of the shared clock. Sums have only the time inside the window. */
 enum {
-    WHERE_OPENS, /* the window; written by the process when it is told */
-    WHERE_CLOSES,
-    WHERE_ROOM, /* spans in the ring, at most; written by the parent */
-    WHERE_SPANS, /* spans so far: the newest WHERE_ROOM of them are there */
-    WHERE_PENDING, /* since when a lock is waited for; 0: none is */
-    WHERE_WAITING, /* sums: waiting for a lock */
+    WHERE_OPENS, /* begin of the window; written by the process when it gets the window */
+    WHERE_CLOSES, /* end of the window */
+    WHERE_ROOM, /* maximum number of spans in the ring; written before recording starts */
+    WHERE_SPANS, /* number of spans so far; the ring has the newest WHERE_ROOM of them */
+    WHERE_PENDING, /* begin of the current wait for a lock; 0 if there is no wait */
+    WHERE_WAITING, /* sums, from here on: waits for locks */
     WHERE_WRITING,
     WHERE_SYNCING_WAL,
     WHERE_SYNCING_DATABASE,
     WHERE_SYNCING_JOURNAL,
     WHERE_CHECKPOINTING,
-    WHERE_STATEMENTS, /* how many statements were timed, of each WHERE_EVERY one */
-    WHERE_STATEMENTS_NS, /* their time without any of the above */
-    WHERE_FROM, /* between which times waiting for a processor was looked at, and how much there was */
-    WHERE_TO,
-    WHERE_PROCESSOR, /* -1: the system does not say */
-    WHERE_WAITS_SEEN, /* of each: ns of those at whose ends it was looked at too, and how much was in them */
+    WHERE_STATEMENTS, /* number of timed statements, one of every WHERE_EVERY */
+    WHERE_STATEMENTS_NS, /* time of the timed statements without the sums above */
+    WHERE_FROM, /* begin of the interval in which waiting for a processor was measured */
+    WHERE_TO, /* end of this interval */
+    WHERE_PROCESSOR, /* time of waiting for a processor in this interval; -1 if the system does not report it */
+    WHERE_WAITS_SEEN, /* each pair: length of the sampled stretches, and waiting for a processor in them */
     WHERE_WAITS_PROCESSOR,
     WHERE_SYNCS_SEEN,
     WHERE_SYNCS_PROCESSOR,
     WHERE_CHECKPOINTS_SEEN,
     WHERE_CHECKPOINTS_PROCESSOR,
-    WHERE_RING = 32, /* then the spans: begin, end, kind | file << 8 */
+    WHERE_RING = 32, /* offset of the spans: begin, end, kind | file << 8 */
     WHERE_SPAN = 3,
 };
 
-enum { WHERE_EVERY = 17 }; /* no divisor of the statements of a usual transaction */
+enum { WHERE_EVERY = 17 }; /* coprime to the statements of a usual transaction, so that each gets sampled */
 
 /* Kinds of spans */
 enum {
-    SPAN_TRANSACTION, /* from the first attempt at a lock to the end of all that follows from it */
-    SPAN_WAIT_WRITE,  /* for the right to write */
-    SPAN_WAIT_READ,   /* for the right to read, which a rollback journal's writer takes away for a while */
-    SPAN_WAIT_ALONE,  /* for readers to leave, so that a writer can go on */
+    SPAN_TRANSACTION, /* from the first attempt to lock to the end of the transaction and its checkpoint */
+    SPAN_WAIT_WRITE,  /* wait for the write lock */
+    SPAN_WAIT_READ,   /* wait for a read lock, while a writer with a rollback journal has the exclusive lock */
+    SPAN_WAIT_ALONE,  /* wait of a writer for the end of all readers */
     SPAN_HOLD_WRITE,
-    SPAN_HOLD_READ, /* long ones only */
+    SPAN_HOLD_READ, /* only long holds */
     SPAN_HOLD_ALONE,
     SPAN_SYNC,
     SPAN_CHECKPOINT,
 };
 
-/* Tells where the time goes from now on, for connections opened from now on; returns why not, or NULL. */
+/* Starts the recording for connections opened from now on. Returns the reason if that is not possible, or NULL. */
 const char *where_begin(const Routine *table, int64_t *area);
 
-/* Says that an operation was given up: what was waited for is waited for no more. */
+/* Records that an operation failed with BUSY, so that its wait for a lock has ended. */
 void where_gave_up(void);
 
-/* Says that it is over. */
+/* Ends the recording. */
 void where_end(void);
 
-/* What the parts of the shim write down. One thread works at a time. */
+/* The records that the parts of the shim write. Only one thread works at a time. */
 
-/* A stretch of time at whose ends waiting for a processor may be looked at. */
+/* A stretch of time. A sampled stretch also measures the waiting for a processor in it. */
 typedef struct {
     int64_t begin;
-    int64_t processor; /* at the begin; -1: it is not looked at */
+    int64_t processor; /* waiting for a processor up to the begin; -1 if the stretch is not sampled */
 } Stretch;
 
-/* Adds to a sum of the area what of a stretch lies in the window. No two stretches of these may overlap. */
+/* Adds the part of a stretch inside the window to a sum of the area. These stretches must not overlap. */
 void record_sum(int word, int64_t begin, int64_t end);
 
-/* Keeps a span, if any of it lies in the window. */
+/* Writes a span into the ring, if a part of it is inside the window. */
 void record_span(int kind, int64_t file, int64_t begin, int64_t end);
 
-/* Begins a stretch; of each `every` ones of its kind, counted by *count, one is looked at more closely. */
+/* Begins a stretch. One of every `every` stretches is sampled; *count counts the stretches of a kind. */
 Stretch stretch_begin(int64_t now, unsigned *count, unsigned every);
 
-/* Ends it: `seen` is the first of the two words that tell of those looked at. */
+/* Ends a stretch. `seen` is the first of the two words for the sampled stretches of its kind. */
 void stretch_end(Stretch stretch, int64_t now, int seen);
 
-/* Locks of one open database file: who waits, who holds, and since when. */
+/* The state of the locks of one open database file: waits, holds, and their begins. */
 
 typedef struct {
     int64_t file;
-    int64_t begun;      /* of the transaction: its first attempt at a lock that counts; 0: none is under way */
-    int64_t ended;      /* when it gave its last lock back; a checkpoint may still follow */
-    int64_t wrote_from; /* when a lock was obtained; 0: it is not held */
-    int64_t read_from;
+    int64_t begun;      /* begin of the transaction: its first recorded attempt to lock; 0 if there is none */
+    int64_t ended;      /* release of the transaction's last lock; a checkpoint may still follow */
+    int64_t wrote_from; /* begin of the hold of the write lock; 0 if it is not held */
+    int64_t read_from;  /* the following times: likewise for the other locks */
     int64_t alone_from;
     int64_t checkpoint_from;
-    int reads_wal; /* whether it holds one of the WAL's read locks */
+    int reads_wal; /* whether the connection holds one of the WAL's read locks */
     Stretch checkpoint;
 } Locks;
 
-/* Whether a checkpoint is under way: its writes and syncs are its own. */
+/* Returns whether a checkpoint is running. If so, its writes and syncs are part of its time. */
 int checkpointing(void);
 
-/* Told after a lock was asked for, and before one is given back: so no two processes ever hold one at once. */
+/* Call the first after an attempt to lock, and the second before a release: so the recorded holds of an exclusive
+ * lock by different processes never overlap. */
 void wal_locked(Locks *locks, int slot, int refused);
 void wal_unlocked(Locks *locks, int slot);
 
-/* Told when one of the WAL's read locks was obtained or given back. */
+/* Call this after one of the WAL's read locks was obtained or released. */
 void wal_reads(Locks *locks, int reads);
 
-/* `level` is what was asked for, with a rollback journal; `before` is when that was. */
+/* With a rollback journal, call these instead. `level` is the requested level, `before` the time of the request. */
 void rollback_locked(Locks *locks, int level, int64_t before, int refused);
 void rollback_unlocked(Locks *locks, int level);
 
-/* Something was written into a file. */
+/* Records that a file was written. */
 void locks_wrote(void);
 
-/* The file is closed. */
+/* Records that the file is closed. */
 void locks_close(Locks *locks);
 
-/* What is used of a VFS: structs to which only the end is ever added, with a version each.
+/* The structs of a VFS. Each has a version, and new fields are only added at the end.
  * Sources: https://www.sqlite.org/c3ref/vfs.html, https://www.sqlite.org/c3ref/io_methods.html, and for the
  * numbers https://www.sqlite.org/c3ref/constlist.html */
 
@@ -164,15 +165,15 @@ struct sqlite3_vfs {
     int (*access)(sqlite3_vfs *, const char *, int, int *);
     int (*full_path)(sqlite3_vfs *, const char *, int, char *);
     Routine dynamic[4];
-    Routine others[8]; /* the last four from version 2 and 3 on: fewer are there in an older one */
+    Routine others[8]; /* version 1 has 4 of them, version 2 has 5, version 3 has 8 */
 };
 
 enum { OPEN_MAIN_DB = 0x100, OPEN_MAIN_JOURNAL = 0x800, OPEN_WAL = 0x80000 };
 enum { LOCK_NONE, LOCK_SHARED, LOCK_RESERVED, LOCK_PENDING, LOCK_EXCLUSIVE };
 enum { SHM_UNLOCK = 1, SHM_LOCK = 2, SHM_SHARED = 4, SHM_EXCLUSIVE = 8 };
-enum { SLOT_WRITE, SLOT_CHECKPOINT, SLOT_RECOVER, SLOT_READ /* the first of several */ };
+enum { SLOT_WRITE, SLOT_CHECKPOINT, SLOT_RECOVER, SLOT_READ /* the first of the read locks */ };
 
-/* Registers the shim over the default VFS as the default one, once; returns whether that went well. */
+/* Registers the shim, on top of the default VFS, as the new default, once per process. Returns whether it worked. */
 int shim_register(const Routine *table);
 
 #endif

@@ -1,10 +1,10 @@
-/* What a worker is to do: random numbers, keys, chunks of operations, and values. All is drawn as Python draws it. */
+/* A worker's operations: random numbers, keys, chunks of operations, and values. All draws equal those in Python. */
 #include <math.h>
 #include <string.h>
 
 #include "loop.h"
 
-/* MT19937 with 32-bit words, and what Python's random.Random makes of them.
+/* MT19937 with 32-bit words, and the methods of Python's random.Random on top of it.
  * Source: Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8 (1998).
  */
 
@@ -144,8 +144,8 @@ int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]) {
 
 enum { PAIRS_AMONG_GETS = 4 };
 
-/* Gets and single replaces: one random byte for each, and where the ratio is no multiple of 1/256 the
- * threshold itself is drawn for each chunk. */
+/* Draws gets and single replaces: one random byte for each. If the ratio is not a multiple of 1/256, the threshold is
+ * randomly rounded for each chunk. */
 static void draw_simple(Draws *draws, Chunk *chunk) {
     for (int i = 0; i < chunk->count; i++)
         chunk->buckets[i] = placement_bucket(&draws->placement, chunk->numbers[i]);
@@ -167,7 +167,7 @@ static int is_taken(const Draws *draws, int64_t pair) { return draws->taken[pair
 
 static void turn(Draws *draws, int64_t pair) { draws->taken[pair >> 3] ^= (uint8_t)(1 << (pair & 7)); }
 
-/* A batch's distinct keys: whole pairs, and one key without a partner if it is odd. */
+/* Draws the distinct keys of a batch: whole pairs, and one key without a partner if the batch is odd. */
 static void draw_batch(Draws *draws, int bucket, int64_t number, int64_t *to) {
     const Placement *placement = &draws->placement;
     const int halves = draws->mix.batch / 2;
@@ -205,7 +205,7 @@ static void draw_transaction(Draws *draws, Chunk *chunk, int i, int64_t number) 
 }
 
 static void draw_transactions(Draws *draws, Chunk *chunk) {
-    /* The first keys lie at the end of their room, which is filled from its beginning. */
+    /* The drawn keys are moved to the end of `numbers`, because it is filled from its start. */
     int64_t *numbers = chunk->numbers + (int64_t)chunk->count * (draws->mix.width - 1);
     for (int i = chunk->count; i-- > 0;) numbers[i] = chunk->numbers[i];
     random_bytes(&draws->keys.random, (uint8_t *)chunk->drawn, 2 * (size_t)chunk->count);
@@ -216,7 +216,7 @@ static void draw_transactions(Draws *draws, Chunk *chunk) {
 void chunk_draw(Draws *draws, Chunk *chunk, int count) {
     chunk->count = count;
     chunk->first = draws->sequence;
-    draws->sequence += (int64_t)count * draws->mix.width; /* every operation uses up its rows' numbers */
+    draws->sequence += (int64_t)count * draws->mix.width; /* every operation uses `width` numbers */
     keys_draw(&draws->keys, chunk->numbers, count);
     if (draws->mix.simple)
         draw_simple(draws, chunk);
@@ -230,7 +230,8 @@ int64_t big_endian(const uint8_t bytes[VALUE_HEADER]) {
     return (int64_t)number;
 }
 
-/* The header is laid over the padding just before the stretch that follows it, so that nothing is copied. */
+/* Writes the header into the padding, just before the part that follows it in the value, so that the padding is not
+ * copied. The overwritten bytes are restored at the next call. */
 const uint8_t *value_make(Values *values, int64_t sequence) {
     uint64_t header = (uint64_t)(values->base + sequence);
     memcpy(values->padding + values->header_at, values->covered, VALUE_HEADER);
@@ -245,10 +246,10 @@ int value_is_ours(const Values *values, int64_t header) {
     return header >> SALT_SHIFT == (header_worker(header) ? values->salt : PRELOAD_SALT);
 }
 
-/* Whether a write of this trial can have made it: its salt and its size; *header is who that was. */
+/* Returns whether a write of this trial can have made the value, by its salt and size. *header identifies the write. */
 int value_read(const Values *values, const Sqlite *sqlite, sqlite3_stmt *stmt, int column, int64_t *header) {
     if (values->size == VALUE_HEADER) {
-        /* Nothing that is no integer becomes one of ours: to ask for its type would cost as much again. */
+        /* Values of other types do not convert to a valid header, and reading the type would double the cost. */
         *header = sqlite->column_int64(stmt, column);
         return value_is_ours(values, *header);
     }

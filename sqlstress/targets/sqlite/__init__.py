@@ -1,4 +1,4 @@
-"""SQLite: drivers, files and buckets, settings, space, damage, and the disk below."""
+"""SQLite as a target: drivers, files and buckets, settings, space, damage, and the disk."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ _GETS = 2_000
 class SqliteTarget(Target):
     FILES = r"kv(_\d+)?\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
-    """The parent's are the most: the database, its WAL and the wal-index of the connection that stays; the
-    database and the WAL of the one that proves; the database of another one that has looked at it.
+    """Descriptors of the parent, which needs the most. Its idle connection has the database, the WAL and the
+    wal-index open; the connection that checks the data has the database and the WAL open; an earlier
+    connection may have left the database open.
 
-    SQLite closes no descriptor of a file on which the same process still holds a lock.
+    SQLite does not close the descriptor of a file while the same process holds a lock on it.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
         return SqlitePlace(case, where)
 
     def stand_in(self, folder: Path) -> Directions:
-        """Return directions to a file that is not there."""
+        """Return the connection information for a file that does not exist."""
         from sqlstress.targets.views import Directions
 
         return Directions(str((folder / "app.db").absolute()), {})
@@ -54,11 +55,11 @@ class SqliteTarget(Target):
 
         journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
         if journal not in JOURNAL_MODES or level not in SYNCHRONOUS:
-            return ""  # not read back, or files differ
-        worth = {GOOD: SYNCED, LOST: LAST_LOST}.get(risk(journal, level).worst, UNSAFE)
-        if worth == SYNCED and sys.platform == "darwin" and effective.get("fullfsync") != "1":
-            worth = IN_CACHE
-        return f"{worth}: {journal.upper()} journal, synchronous={level.upper()}"
+            return ""  # the settings were not read back, or the files differ
+        durability = {GOOD: SYNCED, LOST: LAST_LOST}.get(risk(journal, level).worst, UNSAFE)
+        if durability == SYNCED and sys.platform == "darwin" and effective.get("fullfsync") != "1":
+            durability = IN_CACHE
+        return f"{durability}: {journal.upper()} journal, synchronous={level.upper()}"
 
     def lacks_native(self, driver: str) -> str | None:
         from sqlstress.targets.sqlite.connections import lacks
@@ -92,10 +93,10 @@ class SqliteTarget(Target):
             connection.rows("CREATE TABLE kv (key INTEGER PRIMARY KEY, value INTEGER) WITHOUT ROWID")
             connection.run_many("INSERT INTO kv VALUES (?, ?)", ((key, key) for key in range(10_000)))
             get = connection.scalar("SELECT value FROM kv WHERE key = ?")
-            begun = time.perf_counter()
+            started_s = time.perf_counter()
             for key in range(_GETS):
                 get((key * 7919 % 10_000,))
-            gets_per_s = _GETS / (time.perf_counter() - begun)
+            gets_per_s = _GETS / (time.perf_counter() - started_s)
         binding, library = load_driver(driver).versions()
         return SqliteBuild(driver, binding, library, source_id, options, gets_per_s)
 

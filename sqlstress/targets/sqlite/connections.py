@@ -1,4 +1,4 @@
-"""A worker's view of SQLite files: one connection to each bucket, statements prepared by the driver."""
+"""A worker's access to SQLite files: a connection to each bucket, with statements prepared by the driver."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """One worker's connections to the files of a place, opened when they are asked for."""
+    """One worker's connections to the files of a place, opened by `connect` and `connect_all`."""
 
     def __init__(self, case: Case, paths: Sequence[Path], worker: int, watch: Watch | None = None) -> None:
-        """`worker` only seeds the jitter of its waits; `watch` is told of operations that are given up."""
+        """`worker` only seeds the jitter of its waits; `watch` records operations that fail with BUSY."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = waiting_of(case, worker)
@@ -45,7 +45,7 @@ class Client:
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
-                # Whoever opens a WAL that nobody holds sets it up, and the others wait for it.
+                # The first connection to a WAL sets it up. Other connections get BUSY until it is done.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
             except BaseException:
                 connection.close()
@@ -80,8 +80,8 @@ class Client:
         return self.waiting.busy, self.waiting.busy_snapshot
 
     def effective(self) -> dict[str, str]:
-        answers = [pragmas.read_back(connection, self.case.settings) for connection in self._connections]
-        return {name: " / ".join(dict.fromkeys(answer[name] for answer in answers)) for name in answers[0]}
+        settings = [pragmas.read_back(connection, self.case.settings) for connection in self._connections]
+        return {name: " / ".join(dict.fromkeys(values[name] for values in settings)) for name in settings[0]}
 
     def close(self) -> None:
         for connection in self._connections:
@@ -96,7 +96,10 @@ SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 
 
 class SqliteStore(ClientStore):
-    """Opens every bucket of a client's place. Raises EnvironmentFailure, with SQLite's code."""
+    """The key-value store of a worker, connected to every bucket.
+
+    Raises EnvironmentFailure, with SQLite's code, if a bucket cannot be opened.
+    """
 
     def __init__(self, client: Client, begin: str) -> None:
         super().__init__(client)
@@ -125,11 +128,11 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# How the C extension gets at a driver's SQLite, and at the connections that the driver has opened.
+# Access of the C extension to a driver's SQLite library, and to the connections that the driver opened.
 #
-# It is a loadable extension of SQLite as well as a module of Python, so a driver's SQLite calls it for a
-# connection, and hands over its table of functions. A second SQLite in the process is never an option: two
-# libraries that work on one file break each other's POSIX locks.
+# The C extension is a Python module and a loadable extension of SQLite. A driver's SQLite calls its entry
+# point for a connection, and passes the connection and the table of SQLite's functions. A second SQLite
+# library in the process is not possible: two libraries that use one file break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
@@ -137,14 +140,14 @@ _JITTER_BITS = 62
 
 
 def native_store(client: Client, begin: str) -> NativeStore:
-    """Return the same for the loop in C. Raises EnvironmentFailure, with SQLite's code."""
+    """Return the key-value store for the C loop. Raises EnvironmentFailure, with SQLite's code."""
     case, waiting = client.case, client.waiting
     with needed(case.driver):
         _, handles = reached(case.driver, client.connect_all)
     plan = {
         "stores": True,
         "connections": [tuple(handle) for handle in handles],
-        # In the order of Sql in loop.h.
+        # The order is that of Sql in loop.h.
         "statements": (GET, PAIR, PUT, f"BEGIN {begin}", "COMMIT", "ROLLBACK", COUNT, SET_COUNT),
         "mean_wait_ns": int(waiting.mean_s * NS_PER_S),
         "least_wait_ns": int(waiting.least_s * NS_PER_S),
@@ -154,22 +157,25 @@ def native_store(client: Client, begin: str) -> NativeStore:
 
 
 class Handle(NamedTuple):
-    """A connection as C knows it."""
+    """The addresses by which the C extension uses a connection."""
 
     connection: int
-    """Address of the sqlite3."""
+    """Address of the `sqlite3` object."""
     functions: int
-    """Address of its library's table of functions."""
+    """Address of the table of SQLite's functions."""
 
 
 @cache
 def lacks(driver: str) -> str | None:
-    """Say why there is no native loop for a driver here; None: there is."""
+    """Return the reason why the driver has no native loop on this system, or None."""
     return lacking(lambda: reached_once(driver))
 
 
 def reached_once(driver: str) -> Handle:
-    """Return how a driver's SQLite is reached; the connection is closed again. Raises NotToBeHad."""
+    """Return a handle with the functions of the driver's SQLite. Its connection is already closed.
+
+    Raises NotToBeHad if the C extension cannot use the driver.
+    """
     extension()
     binding = load_driver(driver)
     (connection,), (handle,) = reached(driver, lambda: [binding.connect(Path(":memory:"), 0)])
@@ -180,15 +186,15 @@ def reached_once(driver: str) -> Handle:
 def reached(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections, and return them with their handles; closes them where it raises NotToBeHad."""
+    """Open connections; return them and their handles. Raises NotToBeHad and closes them on failure."""
     native = extension()
     native.handed_over()
-    loads = loads_extensions(driver)
-    with nullcontext() if loads else _handed_over_when_opened():
+    can_load = loads_extensions(driver)
+    with nullcontext() if can_load else _load_on_open():
         connections = list(connect())
     try:
-        for connection in connections if loads else ():
-            _hand_over(driver, connection)
+        for connection in connections if can_load else ():
+            _load_extension(driver, connection)
         handles = [Handle(*addresses) for addresses in native.handed_over()]
         if len(handles) != len(connections):
             raise NotToBeHad(f"{driver} handed over {len(handles)} of {len(connections)} connections")
@@ -204,7 +210,7 @@ def reached(
 
 
 def loads_extensions(driver: str) -> bool:
-    """Return whether a driver's connections can be told to load an extension."""
+    """Return whether a driver's connections can load an extension."""
     if driver == "apsw":
         import apsw
 
@@ -214,7 +220,7 @@ def loads_extensions(driver: str) -> bool:
     return hasattr(sqlite3.Connection, "enable_load_extension")
 
 
-def _hand_over(driver: str, connection: Connection) -> None:
+def _load_extension(driver: str, connection: Connection) -> None:
     binding = connection._connection
     binding.enable_load_extension(True)
     try:
@@ -226,10 +232,11 @@ def _hand_over(driver: str, connection: Connection) -> None:
 
 
 @contextmanager
-def _handed_over_when_opened() -> Iterator[None]:
-    """Let every connection that is opened hand itself over, where it can't be told to later.
+def _load_on_open() -> Iterator[None]:
+    """Load the extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    Functions of Python's SQLite are found through Python's own binding.
+    This is for connections that cannot load an extension later. The functions of Python's SQLite are found
+    in the library of Python's `_sqlite3` module.
     """
     import _sqlite3
 
@@ -249,16 +256,16 @@ def _handed_over_when_opened() -> Iterator[None]:
         cancel(entry)
 
 
-# All rows of all buckets, looked at in C: whether each is right.
+# The check of all rows of all buckets in C.
 
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""As many as loop.h has: the first one is this."""
+"""Number of statements in loop.h. The first one is replaced by _ALL, the others are not used."""
 
 
-class _Opened(NamedTuple):
-    """Connections that are interrupted, and closed, together."""
+class _ConnectionGroup(NamedTuple):
+    """Connections that are interrupted together, and closed together."""
 
     connections: list[Connection]
 
@@ -275,22 +282,26 @@ class _Opened(NamedTuple):
 def proving(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
-    """Let C look at all rows meanwhile; yield what waits for it, and returns how many there are, if each of
-    them is right; else None, for any reason.
+    """Check all rows in C, in parallel to the block. Yield a function that waits for the result.
+
+    It returns the number of rows if all are right, or None if a row is wrong or the check is not possible.
     """
-    with closing(_Opened([])) as opened:
-        handles = _reached(case, paths, opened.connections)
+    with closing(_ConnectionGroup([])) as group:
+        handles = _connect_for_c(case, paths, group.connections)
         if handles is None:
             yield lambda: None
             return
         statements = (_ALL, *[""] * (_STATEMENTS - 1))
         whole = {**plan, "connections": [tuple(handle) for handle in handles], "statements": statements}
-        with watched(opened, lambda: int(extension().proved(whole)), pulse) as rows:
+        with watched(group, lambda: int(extension().proved(whole)), pulse) as rows:
             yield lambda: None if (count := rows()) < 0 else count
 
 
-def _reached(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files, and return how C reaches the connections; None where it can't."""
+def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
+    """Connect to all files and return the handles for the C extension; None if that is not possible.
+
+    The connections are added to `connections`, so that the caller closes them in any case.
+    """
     driver = load_driver(case.driver)
 
     def connect() -> list[Connection]:

@@ -1,8 +1,8 @@
-"""The files of a case as they were prepared, kept for the next trials: filling takes far longer than copying.
+"""Copies of a case's prepared files for the next trials, because filling takes far longer than copying.
 
-A database is kept in memory. Its WAL, which is larger and holds nothing yet, stays on the disk and is used
-again: the last connection deletes it, so it gets a second name before (`files.spare_wals`). Each trial finds
-the same bytes in the database, a WAL of the same size without a valid frame, and nothing else.
+The database is kept in memory. Its WAL is larger and has no valid frame, so it stays on the disk and is
+reused. The last connection would delete it, so it gets a second name before (`files.spare_wals`). Each trial
+starts with the same bytes in the database, a WAL of the same size without a valid frame, and no other file.
 """
 
 from __future__ import annotations
@@ -24,73 +24,73 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MOST = 64 << 20
-"""Bytes of databases that are kept in memory at most, of all layouts together."""
+"""Maximum size of the databases in memory, in bytes, over all layouts."""
 _WAL_HEADER = 32
 _SYNCS = 8
-"""Files that are synced at once."""
+"""Number of files that are synced in parallel."""
 
 
 class Copy:
-    """The files of a layout, by bucket."""
+    """A copy of the files of a layout, by bucket."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.databases = [path.read_bytes() for path in paths]
         self.size = sum(map(len, self.databases))
-        self.wals = [_size(_beside(path, "-wal")) for path in paths]
-        """Bytes of each WAL; 0: there is none."""
+        self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
+        """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Which files are ours, so that nobody else's are written over."""
+        """Identities of our files, so that `restore` does not overwrite another program's files."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Make all files as they were when they were taken; return those whose WAL is to be made anew.
+        """Restore all database files from the copy; return those whose WAL must be created again.
 
-        No process may be connected.
+        Call it while no process is connected.
         """
-        lacking = []
+        without_wal = []
         if self.seal.broken():
             for path in paths:
                 remove(path)
         for path, data, wal_bytes in zip(paths, self.databases, self.wals, strict=True):
             for suffix in ("-wal", "-shm", "-journal"):
-                remove(_beside(path, suffix))
+                remove(_with_suffix(path, suffix))
             _write(path, data)
             pulse()
             if wal_bytes and not _reuse(path, wal_bytes):
-                lacking.append(path)
+                without_wal.append(path)
         _sync_all(paths)
         self.seal = Seal(paths)
-        return lacking
+        return without_wal
 
 
 def layout_of(case: Case) -> Case:
-    """Return what cases have in common whose files are alike, whoever works on them and for how long."""
+    """Return the case without options of the load, as the key of cases that share the same files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Keep the files of a case, whose WALs hold nothing, and return them; None where there is no room."""
+    """Copy the files of a case, whose WALs have no valid frame, and store the copy; None if too large."""
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
         return None
     while copies and size + sum(copy.size for copy in copies.values()) > MOST:
-        copies.pop(next(iter(copies)))  # the oldest
+        copies.pop(next(iter(copies)))  # remove the oldest copy
     copy = copies[layout_of(case)] = Copy(paths)
     return copy
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write over what is there, so that the blocks stay where they are."""
+    """Overwrite the file in place, so that it keeps its blocks on the disk."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "wb") as file:
         file.write(data)
         file.truncate()
 
 
 def _sync_all(paths: Sequence[Path]) -> None:
-    """Sync files side by side: the disk serves several at once."""
+    """Sync files in parallel, because the disk serves several syncs at once."""
     try:
         with ThreadPoolExecutor(_SYNCS) as pool:
             list(pool.map(_sync, paths))
-    except RuntimeError:  # no further thread is allowed
+    except RuntimeError:  # the system allows no more threads
         for path in paths:
             _sync(path)
 
@@ -101,23 +101,26 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Let the spare be the WAL, with void frames, if there is one of this size that nobody else has."""
-    spare = _beside(path, SPARE)
+    """Rename the spare file to the WAL and invalidate its frames. Return whether this succeeded.
+
+    The spare must have this size and no other name.
+    """
+    spare = _with_suffix(path, SPARE)
     try:
         status = spare.lstat()
         if status.st_size != size or status.st_nlink != 1:
             return False
         with spare.open("r+b") as file:
             file.write(bytes(_WAL_HEADER))
-        spare.rename(_beside(path, "-wal"))
+        spare.rename(_with_suffix(path, "-wal"))
     except OSError:
         return False
     return True
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def _with_suffix(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _size(path: Path) -> int:
+def _size_or_zero(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0

@@ -1,4 +1,4 @@
-"""The files of a place, as the parent handles them: create, open, fill, read, remove."""
+"""The parent's operations on the files of a place: create, open, fill, read and remove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.connections import PUT
 from sqlstress.targets.sqlite.drivers import Connection, Row, explain, load_driver
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 
-if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it
+if TYPE_CHECKING:  # a worker imports this module, too, and needs none of these
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # a place has all of this, and a worker's needs none of it
     from sqlstress.targets.sqlite.copies import Copy
 
 HELD_OPEN = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection to a database keeps open; a rollback journal comes and goes."""
+"""Suffixes of the files that a connection keeps open. A rollback journal is open only in a transaction."""
 SPARE = "-spare"
-"""A WAL that waits for the next trial."""
+"""Suffix of a WAL that is kept for the next trial."""
 SUFFIXES = (*HELD_OPEN, "-journal", SPARE)
 
 
@@ -45,10 +45,10 @@ def remove(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open one file with the case's driver, SQLite's own busy handler and its default settings.
+    """Open one file with the case's driver, SQLite's own busy handler and SQLite's default settings.
 
-    Raises EnvironmentFailure for what SQLite lacks there, such as space, and for a lock that stays: neither
-    says anything of the data.
+    Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps
+    a lock: neither is evidence about the data.
     """
     driver = load_driver(case.driver)
     try:
@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings and these tables, and see that the settings were taken."""
+    """Create a file with the case's settings and these tables, and check that the settings took effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -77,7 +77,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open one file as a worker does, commit once, and return the settings read back after it."""
+    """Open one file like a worker, commit once, and return the settings that were then read back."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -87,19 +87,19 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
 
 
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
-    """Return the rows of a statement that may take long; it is interrupted when `pulse` raises."""
+    """Return the rows of a statement that may take long. Interrupt the statement if `pulse` raises."""
     return run_watched(connection, lambda: connection.rows(sql), pulse)
 
 
-# The parent's key-value view of the files: it creates and fills them, and reads them afterwards.
+# The parent's key-value interface: it creates and fills the files, and reads them after the load.
 
 
 DEFAULT_AUTOCHECKPOINT = 1000
 _FRAME_HEADER = 24
 _WAL_BUDGET = 128 << 20
-"""Bytes of WAL that preloading fills at most, over all buckets."""
-_PIECE = 8 << 20
-"""Bytes of rows that preloading writes in one transaction, about."""
+"""Largest total size of the WALs that preloading extends, in bytes, over all buckets."""
+_TRANSACTION_BYTES = 8 << 20
+"""Approximate size of the rows that preloading writes in one transaction, in bytes."""
 _BLOCK = 1 << 20
 _KEY_BYTES = 24
 _CACHE_KIB = 32 << 10
@@ -108,7 +108,10 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL a second name, by which it outlives the last connection, where the file system can."""
+    """Give each WAL a second name, so that it remains when the last connection deletes the first name.
+
+    Skip this on file systems without hard links.
+    """
     from os import link
 
     from sqlstress.system.files import remove
@@ -121,7 +124,7 @@ def spare_wals(paths: Sequence[Path]) -> None:
 
 
 class SqliteTable:
-    """Table of keys and values in each file, and a table of counters."""
+    """A table of keys and values in each file, and a table of counters."""
 
     def __init__(
         self,
@@ -132,11 +135,11 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` keeps filled files for the next trials; None fills them for each."""
+        """`copies` keeps filled files for the next trials; None means that each trial fills its files."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
-        """Whether the files are for the next trial, too."""
+        """Whether the files are kept for the next trial."""
         key, value = SQL_TYPES[key_type], "INTEGER" if value_size == 8 else "BLOB"
         self._definition = f"CREATE TABLE kv (key {key} PRIMARY KEY, value {value}) WITHOUT ROWID"
         self._is_wal = self._settings.journal_mode == "wal"
@@ -153,19 +156,20 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or make them as they were filled before; each WAL has the size that it works at.
+        """Fill the files, or restore the files of an earlier trial; each WAL gets its full size.
 
-        The last connection to close would delete the WAL: one stays until the trial has been verified.
+        An idle connection to each file stays open until the trial has been verified, because the last
+        connection to close would delete the WAL.
         """
         from sqlstress.targets.sqlite import copies
 
-        self.release()  # Windows removes nothing that we have open ourselves
-        kept, paths = self._copies, self._paths
-        if kept is not None and (copy := kept.pop(copies.layout_of(self._case), None)):
-            with suppress(OSError):  # then they are filled anew, and SQLite says what is wrong
+        self.release()  # Windows cannot remove a file that this process has open
+        by_layout, paths = self._copies, self._paths
+        if by_layout is not None and (copy := by_layout.pop(copies.layout_of(self._case), None)):
+            with suppress(OSError):  # the files are filled again below, and SQLite reports what is wrong
                 self._restore(copy, pulse)
                 self.stays = True
-                kept[copies.layout_of(self._case)] = copy
+                by_layout[copies.layout_of(self._case)] = copy
                 return
             self.release()
         self._discard()
@@ -175,30 +179,31 @@ class SqliteTable:
             if self._is_wal:
                 _checkpoint(self._idle[-1])
             pulse()
-        if kept is not None and (taken := copies.take(kept, self._case, paths)):
+        if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
             self.stays = True
             self.release()
-            self._restore(taken, pulse)  # so that the first trial begins like those after it
+            self._restore(new_copy, pulse)  # so that the first trial starts like later ones
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
-        """Make the files as they were filled, and an idle connection for each."""
+        """Restore the filled files, and open an idle connection to each."""
         without_wal = copy.restore(self._paths, pulse)
         for path in self._paths:
-            self._idle.append(self._idle_on(path))
+            self._idle.append(self._open_idle(path))
             if path in without_wal:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Bring what the WALs hold into the files, to be looked at there. It syncs nothing.
+        """Copy the WALs into the database files for the checks, without a sync.
 
-        The idle connections stay, or each that looks would make a WAL and remove it.
+        The idle connections stay open: without them each connection that checks the data would create
+        a WAL and remove it.
         """
         for idle in self._idle:
-            with suppress(Exception):  # of any library: who looks will see what is wrong
+            with suppress(Exception):  # the library may raise any error, and the checks report its cause
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close what was kept open, last of all connections: that syncs nothing, since nobody needs it to."""
+        """Close the idle connections, after all other connections. They do not sync: it is not needed."""
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -216,17 +221,17 @@ class SqliteTable:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
-        """Create a file, and return an idle connection that has seen the WAL and holds no lock on it.
+        """Create and fill a file; return an idle connection that has opened the WAL and holds no lock.
 
-        It is not measured, so only its checkpoints sync.
+        Filling is not measured, so only its checkpoints sync.
         """
         from dataclasses import replace
 
-        hasty = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
+        fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
         with opened(self._case, path) as connection:
             connection.rows("PRAGMA synchronous=off")  # the change to WAL mode syncs, too
-            pragmas.apply(connection, hasty)
-            # Keys that come in no order would write the same pages again and again.
+            pragmas.apply(connection, fill_settings)
+            # With a smaller cache, keys in random order would write the same pages repeatedly.
             connection.rows(f"PRAGMA cache_size=-{_CACHE_KIB}")
             connection.rows(self._definition)
             if self._counters:
@@ -236,17 +241,17 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # The last page, which nobody writes: if the file is cut off, SQLite does not put it back unseen.
+            # No process writes this last page. So SQLite cannot hide that the file was truncated.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
                 _checkpoint(connection)
-            return self._idle_on(path)
+            return self._open_idle(path)
 
-    def _idle_on(self, path: Path) -> Connection:
+    def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            if "locking_mode" not in dict(self._settings.pragmas):  # somebody else may hold it for good
+            if "locking_mode" not in dict(self._settings.pragmas):  # another connection may keep its lock
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
         except BaseException:
@@ -255,21 +260,21 @@ class SqliteTable:
         return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Write the rows piece by piece, so that no WAL grows long and no step takes long."""
-        at_once = max(1, _PIECE // (_KEY_BYTES + self._value_size))
+        """Write the rows in several transactions, so that the WAL stays small and each step is short."""
+        rows_per_transaction = max(1, _TRANSACTION_BYTES // (_KEY_BYTES + self._value_size))
         rows = iter(rows)
-        for piece, first in enumerate(rows):
-            if piece and self._is_wal:
+        for number, first in enumerate(rows):
+            if number and self._is_wal:
                 _checkpoint(connection)
             connection.rows("BEGIN IMMEDIATE")
-            connection.run_many(PUT, chain((first,), islice(rows, at_once - 1)))
+            connection.run_many(PUT, chain((first,), islice(rows, rows_per_transaction - 1)))
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Give the WAL the size that it works at.
+        """Extend the WAL to the size at which SQLite checkpoints and restarts it.
 
-        The first fill extends the file and costs several times more than writing over it. What follows
-        the last valid frame is nothing to SQLite: a WAL that has begun anew ends in frames of before.
+        Otherwise the workers would extend it, which costs several times more than overwriting. SQLite
+        ignores all bytes after the last valid frame: a restarted WAL ends with old frames, too.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -283,28 +288,28 @@ class SqliteTable:
 
 
 def _checkpoint(connection: Connection) -> None:
-    """Empty the WAL of what has not been synced yet, and sync that."""
+    """Copy the WAL, which is not synced yet, into the database, and sync the database."""
     connection.rows("PRAGMA synchronous=full")
     connection.rows("PRAGMA wal_checkpoint(RESTART)")
     connection.rows("PRAGMA synchronous=off")
 
 
-# The databases of a trial as they were when they had been prepared, and what was done to them since.
+# The databases of a trial after the preparation, and their changes by other programs since.
 #
-# What a stranger writes into a table is for the proof to find. Here is what the proof can't see: a database
-# that went on without its file, one that is locked so that nobody could work, another journal mode, an
-# index or a trigger more.
+# The proof finds rows that another program wrote. The snapshot finds changes that the proof cannot see:
+# a deleted or replaced database file, a lock that blocked all workers, a changed journal mode, an additional
+# index or trigger.
 
 
 MARKS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""What a database says of itself, and no worker changes. Every change of a table, an index or a trigger
-raises the schema's version, and so does VACUUM."""
+"""Pragmas whose values no worker changes. Each change of a table, an index or a trigger increases the schema
+version, and so does VACUUM."""
 PATIENCE_MS = 1000
-"""A lock that is still taken then, when no worker is connected any more, is a stranger's."""
+"""Maximum wait for a lock, in ms. No worker is connected, so a lock that remains is another program's."""
 
 
 class SqliteSnapshot:
-    """The files, and what each said of itself."""
+    """The identities of the files, and the values of MARKS in each."""
 
     def __init__(self, case: Case, paths: Sequence[Path], pulse: Pulse) -> None:
         self._driver = case.driver
@@ -326,30 +331,31 @@ class SqliteSnapshot:
         return self._seal.exchanged()
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        for path, before in self._marks:
+        for path, marks in self._marks:
             pulse()
-            if disturbance := self._changed(path, before):
+            if disturbance := self._disturbance(path, marks):
                 return disturbance
         return None
 
-    def _changed(self, path: Path, before: dict[str, str]) -> Disturbance | None:
+    def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
+        """Compare the marks of a database with those recorded after the preparation."""
         try:
-            now = self._read_marks(path)
+            current = self._read_marks(path)
         except Exception as error:
             code = load_driver(self._driver).result_code(error)
             if codes.is_busy(code):
                 return Disturbance(_locked(path), "unknown")
             if codes.is_damage(code):
                 return Disturbance(f"cannot read {path.name}: {explain(self._driver, error)}")
-            raise  # what this machine lacks is nobody's hand
-        for name, mark in now.items():
-            if mark != before[name]:
-                was = f"its {name} was {before[name]} and is {mark}"
-                return Disturbance(f"changed {path.name} {MEANWHILE}: {was}", by_outsider=True)
+            raise  # a lack of resources is not a change by another program
+        for name, mark in current.items():
+            if mark != recorded[name]:
+                change = f"its {name} was {recorded[name]} and is {mark}"
+                return Disturbance(f"changed {path.name} {MEANWHILE}: {change}", by_outsider=True)
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the marks of a database in which nobody is writing."""
+        """Return the marks of a database, read under the write lock, so that no process changes them."""
         with closing(load_driver(self._driver).connect(path, PATIENCE_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in MARKS}

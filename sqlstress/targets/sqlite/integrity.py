@@ -1,4 +1,4 @@
-"""Whether database files are sound, as SQLite sees them, and define what they should; and where not."""
+"""Checks of database files: SQLite's integrity check, the schema, and the location of damage."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sqlstress.targets.sqlite.space import trees_of
 MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Bytes of a file that is looked at in a few hundredths of a second."""
+"""Size below which a file is checked in a few hundredths of a second, in bytes."""
 _HEADING = "*** in database main ***"
-"""Stands above what SQLite complains of, in the same row as the first complaint."""
+"""First line of SQLite's output if there are problems, in the same row as the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -40,36 +40,36 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 
 
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
-    """Return what a PRAGMA complains of: quick_check or integrity_check.
+    """Return the problems that `pragma` (quick_check or integrity_check) reports.
 
-    If it was an error that ended it, the file is read without SQLite too: to name what can't be read.
+    If an error ended the check, also read the file without SQLite, to name the unreadable pages and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error; for a single complaint SQLite does not go that far.
+        # A binding may lose the row before an error. With a limit of 1, SQLite stops before the error.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # Of what it meets in the rows, when all pages have been looked at, SQLite tells in these words only.
+    # For damage in rows, found after the check of all pages, SQLite reports only this text.
     if error or MALFORMED in complaints:
         complaints += _unreadable(case, path, pulse)
     return complaints
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return what a check complains of, and the error with which it ended, if it did."""
+    """Return the problems that a check reports, and the error that ended it; "" if it ended without one."""
     rows: list[Row] = []
     error = ""
     try:
         with opened(case, path) as connection:
 
-            def ask() -> None:
+            def run_check() -> None:
                 rows.extend(connection.iterate(f"PRAGMA {pragma}"))
 
             if path.stat().st_size < _AT_ONCE:
-                ask()  # a thread would take longer than the answer
+                run_check()  # starting a thread would take longer than the check
             else:
-                run_watched(connection, ask, pulse)
+                run_watched(connection, run_check, pulse)
     except (SqlstressError, OSError, MemoryError):
         raise
     except Exception as problem:
@@ -79,7 +79,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return what is wrong with the pages and records of a file, as far as we see it."""
+    """Return the faults in the pages and records of a file that our own walk finds."""
     complaints = []
     try:
         with opened(case, path) as connection:
@@ -90,14 +90,14 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
         trees, complaints = (SCHEMA,), ["its schema can't be read"]
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
-        return complaints  # what the file itself holds may be an older state
+        return complaints  # the file without its WAL may have an older state
     return complaints + call_apart(pulse, pages.complaints, path, trees)
 
 
 def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
-    """See that every file defines what was created when the trial began, and nothing else.
+    """Check that every file has the definitions created at the start of the trial, and no others.
 
-    SQLite compares no definition with anything: one that has been changed is only another one.
+    SQLite's integrity check does not notice a changed definition.
     """
     tally = Tally("schema")
     for path in paths:
@@ -109,14 +109,14 @@ def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition
 
 
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return what is defined in a file: see `definitions`."""
+    """Return the schema's definitions in a file: see `definitions`."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return what is defined, the oldest first: number, type, name and table; and the SQL."""
-    # As bytes: what is damaged need not be text any more.
+    """Return the schema's definitions, oldest first: a label (number, type, name and table) and the SQL."""
+    # The columns are read as bytes, because a damaged value need not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]
@@ -126,13 +126,13 @@ def definitions(connection: Connection) -> list[Definition]:
     ]
 
 
-# The folder that programs of the user's have to themselves in a trial: all that lies in it belongs to it.
+# The folder of user programs in a trial: all files in it belong to the trial.
 
 
 def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
-    """Return the databases in a folder and below, as far as their first bytes say that they are."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return [path for path in found if path not in without and _is_database(path)]
+    """Return the databases in a folder and its subfolders, by their first bytes, except for `without`."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return [path for path in files if path not in without and _is_database(path)]
 
 
 def _is_database(path: Path) -> bool:

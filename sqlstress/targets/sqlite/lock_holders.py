@@ -1,13 +1,13 @@
-"""Who holds which lock of a database, asked of the system: without SQLite, and without taking a lock.
+"""The holders of a database's locks, read from the system without SQLite and without taking a lock.
 
-fcntl(F_GETLK) tells the process whose lock would conflict with one of ours, which is not taken. It tells one
-process where several share a lock; Linux lists all in /proc/locks. It does not tell the locks of the process
-that asks. A WAL's locks are bytes of the wal-index (-shm), those of a rollback journal bytes of the database
-file.
+fcntl(F_GETLK) returns the process whose lock would conflict with a lock of this process, which is not taken.
+If several processes share a lock, it returns one of them; Linux lists all of them in /proc/locks. It does not
+return locks of the calling process. With a WAL, locks are byte ranges of the wal-index (-shm); with a
+rollback journal, they are byte ranges of the database file.
 
-On POSIX a process that opens a database file and closes it again gives up the locks of its own connections
-to it: ask from a process that has none, as `sqlstress watch` does. `Database` refuses files that its process
-has open already.
+On POSIX a process that opens and closes a database file drops the locks of its own connections to the file.
+So use this module in a process without connections, such as `sqlstress watch`. `Database` refuses a file
+that its own process has already open.
 
 Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
 """
@@ -38,8 +38,9 @@ else:
     fcntl: Any = None
 
 WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "missing"
-"""What a database is at a moment: a WAL whose wal-index is there, or not (nobody has it open, or one process
-for itself); a rollback journal; a file of no bytes; no file."""
+"""States of a database at one moment. WAL: WAL mode with a wal-index; CLOSED: WAL mode without a wal-index,
+because no process has the file open, or a single process in exclusive mode; ROLLBACK: a mode with a rollback
+journal; EMPTY: a file of 0 bytes; MISSING: no file."""
 WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
     "write",
     "exclusive",
@@ -48,21 +49,22 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
     "checkpoint",
     "recovery",
 )
-"""Write: nobody else can write (of a rollback journal RESERVED); exclusive: nobody else can read either;
-pending: a writer waits for readers, and lets no other begin; read: a transaction reads."""
+"""Names of the locks. Write: no other process can write (RESERVED, with a rollback journal); exclusive: no
+other process can read or write; pending: a writer waits until readers end, and no new reader can start; read:
+a transaction reads."""
 
 _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123, 5
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""Where the header says whether there is a WAL; the counter of changes."""
+"""Offset and value of the header byte for WAL mode; position of the change counter."""
 _HEADER = 28
-# start, length, pid, type, whence; in the order in which each system has them.
+# The fields start, length, pid, type and whence of struct flock, in each system's order.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
 _TRIES = 3
-_LIST = Path("/proc/locks")
+_LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""The process of a lock that a process of another container holds, which this one can't see."""
+"""Process number for a lock held in another container, whose processes are not visible here."""
 
 
 class Lock(NamedTuple):
@@ -71,53 +73,53 @@ class Lock(NamedTuple):
     name: str
     """One of LOCKS."""
     pid: int
-    """Who holds it; ELSEWHERE, or below 0 where it is no process of this system."""
+    """Process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
     slot: int = 0
-    """Of a WAL's read locks, which of the five."""
+    """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
 
 class Look(NamedTuple):
-    """What was found at one moment."""
+    """The state and the locks of a database at one moment."""
 
     state: str
     """WAL, ROLLBACK, CLOSED, EMPTY or MISSING."""
     locks: tuple[Lock, ...] = ()
-    """Of a lock that several share, one of them."""
+    """Locks held. A shared lock is listed once, with one of its holders."""
     changes: int | None = None
-    """One more with each commit, modulo 2^32; None where it could not be read at this moment."""
+    """Counter of commits, modulo 2^32; None if it could not be read at this moment."""
     wal: WalIndex | None = None
-    """What the wal-index says; None where it could not be read at this moment."""
+    """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
-    """One more each time that another file stands in the place of the last one."""
+    """Number of different files that have been found at the path."""
 
 
 def lacking() -> str | None:
-    """Return why nobody can be asked here who holds a lock; None where the system tells."""
+    """Return the reason why this system does not report the holders of locks, or None."""
     if sys.platform in ("linux", "darwin"):
         return None
     return "this system does not tell who holds a lock (fcntl F_GETLK)"
 
 
 class _File:
-    """A file that is open as long as it stands at its path."""
+    """A file at a path. It is opened again if another file replaces it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.opened = 0
-        """How often another file was found there."""
+        """Number of different files that have been found at the path."""
         self.identity = (0, 0)
         self._descriptor = -1
 
     @property
     def is_open(self) -> bool:
-        """Whether it was there when it was last looked for."""
+        """Whether the file existed at the last call of `follow`."""
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the file that stands there now, unless it is open; return whether there is one."""
+        """Open the current file at the path, unless it is already open. Return whether there is a file."""
         try:
-            found = self.path.stat()
-            if self._descriptor < 0 or self.identity != (found.st_dev, found.st_ino):
+            status = self.path.stat()
+            if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
                 self.close()
                 self._open()
         except FileNotFoundError:
@@ -128,50 +130,50 @@ class _File:
         if sys.platform == "win32":
             return
         self._descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        found = os.fstat(self._descriptor)
-        self.opened += self.identity != (found.st_dev, found.st_ino)
-        self.identity = (found.st_dev, found.st_ino)
+        status = os.fstat(self._descriptor)
+        self.opened += self.identity != (status.st_dev, status.st_ino)
+        self.identity = (status.st_dev, status.st_ino)
 
     def read(self, length: int) -> bytes:
-        """Return how the file begins."""
+        """Return the first `length` bytes of the file."""
         if sys.platform == "win32":
             return b""
         return os.pread(self._descriptor, length, 0)
 
     def holder(self, start: int, length: int = 1) -> int | None:
-        """Return the process that holds a lock on some bytes, or one of them; None where nobody does."""
-        return self._kept_by(fcntl.F_WRLCK, start, length)
+        """Return a process that holds a shared or exclusive lock on the bytes; None if there is none."""
+        return self._conflicting_process(fcntl.F_WRLCK, start, length)
 
     def exclusive_holder(self, start: int, length: int = 1) -> int | None:
-        """Return the same of a lock that nobody can share."""
-        return self._kept_by(fcntl.F_RDLCK, start, length)
+        """Return the process that holds an exclusive lock on the bytes; None if there is none."""
+        return self._conflicting_process(fcntl.F_RDLCK, start, length)
 
-    def _kept_by(self, kind: int, start: int, length: int) -> int | None:
-        """Return whose lock would keep us from one of a kind."""
+    def _conflicting_process(self, kind: int, start: int, length: int) -> int | None:
+        """Return the process whose lock conflicts with a lock of this kind; None if there is none."""
         if sys.platform == "darwin":
-            asked = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
-            _, _, pid, found, _ = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
+            request = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
+            _, _, pid, conflict, _ = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, request))
         else:
-            asked = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
-            found, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked))
-        return None if found == fcntl.F_UNLCK else int(pid)
+            request = _FLOCK.pack(kind, os.SEEK_SET, start, length, 0)
+            conflict, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, request))
+        return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close it. The process has no locks of its own to lose."""
+        """Close the file. This process holds no locks on it that it could lose."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 class Database:
-    """A database that others have open, looked at from outside: nothing is written, and no lock is taken."""
+    """A database that other processes use, observed without writing to it or locking it."""
 
     def __init__(self, path: Path) -> None:
-        """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
-        if lacks := lacking():
-            raise UsageError(f"watch is not available: {lacks}. Run it on Linux or macOS.")
+        """Open the database. Raises UsageError if it is not one, EnvironmentFailure if it is not readable."""
+        if lack := lacking():
+            raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
-        # Others find its locks beside the file itself, wherever a link to it is.
+        # SQLite puts the WAL and the wal-index next to the file itself, and not next to a symbolic link.
         resolved = path.resolve()
         _refuse_own(resolved)
         check_database(path)
@@ -179,7 +181,7 @@ class Database:
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
 
     def look(self) -> Look:
-        """Return who holds which lock now. Raises EnvironmentFailure for what can't be read any more."""
+        """Return the current locks and their holders. Raises EnvironmentFailure if a file is not readable."""
         try:
             return self._look()
         except PermissionError as error:
@@ -199,15 +201,17 @@ class Database:
         return Look(ROLLBACK, self._rollback_locks(), changes, file=self._file.opened)
 
     def _look_at_wal(self) -> Look:
-        # One process may have the file for itself, without a wal-index.
-        whole, index = self._file.exclusive_holder(_PENDING_AT, _SHARED_LENGTH + 2), self._index
-        locks = [] if whole is None else [Lock(WRITE, whole), Lock(EXCLUSIVE, whole)]
+        # A process in exclusive locking mode locks the database file and needs no wal-index.
+        owner, index = self._file.exclusive_holder(_PENDING_AT, _SHARED_LENGTH + 2), self._index
+        locks = [] if owner is None else [Lock(WRITE, owner), Lock(EXCLUSIVE, owner)]
         if not index.follow():
             return Look(CLOSED, tuple(locks), file=self._file.opened)
         if index.holder(_WRITE_AT, _READ_AT + _READERS - _WRITE_AT) is not None:
-            alone = {WRITE: _WRITE_AT, CHECKPOINT: _CHECKPOINT_AT, RECOVERY: _RECOVERY_AT}
-            found = [Lock(name, pid) for name, at in alone.items() if (pid := index.holder(at)) is not None]
-            locks += [lock for lock in found if lock not in locks]
+            exclusive = {WRITE: _WRITE_AT, CHECKPOINT: _CHECKPOINT_AT, RECOVERY: _RECOVERY_AT}
+            held = [
+                Lock(name, pid) for name, at in exclusive.items() if (pid := index.holder(at)) is not None
+            ]
+            locks += [lock for lock in held if lock not in locks]
             for slot in range(_READERS):
                 if (pid := index.holder(_READ_AT + slot)) is not None:
                     locks.append(Lock(READ, pid, slot))
@@ -221,20 +225,20 @@ class Database:
         reserved, pending = file.holder(_RESERVED_AT), file.exclusive_holder(_PENDING_AT)
         exclusive = file.exclusive_holder(_SHARED_AT, _SHARED_LENGTH)
         reader = file.holder(_SHARED_AT, _SHARED_LENGTH) if exclusive is None else None
-        # Who rolls back what a dead process left goes from SHARED to EXCLUSIVE without RESERVED.
+        # A process that rolls back a hot journal changes from SHARED to EXCLUSIVE without RESERVED.
         writer = next((pid for pid in (exclusive, reserved, pending) if pid is not None), None)
-        named = {
+        pids = {
             WRITE: writer,
             EXCLUSIVE: exclusive,
             PENDING: pending if exclusive is None else None,
             READ: reader if reader != writer else None,
         }
-        return tuple(Lock(name, pid) for name, pid in named.items() if pid is not None)
+        return tuple(Lock(name, pid) for name, pid in pids.items() if pid is not None)
 
     def readers(self) -> tuple[Lock, ...]:
-        """Return everybody who shares a read lock of the WAL now; nothing where the system lists no locks.
+        """Return the current read locks of the WAL with all holders; empty if the system lists no locks.
 
-        Linux keeps everybody from locking any file while it lists: ask seldom.
+        Call it seldom: while Linux makes the list, no process can lock any file.
         """
         return tuple(listed(self._index.identity)) if self._index.is_open else ()
 
@@ -251,7 +255,7 @@ class Database:
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether a rollback journal is there that has something to roll back."""
+        """Return whether there is a rollback journal with changes to roll back."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -261,20 +265,20 @@ class Database:
 
 
 def listed(identity: tuple[int, int]) -> Iterable[Lock]:
-    """Yield who shares a read lock on a wal-index, by /proc/locks; nothing on a system without it."""
+    """Yield the read locks on a wal-index with all holders, from /proc/locks; nothing on other systems."""
     if sys.platform != "linux":
         return
     file = f"{os.major(identity[0]):02x}:{os.minor(identity[0]):02x}:{identity[1]}"
-    for line in _LIST.read_text(encoding="ascii", errors="replace").splitlines():
-        words = line.split()
+    for line in _LOCK_LIST.read_text(encoding="ascii", errors="replace").splitlines():
+        fields = line.split()
         # 1: POSIX ADVISORY READ 2601 fe:00:1234 123 123
-        if len(words) == 8 and words[1:6:2] == ["POSIX", "READ", file] and words[7] != "EOF":
-            first, last = int(words[6]) - _READ_AT, int(words[7]) - _READ_AT
-            yield from (Lock(READ, int(words[4]), slot) for slot in range(_READERS) if first <= slot <= last)
+        if len(fields) == 8 and fields[1:6:2] == ["POSIX", "READ", file] and fields[7] != "EOF":
+            first, last = int(fields[6]) - _READ_AT, int(fields[7]) - _READ_AT
+            yield from (Lock(READ, int(fields[4]), slot) for slot in range(_READERS) if first <= slot <= last)
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether a rollback journal waits: one whose header is overwritten or cut off does not."""
+    """Return whether there is a rollback journal to roll back: its header is not zeroed or truncated."""
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")
@@ -282,11 +286,11 @@ def has_hot_journal(database: Path) -> bool:
         return False
 
 
-# What can be watched at all.
+# The check whether a file can be watched.
 
 
 def check_database(path: Path) -> None:
-    """Raise UsageError for what is no database, EnvironmentFailure for what may not be read."""
+    """Raise UsageError if the file is not a database, EnvironmentFailure if it is not readable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UsageError(f"{path} is not a file. Give a database file.")
@@ -307,50 +311,52 @@ def _forbidden(path: Path, error: OSError) -> str:
 
 
 def _refuse_own(path: Path) -> None:
-    """Raise UsageError where this process has the database open: to look would drop its locks."""
+    """Raise UsageError if this process has the database open, because watching would drop its locks."""
     with suppress(OSError):
-        found = path.stat()
+        database = path.stat()
         for name in Path("/dev/fd").iterdir():
             with suppress(OSError, ValueError):
-                own = os.fstat(int(name.name))
-                if (own.st_dev, own.st_ino) == (found.st_dev, found.st_ino):
+                status = os.fstat(int(name.name))
+                if (status.st_dev, status.st_ino) == (database.st_dev, database.st_ino):
                     raise UsageError(
                         f"this process has {path} open itself, and closing what is looked at would drop its "
                         "locks. Watch from another process (sqlstress watch)."
                     )
 
 
-# Samples of a lock: when they are taken, and how long they say that it was held.
+# Samples of a lock: the times at which they are taken, and the length of holds estimated from them.
 
 
 class Sample(NamedTuple):
-    """What was found between two moments, in seconds from the first turn."""
+    """The locks of a database between two times, in seconds from the start of sampling."""
 
     asked_s: float
+    """Time just before the locks were read."""
     answered_s: float
-    """Later by a look, and by however long this process did not run meanwhile."""
+    """Time just after the locks were read. The difference includes time in which this process did not run."""
     look: Look
 
 
 def sampled(rate: int, look: Callable[[], Look]) -> Iterator[Sample]:
-    """Sleep until the next sample is due, and yield it; without end.
+    """Sleep until the next sample is due and yield it, forever. `rate` is the number of samples per second.
 
-    At random within its turn, so that no rhythm of the watched programs hides in ours.
+    Each sample is taken at a random time in its interval. Otherwise it could coincide with a rhythm of the
+    watched programs.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
-    begun = time.perf_counter()
+    started_s = time.perf_counter()
     while True:
         due_s = (turn + random.random()) * interval_s
-        time.sleep(max(0.0, due_s - (time.perf_counter() - begun)))
-        at_s = time.perf_counter() - begun
-        turn = max(turn + 1, int(at_s / interval_s))
-        found = look()
-        yield Sample(at_s, time.perf_counter() - begun, found)
+        time.sleep(max(0.0, due_s - (time.perf_counter() - started_s)))
+        asked_s = time.perf_counter() - started_s
+        turn = max(turn + 1, int(asked_s / interval_s))
+        current = look()
+        yield Sample(asked_s, time.perf_counter() - started_s, current)
 
 
 @dataclass(slots=True)
 class Runs:
-    """How one lock was held by one process, or by anybody: one hold after the other."""
+    """The successive holds of a lock by one process, or by any process, as estimated from samples."""
 
     samples: int = 0
     times: int = 0
@@ -359,42 +365,42 @@ class Runs:
     longest_at_s: float = 0.0
     now_s: float = 0.0
     is_held: bool = False
-    _begun_s: float = 0.0
+    _start_s: float = 0.0
     _last_s: float = 0.0
-    _free_s: float = 0.0
+    _last_free_s: float = 0.0
     _changes: int | None = None
 
     def seen(self, sample: Sample, before_s: float, changes: int | None = None) -> None:
-        """Take a sample in which it was held; `before_s` is when the sample before was asked for.
+        """Add a sample in which the lock was held; `before_s` is the `asked_s` of the sample before.
 
-        Where `changes` differ, a commit lies between: this is another hold.
+        If `changes` differs from the last sample, there was a commit in between, so this is a new hold.
         """
-        known = changes is not None and self._changes is not None
-        if self.is_held and known and changes != self._changes:
+        is_comparable = changes is not None and self._changes is not None
+        if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # It may have been taken just before the answer, and given back just after the last question.
-            self.is_held, self._begun_s, self._free_s = True, sample.answered_s, before_s
+            # The hold may be as short as from this answer, or as long as from just after `before_s`.
+            self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:
             self._changes = changes
-        self._last_s = max(sample.asked_s, self._begun_s)
+        self._last_s = max(sample.asked_s, self._start_s)
         self.samples += 1
-        self.now_s = self._last_s - self._begun_s
-        self._longest(sample)
+        self.now_s = self._last_s - self._start_s
+        self._update_longest(sample)
 
     def free(self, sample: Sample) -> None:
-        """Take a sample in which it was not held by this process."""
+        """Add a sample in which the lock was not held by this process."""
         if self.is_held:
-            self._longest(sample)
+            self._update_longest(sample)
             self.is_held, self._changes, self.now_s = False, None, 0.0
 
-    def _longest(self, end: Sample) -> None:
-        seen_s, most_s = self._last_s - self._begun_s, end.answered_s - self._free_s
-        if (seen_s, most_s) >= (self.longest_s, self.most_s):
-            self.longest_s, self.most_s, self.longest_at_s = seen_s, most_s, self._begun_s
+    def _update_longest(self, end: Sample) -> None:
+        at_least_s, at_most_s = self._last_s - self._start_s, end.answered_s - self._last_free_s
+        if (at_least_s, at_most_s) >= (self.longest_s, self.most_s):
+            self.longest_s, self.most_s, self.longest_at_s = at_least_s, at_most_s, self._start_s
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """What was seen by now, as the fields of the report's Holds."""
+        """Counts and times so far, in the order of the fields of the report's `Holds`."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

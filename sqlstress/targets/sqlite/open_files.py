@@ -56,11 +56,11 @@ class Openers(NamedTuple):
 class _OpenFile(NamedTuple):
     name: str
     is_deleted: bool
-    found: os.stat_result
+    status: os.stat_result
 
     @property
     def identity(self) -> Identity:
-        return self.found.st_dev, self.found.st_ino
+        return self.status.st_dev, self.status.st_ino
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
@@ -89,10 +89,10 @@ def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
 
 def _identity(path: Path) -> Identity | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _open_files(folder: Path) -> Iterator[_OpenFile]:
@@ -101,9 +101,9 @@ def _open_files(folder: Path) -> Iterator[_OpenFile]:
         with suppress(FileNotFoundError):
             name = os.fsdecode(link.readlink())
             if name.startswith("/"):
-                found = link.stat()
-                if stat.S_ISREG(found.st_mode):
-                    yield _OpenFile(name.removesuffix(_DELETED), found.st_nlink == 0, found)
+                status = link.stat()
+                if stat.S_ISREG(status.st_mode):
+                    yield _OpenFile(name.removesuffix(_DELETED), status.st_nlink == 0, status)
 
 
 def _opener(
@@ -116,18 +116,18 @@ def _opener(
     # A container may know the file by another path: its WAL is next to the name that it opened.
     wals = {f"{name}-wal" for name in names}
     indices = {f"{name}-shm" for name in names}
-    strange = [
+    foreign = [
         item
         for item in files
         if (item.name in wals and (item.is_deleted or item.identity != wal))
         or (item.name in indices and item.is_deleted)
     ]
-    if not strange:
+    if not foreign:
         return Opener(pid, names[0])
-    newest = max(strange, key=lambda item: item.found.st_mtime_ns)
+    newest = max(foreign, key=lambda item: item.status.st_mtime_ns)
     kind = DELETED if newest.is_deleted else OTHER
     name = newest.name.removesuffix("-wal").removesuffix("-shm")
-    return Opener(pid, name, kind, newest.found.st_size, newest.found.st_mtime_ns)
+    return Opener(pid, name, kind, newest.status.st_size, newest.status.st_mtime_ns)
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:

@@ -1,4 +1,4 @@
-"""The pages of a database's b-trees, read without SQLite: what dbstat answers where it is there.
+"""The pages of a database's b-trees, read without SQLite, for libraries that lack the dbstat table.
 
 Source: https://www.sqlite.org/fileformat2.html#b_tree_pages
 """
@@ -19,26 +19,26 @@ LEAF, INTERNAL, OVERFLOW = "leaf", "internal", "overflow"
 
 
 class DamagedFile(SqlstressError):
-    """A database file that contradicts its format, or itself."""
+    """The database file is inconsistent, or violates the file format."""
 
     exit_code = 1
 
 
 class Tree(NamedTuple):
-    """A b-tree, as the schema knows it."""
+    """A b-tree, with the properties that the schema gives."""
 
     name: str
     table: str
-    """The table that it belongs to."""
+    """Name of the table that the b-tree belongs to."""
     root: int
-    """Its first page."""
+    """Number of the root page."""
     is_index: bool
     keyed: bool
-    """Whether it is ordered by keys, as indices and WITHOUT ROWID tables are, and not by rowids."""
+    """Whether the b-tree is ordered by keys (indices and WITHOUT ROWID tables) and not by rowids."""
 
 
 SCHEMA = Tree("sqlite_schema", "sqlite_schema", 1, is_index=False, keyed=False)
-"""The b-tree that every database has."""
+"""B-tree of the schema, which every database has."""
 
 
 class Page(NamedTuple):
@@ -48,13 +48,13 @@ class Page(NamedTuple):
     kind: str
     """LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Entries that begin here, and on an internal page of a table ordered by rowid, dividers."""
+    """Number of cells: entries that start on this page, or dividers on an internal page of a rowid table."""
     payload: int
-    """Bytes of records here."""
+    """Size of the records' parts on this page, in bytes."""
     unused: int
-    """Bytes that hold nothing."""
+    """Size of the unused space, in bytes."""
     begins_overflow: bool
-    """Whether it is the first page with the rest of some entry."""
+    """Whether the page is the first overflow page of an entry."""
 
 
 def tree_space(tree: Tree, pages: Iterable[Page]) -> TreeSpace:
@@ -81,27 +81,27 @@ def tree_space(tree: Tree, pages: Iterable[Page]) -> TreeSpace:
     )
 
 
-# A database file as pages, read without SQLite: its header, its free list, and which pages are taken.
+# The pages of a database file, read without SQLite: the header, the free list, and the used pages.
 #
-# Never in a process that has a connection to the file: closing it here would drop that one's POSIX
-# locks. What lies in a WAL is not seen.
+# Never use this in a process that has a connection to the file: closing the file here would drop the
+# connection's POSIX locks. The content of a WAL is not read.
 #
 # Source: https://www.sqlite.org/fileformat2.html
 
 
 HEADER = 100
-"""Bytes of the file's header, on page 1 before that page's own."""
+"""Size of the file header, in bytes. It is at the start of page 1, before the page header."""
 MAGIC = b"SQLite format 3\0"
 _LOCK_BYTE = 1 << 30
 _LEAST_USABLE = 480
 _POINTER = 5
-"""Bytes of a pointer map for each page."""
+"""Size of an entry of a pointer map, in bytes."""
 
 
 class PageFile:
-    """The pages of a database, each to be taken once: what two places lead to is damage.
+    """The pages of a database. Each page can be claimed once: a page with two references is damage.
 
-    So no walk is endless, whatever the file holds. Raises DamagedFile.
+    So every walk ends, whatever the content of the file. All methods raise DamagedFile.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -111,24 +111,24 @@ class PageFile:
             raise DamagedFile("it has no SQLite header")
         size, reserved = struct.unpack_from(">H2xB", header, 16)
         self.page_size = 1 << 16 if size == 1 else size
-        """Bytes of a page."""
+        """Size of a page, in bytes."""
         self.usable = self.page_size - reserved
-        """Bytes of a page that SQLite uses."""
+        """Size of the part of a page that SQLite uses, in bytes."""
         if self.page_size < 512 or self.page_size & (self.page_size - 1) or self.usable < _LEAST_USABLE:
             raise DamagedFile(f"its header says {self.page_size} bytes a page, of them {reserved} reserved")
         in_file = file.seek(0, os.SEEK_END) // self.page_size
-        # An SQLite before 3.7.0 left the count as it was, and did not mark it as valid.
+        # Versions of SQLite before 3.7.0 do not update the page count, and do not mark it as valid.
         count = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
         if count > in_file:
             raise DamagedFile(f"it should have {count} pages and has {in_file}")
         self.page_count = count or in_file
-        """Pages of the database."""
+        """Number of pages of the database."""
         self._taken = bytearray(self.page_count + 1)
-        self._taken[0] = True  # pages are numbered from 1
+        self._taken[0] = True  # page numbers start at 1
         lock_page = _LOCK_BYTE // self.page_size + 1
         if lock_page <= self.page_count:
             self.claim(lock_page)
-        if header[52:56] != bytes(4):  # with auto_vacuum there are pointer maps
+        if header[52:56] != bytes(4):  # with auto_vacuum there are pointer map pages
             for number in range(2, self.page_count + 1, self.usable // _POINTER + 1):
                 self.claim(number + 1 if number == lock_page else number)
         self._claim_free_list(*struct.unpack_from(">II", header, 32))
@@ -147,6 +147,7 @@ class PageFile:
             raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
 
     def claim(self, number: int) -> None:
+        """Mark a page as used."""
         if not 1 <= number <= self.page_count:
             raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
         if self._taken[number]:
@@ -154,6 +155,7 @@ class PageFile:
         self._taken[number] = True
 
     def take(self, number: int) -> bytes:
+        """Claim a page and return its content."""
         self.claim(number)
         return self.read(number)
 
@@ -162,28 +164,29 @@ class PageFile:
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
+        """Raise DamagedFile if a page was not claimed."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
 
 
-# The walk through the b-trees.
+# The walk of the b-trees.
 #
 # Source: https://www.sqlite.org/fileformat2.html#record_format
 
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
-"""Kinds of pages by whether their b-tree is ordered by keys, and by their first byte."""
+"""Kinds of pages, by `Tree.keyed` and the first byte of the page."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
 _FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Bytes of a column by its type: NULL, integers of six sizes, a float, and the constants 0 and 1."""
+"""Size of a column's value in bytes, by type: NULL, integers of six sizes, a float, the constants 0 and 1."""
 
 
 def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
-    """Add up each b-tree of a file, and make sure that together they are all of it.
+    """Return the space of each b-tree of a file, and check that every page is used or free.
 
-    Not in a process that has a connection to the file; what lies in a WAL is not seen. Raises
-    DamagedFile, OSError.
+    Never call it in a process that has a connection to the file. The content of a WAL is not read. Raises
+    DamagedFile or OSError.
     """
     with path.open("rb") as file:
         database = PageFile(file)
@@ -193,9 +196,9 @@ def walk(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
 
 
 def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
-    """Return what is wrong with some b-trees of a file, as far as a walk goes; nothing when nothing is seen.
+    """Return the first fault that a walk of these b-trees finds, as a list; empty if there is no fault.
 
-    Not in a process that has a connection to the file. Raises OSError.
+    Never call it in a process that has a connection to the file. Raises OSError.
     """
     with path.open("rb") as file:
         try:
@@ -210,43 +213,43 @@ def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
 
 
 def _check_records(file: PageFile, page: Page, tree: Tree) -> None:
-    """Raise DamagedFile if a record on a page is not what its header says."""
+    """Raise DamagedFile if the size of a record on a page differs from the size in its header."""
     data = file.read(page.number)
     start = HEADER if page.number == 1 else 0
-    child = 4 if page.kind == INTERNAL else 0
-    places = struct.unpack_from(f">{page.cells}H", data, start + (12 if child else 8))
-    for cell, place in enumerate(places):
-        size, begin = varint(data, place + child)
+    pointer_bytes = 4 if page.kind == INTERNAL else 0
+    offsets = struct.unpack_from(f">{page.cells}H", data, start + (12 if pointer_bytes else 8))
+    for cell, offset in enumerate(offsets):
+        size, begin = varint(data, offset + pointer_bytes)
         if not tree.keyed:
             _, begin = varint(data, begin)
-        stored = data[begin : begin + stored_here(size, file.usable, tree.keyed)]
+        local = data[begin : begin + stored_here(size, file.usable, tree.keyed)]
         try:
-            sound = _described(stored, size) == size
+            is_sound = _size_by_header(local, size) == size
         except IndexError:
-            sound = False
-        if not sound:
+            is_sound = False
+        if not is_sound:
             raise DamagedFile(f"cell {cell} of page {page.number} of {tree.name} holds no record")
 
 
-def _described(stored: bytes, size: int) -> int:
-    """Return how many bytes the header of a record describes, its own included; it should be its size.
+def _size_by_header(local: bytes, size: int) -> int:
+    """Return the size of a record by its header: the header and the values. It should equal `size`.
 
-    `stored` is what of it stands in its cell. Raises IndexError.
+    `local` is the part of the record in its cell. Raises IndexError if the header exceeds it.
     """
-    header, at = varint(stored, 0)
-    if len(stored) < header <= size:
-        return size  # a header with overflow is not looked at
+    header, at = varint(local, 0)
+    if len(local) < header <= size:
+        return size  # a header that continues on an overflow page is not checked
     total = at
     while at < header:
-        kind, following = varint(stored, at)
+        kind, next_at = varint(local, at)
         # The types 10 and 11 are not used.
-        total += following - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
-        at = following
+        total += next_at - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
+        at = next_at
     return total
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
+    """Return the variable-length integer at an offset, and the offset after it."""
     value = 0
     for at in range(place, place + 8):
         value = value << 7 | data[at] & 0x7F
@@ -257,45 +260,45 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 def pages(file: PageFile, tree: Tree) -> Iterator[Page]:
     """Yield the pages of a b-tree. Raises DamagedFile."""
-    waiting = [tree.root]
-    while waiting:
-        number = waiting.pop()
+    stack = [tree.root]
+    while stack:
+        number = stack.pop()
         try:
             page, children, overflows = _read(file, number, tree)
         except (IndexError, struct.error) as error:
             raise DamagedFile(f"page {number} leads out of itself") from error
         yield page
-        waiting += children
+        stack += children
         for first, length in overflows:
             yield from _overflow(file, first, length)
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], list[tuple[int, int]]]:
-    """Return a page, its children, and the first page and the bytes of the overflow of each entry."""
+    """Return a page, its children, and for each overflow the number of its first page and its bytes."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
     kind = _KINDS.get((tree.keyed, first_byte))
     if kind is None:
         raise DamagedFile(f"page {number} is not a page of {tree.name}")
-    places_at = start + (12 if kind == INTERNAL else 8)
-    places_end = places_at + 2 * cells
-    places = struct.unpack_from(f">{cells}H", data, places_at)
-    children, entries = list[int](), places
+    pointers_at = start + (12 if kind == INTERNAL else 8)
+    pointers_end = pointers_at + 2 * cells
+    offsets = struct.unpack_from(f">{cells}H", data, pointers_at)
+    children, entries = list[int](), offsets
     if kind == INTERNAL:
-        children = [_number(data, place) for place in (*places, start + 8)]
-        entries = tuple(place + 4 for place in places) if tree.keyed else ()
+        children = [_number(data, offset) for offset in (*offsets, start + 8)]
+        entries = tuple(offset + 4 for offset in offsets) if tree.keyed else ()
     payload, overflows = _payload(data, entries, file.usable, tree.keyed)
     content = content or 1 << 16
-    unused = content - places_end + fragments
+    unused = content - pointers_end + fragments
     while free_block:
-        following, size = struct.unpack_from(">HH", data, free_block)
-        if size < 4 or 0 < following < free_block + size:
+        next_block, size = struct.unpack_from(">HH", data, free_block)
+        if size < 4 or 0 < next_block < free_block + size:
             raise DamagedFile(f"page {number} has free blocks that overlap")
         unused += size
-        free_block = following
-    ordered = places_end <= content <= min(places, default=content)
-    if not ordered or places_end + payload + unused > file.usable:
+        free_block = next_block
+    is_ordered = pointers_end <= content <= min(offsets, default=content)
+    if not is_ordered or pointers_end + payload + unused > file.usable:
         raise DamagedFile(f"page {number} holds more than a page can")
     return Page(number, kind, cells, payload, unused, False), children, overflows
 
@@ -303,41 +306,45 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[Page, list[int], lis
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of records on a page, and the overflow of its entries."""
-    most = _most_stored(usable, keyed)
+    """Return the bytes of records on a page, and the first page and the bytes of each overflow.
+
+    `entries` has the offset of each entry on the page.
+    """
+    max_local = _max_local(usable, keyed)
     total = 0
     overflows = []
-    for place in entries:
-        size = data[place]
+    for offset in entries:
+        size = data[offset]
         if size > 0x7F:
-            size, _ = varint(data, place)
-        if size > most:
-            _, begin = varint(data, place)
-            if not keyed:  # the rowid stands before the record
+            size, _ = varint(data, offset)
+        if size > max_local:
+            _, begin = varint(data, offset)
+            if not keyed:  # the rowid is before the record
                 _, begin = varint(data, begin)
-            here = stored_here(size, usable, keyed)
-            overflows.append((_number(data, begin + here), size - here))
-            size = here
+            local = stored_here(size, usable, keyed)
+            overflows.append((_number(data, begin + local), size - local))
+            size = local
         total += size
     return total, overflows
 
 
-def _most_stored(usable: int, keyed: bool) -> int:
-    """Return how many bytes of a record a page holds at most; a longer one has overflow."""
+def _max_local(usable: int, keyed: bool) -> int:
+    """Return the size of the longest record that is stored without overflow, in bytes."""
     return (usable - 12) * 64 // 255 - 23 if keyed else usable - 35
 
 
 def stored_here(size: int, usable: int, keyed: bool) -> int:
-    """Return how many bytes of a record of this size stand in its cell; the others are its overflow."""
-    most = _most_stored(usable, keyed)
-    if size <= most:
+    """Return the number of bytes in its cell for a record of this size; its other bytes are overflow."""
+    max_local = _max_local(usable, keyed)
+    if size <= max_local:
         return size
-    least = (usable - 12) * 32 // 255 - 23
-    here = least + (size - least) % (usable - 4)
-    return here if here <= most else least
+    min_local = (usable - 12) * 32 // 255 - 23
+    local = min_local + (size - min_local) % (usable - 4)
+    return local if local <= max_local else min_local
 
 
 def _overflow(file: PageFile, first: int, length: int) -> Iterator[Page]:
+    """Yield the pages of an overflow of `length` bytes that starts on page `first`."""
     room = file.usable - 4
     number, left = first, length
     while left > 0:

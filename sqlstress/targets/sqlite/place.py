@@ -1,6 +1,6 @@
-"""Where a case's data lies with SQLite: a file for each bucket, side by side in one folder.
+"""The data of a case in SQLite: a file for each bucket, all in one folder.
 
-What only the parent does is imported when it does it: a worker needs none of it.
+Modules that only the parent needs are imported inside functions, so that workers do not load them.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """The files of a case. Beyond a Place, it says where they are, and opens them for who speaks SQL."""
+    """The files of a case. In addition to a Place, it has their paths, and opens them for SQL."""
 
     stores: Literal[True] = True
 
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where = case, where
         self.paths = files.paths(case, where)
-        """The database files, by bucket."""
+        """Paths of the database files, by bucket."""
         self._table: SqliteTable | None = None
         self._watch: Watch | None = None
 
-    # Where the time goes.
+    # The recording of time for `--where`, and pauses.
 
     def watch(self, trace: Any, process: int) -> Watch:
         from sqlstress.targets.sqlite.shim import Watch
@@ -73,10 +73,10 @@ class SqlitePlace(Place):
         words, processes = trace
         return account(words, processes, workers)
 
-    # A worker's.
+    # Methods for a worker.
 
     def client(self, worker: int) -> Client:
-        """Return a worker's connections, none of which is opened yet."""
+        """Return a worker's client, not yet connected."""
         return Client(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
@@ -92,14 +92,14 @@ class SqlitePlace(Place):
         return native_store(self.client(worker), begin)
 
     def seal(self) -> Seal:
-        # An application closes its connections as it likes, and the last one takes the WAL along.
-        held = files.HELD_OPEN[:1] if self.case.settings.journal_mode == pragmas.KEPT else files.HELD_OPEN
-        return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in held)
+        # A user program may close its last connection at any time, and that deletes the WAL.
+        suffixes = files.HELD_OPEN[:1] if self.case.settings.journal_mode == pragmas.KEPT else files.HELD_OPEN
+        return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in suffixes)
 
-    # The parent's.
+    # Methods for the parent.
 
     def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
-        """Open a file as `files.opened` does."""
+        """Open the file of a bucket with `files.opened`."""
         return files.opened(self.case, self.paths[bucket])
 
     def table(self, key_type: str, value_size: int, counters: int) -> SqliteTable:
@@ -112,7 +112,7 @@ class SqlitePlace(Place):
         return proving(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Make every file anew, with the settings of the case and these tables."""
+        """Create every file again, with the settings of the case and these tables."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -133,10 +133,10 @@ class SqlitePlace(Place):
     def integrity(self, level: str, pulse: Pulse) -> Check:
         from sqlstress.targets.sqlite.integrity import integrity_check
 
-        return integrity_check(self.case, (*self.paths, *self._beside()), level, pulse)
+        return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
 
-    def _beside(self) -> list[Path]:
-        """Return the other databases of a trial whose folder is its own."""
+    def _other_databases(self) -> list[Path]:
+        """Return the other databases in the trial's folder; empty if the trial has no folder of its own."""
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
@@ -147,7 +147,7 @@ class SqlitePlace(Place):
         return schema_check(self.case, self.paths, created, pulse)
 
     def space(self, pulse: Pulse) -> Space:
-        """Return what the pages of the first file hold."""
+        """Return the space that each b-tree takes in the first file."""
         from sqlstress.targets.sqlite.space import measure_space
 
         return measure_space(self.case, self.paths[0], pulse)
@@ -160,7 +160,7 @@ class SqlitePlace(Place):
         elif not (self._table and self._table.stays):
             files.remove(self.paths)
 
-    # For SQL of the user's.
+    # Methods for the user's SQL and programs.
 
     def directions(self) -> Directions:
         from sqlstress.targets.views import Directions
@@ -168,14 +168,14 @@ class SqlitePlace(Place):
         return Directions(str(self.paths[0].absolute()), {})
 
     def clear(self) -> None:
-        """Leave nothing, not even a file: an application finds what it would find."""
+        """Remove all files, so that a user program starts without a database file."""
         self.discard()
 
     def is_filled(self) -> bool:
-        return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._beside())
+        return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._other_databases())
 
     def settle(self, pulse: Pulse) -> None:
-        """Leave it as it was made: its settings are the application's."""
+        """Change nothing, because the user program chose the settings."""
 
     def rows_written(self, pulse: Pulse) -> None:
         return None
@@ -198,12 +198,12 @@ class SqlitePlace(Place):
             pragmas.apply(connection, settings)
             connection.rows(f"PRAGMA user_version={connection.rows('PRAGMA user_version')[0][0]}")
             pragmas.check(settings, pragmas.read_back(connection, settings))
-            # The WAL keeps the size that it works with.
+            # In RESTART mode the checkpoint does not shrink the WAL, so workers need not extend it again.
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
 
-class _Answering:
-    """A connection whose errors are told as answers of the database."""
+class _ParentConnection:
+    """A connection that classifies the database's errors."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
         self._driver, self._connection = driver, connection
@@ -223,7 +223,7 @@ class _Answering:
         return Answer(REFUSED, text)
 
 
-class SqliteReader(_Answering):
+class SqliteReader(_ParentConnection):
     """A connection that only reads."""
 
     def __init__(self, driver: str, connection: Connection) -> None:
@@ -244,8 +244,8 @@ class SqliteReader(_Answering):
         self._connection.reads(f"EXPLAIN {sql}")(dict.fromkeys(names))
 
 
-class SqliteMaker(_Answering):
-    """A connection that makes what is there; nobody needs it after a power failure: no sync is waited for."""
+class SqliteMaker(_ParentConnection):
+    """A connection that creates the data, without syncs: its commits need not survive a power failure."""
 
     def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
         super().__init__(driver, connection)

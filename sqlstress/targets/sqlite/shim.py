@@ -1,4 +1,4 @@
-"""The shim in C between SQLite and the system: it tells where time goes and who held the lock, and pauses."""
+"""The VFS shim in C between SQLite and the system. It records times and locks for `--where`, and pauses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NotToBeHad, extension
 from sqlstress.targets.sqlite.connections import reached_once
 
-# The shared words in which each process says where its time goes; native/where.h has the same layout.
+# The shared memory of 64-bit words in which each process records its time; native/where.h has its layout.
 #
-# All times are ns of the machine's common clock. Sums are of what lies in the window; of spans of time
-# there are the newest, as many as there is room for.
+# All times are in ns, of the clock that the machine's processes share. Sums have only the time inside the
+# window. A ring has the newest spans of time; when it is full, new spans overwrite the oldest.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -26,18 +26,18 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 EVERY = 17
-"""Of so many statements one is timed."""
+"""Number of statements of which one is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans."""
 
 MOST_SPANS = 1 << 15
 BUDGET = 64 << 20
-"""Bytes of all areas together."""
+"""Maximum size of all areas together, in bytes."""
 
 
 def room(processes: int) -> int:
-    """Return for how many spans each of so many processes has room."""
+    """Return the number of spans for which the area of each of `processes` processes has room."""
     return min(MOST_SPANS, (BUDGET // (8 * processes) - RING) // SPAN)
 
 
@@ -45,12 +45,12 @@ class Span(NamedTuple):
     """A stretch of time of one process."""
 
     process: int
-    """1 and up: the workers, then those beside them."""
+    """Number of the process, from 1: first the workers, then the helper processes."""
     begin: int
     end: int
     kind: int
     file: int
-    """0 where it is of none."""
+    """Number of the file; 0 if the span concerns no file."""
 
     @property
     def ns(self) -> int:
@@ -58,7 +58,7 @@ class Span(NamedTuple):
 
 
 class Area:
-    """One process's words."""
+    """The shared memory of one process: fixed words, then the ring of spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
@@ -70,30 +70,30 @@ class Area:
 
     @property
     def window_ns(self) -> int:
-        """How long the window was for it; 0 where it never heard of it."""
+        """Length of the window in this process, in ns; 0 if the process never got the window."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
     def syncing_ns(self) -> int:
-        """Its syncs, checkpoints' left out."""
+        """Time of the process's syncs without those of checkpoints, in ns."""
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
     def spans(self) -> list[Span]:
-        """Return its spans, the oldest first."""
+        """Return the spans of the process, oldest first."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
             self.words[RING + column : RING + SPAN * count : SPAN].tolist() for column in range(SPAN)
         )
-        found = [
+        spans = [
             Span(self.process, begin, end, tag & 0xFF, tag >> 8)
             for begin, end, tag in zip(begins, ends, tags, strict=True)
         ]
-        return found[first:] + found[:first]
+        return spans[first:] + spans[:first]
 
     @property
     def complete_from(self) -> int:
-        """From when on all of its spans are there."""
+        """Time from which all spans of the process are present, because the ring still has them."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -109,12 +109,12 @@ def areas(words: Any, processes: int) -> list[Area]:
 
 
 class Watch:
-    """This process's own account, from before it opens a database. There is one in a process, at most."""
+    """The recording of this process's time. Make it before opening a database, at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Connections opened from now on are watched; `words` are those of so many processes.
+        """Record the connections opened from now on, in the shared memory `words` of `processes` processes.
 
-        Raises EnvironmentFailure where none can be.
+        Raises EnvironmentFailure if recording is not possible.
         """
         self._area = Area(words, process, processes)
         try:
@@ -127,27 +127,29 @@ class Watch:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Say that an operation was given up: it waits for no lock any more."""
+        """Record that an operation failed with BUSY, so that it no longer waits for a lock."""
         self.end = self._native.where_end
-        """Say that all is done. What is still under way counts until the window closes."""
+        """Record that all operations are done. Spans that are still open end with the window."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
         self._area.words[CLOSES] = closes_ns
 
 
-# Pauses at the calls that SQLite makes of its VFS, as a schedule says.
+# Pauses at the VFS calls of SQLite, by a schedule.
 
 
 SIDES = 2
+"""Sides of a call, each with its own pauses: before and after."""
 LENGTHS = 256
-"""Lengths of pauses that a schedule has to draw from."""
+"""Number of pause lengths in a schedule, from which each pause draws one."""
 
 
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
-    """Return a schedule as words. `rates`: at each point of native/pauses.h, one in how many calls pauses.
+    """Return a schedule of pauses, as 64-bit words.
 
-    Lengths are spread evenly over the orders of magnitude between the shortest and the longest.
+    `rates` has the number of calls of which one pauses, for each point of native/pauses.h; 0 means no pause.
+    The logarithms of the lengths are uniformly distributed between those of the shortest and the longest.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTHS)]
@@ -155,9 +157,9 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Pause as a schedule says, at all connections of a driver's library that this process opens from now on.
+    """Pause by a schedule in all connections that this process opens from now on with the driver's library.
 
-    Raises EnvironmentFailure where its VFS can't be wrapped.
+    Raises EnvironmentFailure if the VFS of the library cannot be wrapped.
     """
     try:
         handle, native = reached_once(driver), extension()
@@ -169,5 +171,5 @@ def begin_pauses(driver: str, words: Sequence[int]) -> None:
 
 
 def pauses_made() -> int:
-    """Return how often this process has paused."""
+    """Return the number of pauses that this process has made."""
     return int(extension().pauses_made())

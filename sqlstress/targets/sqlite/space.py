@@ -1,4 +1,4 @@
-"""How much space a database file takes, and what for: from SQLite's dbstat, or from a walk of our own.
+"""The space of a database file by b-tree: from SQLite's dbstat table, or else from our own walk of the pages.
 
 Source: https://www.sqlite.org/dbstat.html
 """
@@ -21,7 +21,7 @@ from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, DamagedFile
 
 DBSTAT = "dbstat"
 _LARGEST_PAGE = 1 << 16
-# A WITHOUT ROWID table is known by the index of its primary key, which lies nowhere: it is the table.
+# A WITHOUT ROWID table has an index of its primary key that is not in sqlite_schema: the table is the index.
 _TREES = """
 SELECT 'sqlite_schema' AS name, 'sqlite_schema', 1, 0, 0
 UNION ALL
@@ -35,10 +35,10 @@ ORDER BY name
 
 
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
-    """Return what the pages of a database hold; to be called while nobody uses it.
+    """Return the space of each b-tree of a database. Call it while no process uses the database.
 
-    What lies in its WAL is put into the file first. `pulse` is called often, and may raise. Raises
-    DamagedFile, or EnvironmentFailure.
+    The WAL is copied into the file first. `pulse` is called often, and may raise. Raises DamagedFile or
+    EnvironmentFailure.
     """
     if not path.is_file() or path.stat().st_size == 0:
         raise _impossible(path, "no such database")
@@ -54,7 +54,7 @@ def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
         code = load_driver(case.driver).result_code(error)
         name = type(error).__name__ if code is None else codes.name(code)
         failure = _damaged if codes.is_damage(code) else _impossible
-        # A damaged schema may have names with line breaks, of which SQLite's message quotes one.
+        # SQLite's message may quote a name from a damaged schema, and the name may have line breaks.
         raise failure(path, f"{name}: {' '.join(message_of(error).split())}") from error
 
 
@@ -72,7 +72,7 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
     spaces = None
     with opened(case, path) as connection:
-        if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # in another mode it has nothing to do
+        if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:  # 0 in other journal modes
             raise _impossible(path, "another connection reads or writes it")
         page_size, page_count, free_pages = (
             int(connection.rows(f"PRAGMA {name}")[0][0])
@@ -104,15 +104,15 @@ def has_dbstat(driver: Driver, connection: Connection) -> bool:
 
 
 def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[Page]:
-    """Yield the pages of a b-tree, as dbstat has them. Raises DamagedFile."""
+    """Yield the pages of a b-tree from dbstat. Raises DamagedFile."""
     rows = connection.rows(
-        # The path of the first page of an entry's overflow ends in its number, 0.
+        # The path of an overflow page ends in its number in the chain; the first page has number 0.
         f"SELECT pageno, pagetype, ncell, payload, unused, path LIKE '%+000000' FROM {DBSTAT} WHERE name = ?",
         (tree.name,),
     )
     for number, kind, cells, payload, unused, begins_overflow in rows:
         if kind not in (LEAF, INTERNAL, OVERFLOW):
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # An empty page of 65,536 bytes says that its content begins at 0, and dbstat takes it at its word.
-        really_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
-        yield Page(number, kind, cells, payload, really_unused, bool(begins_overflow))
+        # In an empty page of 65,536 bytes the content offset 0 means 65,536. dbstat uses the 0.
+        true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
+        yield Page(number, kind, cells, payload, true_unused, bool(begins_overflow))

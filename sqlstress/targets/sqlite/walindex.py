@@ -1,8 +1,8 @@
-"""What the wal-index of a database says, read by a process that holds no connection to it.
+"""The state of a WAL, read from the wal-index by a process that has no connection to the database.
 
-A WAL's size tells nothing of what the WAL holds, since the file is used again after a checkpoint. Its
-index, the file with the suffix -shm, tells. On POSIX a process that opens a database's files and closes
-them drops the locks of its own connections: a worker must never call what is here.
+The size of a WAL does not show its content, because the file is reused after a checkpoint. Its index, the
+file with the suffix -shm, does. On POSIX a process that opens and closes a database's files drops the locks
+of its own connections, so a worker must not call these functions.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -22,47 +22,48 @@ _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
 LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
-"""The two headers, nBackfill and aReadMark; the bytes that SQLite locks lie behind."""
+"""Size of the two headers, nBackfill and aReadMark, in bytes. The bytes that SQLite locks come after them."""
 _ATTEMPTED_AT = 128
-"""Where nBackfillAttempted stands: frames that a checkpoint has begun to copy."""
+"""Offset of nBackfillAttempted, the number of frames that a checkpoint has begun to copy."""
 _TRIES = 20
 _PAUSE_S = 0.001
 
 
 class WalIndex(NamedTuple):
-    """What a WAL holds at one moment."""
+    """The state of a WAL at one moment."""
 
     frames: int
-    """Frames in use: a checkpoint that nobody hinders has so many to copy, or has copied them (mxFrame)."""
+    """Number of valid frames (mxFrame), with those that a checkpoint has already copied."""
     checkpointed: int
-    """How many of them are in the database file already (nBackfill)."""
+    """Number of these frames that are already in the database file (nBackfill)."""
     salt: int
-    """One more, modulo 2^32, each time that the WAL begins anew: frames of another salt are others."""
+    """First salt, which grows by 1 modulo 2^32 each time the WAL restarts. It identifies its frames."""
     page_size: int
     """Size of the page in a frame, in bytes."""
     commits: int = 0
-    """One more, modulo 2^32, with each commit that wrote (iChange)."""
+    """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Frames that a reader of each of the five read locks can see (aReadMark)."""
+    """Number of frames that a reader can see, for each of the five read locks (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
-    """Return what the wal-index says; None when it is not there, or not to be read at this moment."""
+    """Return the state of the WAL; None if the wal-index is missing, or not readable at this moment."""
     try:
         with (
             database.with_name(f"{database.name}-shm").open("rb", buffering=0) as file,
-            # Only what is mapped is sure to be what the others have mapped.
+            # Other processes map the file. Only a mapping is sure to show their changes.
             mmap.mmap(file.fileno(), LENGTH, access=mmap.ACCESS_READ) as words,
         ):
-            return _settled(words)
+            return _read_consistent(words)
     except (OSError, ValueError):
         return None  # missing, or too short to be mapped
 
 
 def is_mid_checkpoint(database: Path) -> bool:
-    """Return whether a checkpoint was under way when the last process died that had the wal-index open.
+    """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Nobody else may have it open: without locks, and without the sums of a header that may be half written.
+    Call it while no process has the wal-index open: it reads without locks, and without checking the
+    checksums, because the header may be half written.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -83,23 +84,28 @@ def wal_bytes(database: Path) -> int:
         return 0
 
 
-def _settled(words: mmap.mmap) -> WalIndex | None:
-    """Return what the words say when nobody is changing them."""
-    before = None
+def _read_consistent(words: mmap.mmap) -> WalIndex | None:
+    """Return a consistent state, read twice without a lock; None after _TRIES failures."""
+    previous = None
     for _ in range(_TRIES):
-        found = parse(words[:LENGTH])
-        # nBackfill lies outside the sums: it belongs to a header if the WAL did not begin anew meanwhile,
-        # and it goes back to 0 just after the header has.
-        if before and found and found.salt == before.salt and before.checkpointed <= before.frames:
-            return before
-        if found is None:
-            time.sleep(_PAUSE_S)  # whoever is changing it may need this processor
-        before = found
+        current = parse(words[:LENGTH])
+        # The checksums do not cover nBackfill. It belongs to the header if the WAL did not restart between
+        # the two reads; a restart sets it to 0 just after it writes the header.
+        if (
+            previous
+            and current
+            and current.salt == previous.salt
+            and previous.checkpointed <= previous.frames
+        ):
+            return previous
+        if current is None:
+            time.sleep(_PAUSE_S)  # the process that is writing the header may need this processor
+        previous = current
     return None
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Return what the first LENGTH bytes say; None when the two headers differ or their sums are wrong."""
+    """Parse the first LENGTH bytes; return None if the two headers differ or their checksums are wrong."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]
@@ -107,16 +113,16 @@ def parse(words: bytes) -> WalIndex | None:
     version, commits, is_init, page_size, frames, salt, *sums = _HEADER.unpack(header)
     summed = _SUMMED.unpack_from(header)
     first = second = 0
-    for one, other in zip(summed[::2], summed[1::2], strict=True):
-        first = (first + one + second) & 0xFFFF_FFFF
-        second = (second + other + first) & 0xFFFF_FFFF
+    for even, odd in zip(summed[::2], summed[1::2], strict=True):
+        first = (first + even + second) & 0xFFFF_FFFF
+        second = (second + odd + first) & 0xFFFF_FFFF
     if header != copy or version != _VERSION or not is_init or sums != [first, second]:
         return None
     return WalIndex(
         frames,
         checkpointed,
-        int.from_bytes(salt, "big"),  # it stands there as in the WAL, with its highest byte first
-        page_size if page_size > 1 else 65_536,  # which stands there as 1
+        int.from_bytes(salt, "big"),  # big-endian, as in the WAL
+        page_size if page_size > 1 else 65_536,  # 65,536 is stored as 1
         commits,
         _MARKS.unpack_from(words, 2 * _HEADER.size + _BACKFILLED.size),
     )

@@ -1,4 +1,4 @@
-"""All that is told of a trial's time: pure functions of the words that its processes left."""
+"""The analysis of a trial's time for `--where`: pure functions of the memory that its processes filled."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
 from sqlstress.targets.sqlite.shim import Area, Span
 
-# Who held a lock while somebody waited for it: waits of one process laid over the holds of the others.
+# The lock holders during a wait: waits of one process are intersected with the holds of other processes.
 
 
 BLOCKS = {
@@ -40,23 +40,23 @@ BLOCKS = {
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""Kind of a wait → kind of the holds that it waits for."""
-_DOINGS = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
+"""Kind of the holds that block a wait, by kind of the wait."""
+_ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
 class Blocked(NamedTuple):
-    """A stretch of a wait in which another process held the lock."""
+    """A part of a wait in which another process held the lock."""
 
     process: int
-    """That one."""
+    """Number of the process that held the lock."""
     what: str
-    """What it did: commit, sync, checkpoint or read."""
+    """Activity of this process: commit, sync, checkpoint or read."""
     begin: int
     end: int
 
 
 class Row:
-    """Spans of one process that do not overlap, in the order of time."""
+    """Spans of one process, in order of time. They do not overlap."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
@@ -64,13 +64,13 @@ class Row:
         self._ends = [span.end for span in self.all]
 
     def over(self, begin: int, end: int) -> list[Span]:
-        """Return those that have a part of a stretch of time, cut to it."""
+        """Return the spans that overlap an interval, clipped to the interval."""
         spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
         return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
 
 
 class Seen:
-    """All that the processes of a trial wrote down, by kind."""
+    """The spans that all processes of a trial recorded, by kind."""
 
     def __init__(self, areas: Sequence[Area]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
@@ -85,21 +85,21 @@ class Seen:
             elif span.kind in BLOCKS:
                 self.waits.append(span)
             else:
-                spans[span.kind, 0 if span.kind in _DOINGS else span.file, span.process].append(span)
+                spans[span.kind, 0 if span.kind in _ACTIVITIES else span.file, span.process].append(span)
         self._rows: dict[tuple[int, int], dict[int, Row]] = defaultdict(dict)
-        """By kind and file, then by process; of syncs and checkpoints the file is left out."""
-        for (kind, file, process), of_process in spans.items():
-            self._rows[kind, file][process] = Row(of_process)
+        """Spans by kind and file, then by process. The file is 0 for all syncs and checkpoints."""
+        for (kind, file, process), process_spans in spans.items():
+            self._rows[kind, file][process] = Row(process_spans)
         self._waits = defaultdict(list)
         for wait in self.waits:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes are told to have held at once what only one can hold."""
+        """Return whether two processes recorded that they held an exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
-                held = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
-                if any(after[0] < before[1] for before, after in pairwise(held)):
+                holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
+                if any(second[0] < first[1] for first, second in pairwise(holds)):
                     return True
         return False
 
@@ -107,170 +107,178 @@ class Seen:
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return the syncs or the checkpoints of a process in a stretch of time."""
+        """Return the syncs or the checkpoints of a process in an interval, clipped to it."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield what other processes held that a wait was for."""
+        """Yield the other processes' holds of the lock during a wait, clipped to the wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.over(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the stretches of a wait in which others held the lock, and what they did in them.
+        """Yield the parts of a wait in which other processes held the lock, with their activity.
 
-        Where several held it at once, which only readers can, each has its own. A checkpoint's syncs are
-        the checkpoint's.
+        If several readers held the lock at once, each has its own part. Syncs of a checkpoint count as
+        checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
-            at = begin
-            doings = [
-                (span.begin, kind != recording.CHECKPOINT, span.end, what)
-                for kind, what in _DOINGS.items()
+            covered_to = begin
+            # At equal begins the checkpoint comes first, so that it covers its syncs.
+            activities = [
+                (span.begin, kind != recording.CHECKPOINT, span.end, activity)
+                for kind, activity in _ACTIVITIES.items()
                 for span in self.doing(process, kind, begin, end)
             ]
-            for from_, _, to, what in sorted(doings):
-                if to <= at:
+            for from_, _, to, activity in sorted(activities):
+                if to <= covered_to:
                     continue
-                if from_ > at:
-                    yield Blocked(process, COMMIT, at, from_)
-                yield Blocked(process, what, max(at, from_), to)
-                at = to
-            if at < end:
-                yield Blocked(process, COMMIT, at, end)
+                if from_ > covered_to:
+                    yield Blocked(process, COMMIT, covered_to, from_)
+                yield Blocked(process, activity, max(covered_to, from_), to)
+                covered_to = to
+            if covered_to < end:
+                yield Blocked(process, COMMIT, covered_to, end)
 
 
 def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
-    total, reached = 0, 0
+    """Return the length of the union of intervals, in ns."""
+    total, covered_to = 0, 0
     for begin, end in sorted((stretch.begin, stretch.end) for stretch in stretches):
-        total += max(0, end - max(begin, reached))
-        reached = max(reached, end)
+        total += max(0, end - max(begin, covered_to))
+        covered_to = max(covered_to, end)
     return total
 
 
-# The slowest operations: what they waited for, who held it, and a picture of the worst one.
+# The slowest operations: their time by cause, the lock holders, and a picture of the worst operation.
 
 
 FEWEST = 100
-"""Operations of which 1% can be told."""
+"""Smallest number of operations of which 1% is at least one operation."""
 MOST_HOLDERS = 8
 MOST_ROWS = 12
 _STEPS = 300
-"""What of the picture is narrower than so many parts of it is drawn together with what lies beside it."""
+"""Number of parts into which the picture is divided. Spans with a smaller gap between them are merged."""
 WAIT = "wait"
-"""What a span of a moment can be beside commit, sync, checkpoint and read."""
+"""Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
 
 
 def slowest(seen: Seen, operations: Sequence[Span]) -> Slowest | None:
-    """Return what the slowest 1% of operations waited for; None of too few. The slowest comes first."""
+    """Return the time of the slowest 1% of operations by cause; None for fewer than FEWEST operations.
+
+    `operations` are sorted, slowest first.
+    """
     if len(operations) < FEWEST:
         return None
-    chosen = operations[: -(-len(operations) // 100)]
+    slow = operations[: -(-len(operations) // 100)]
     parts: Counter[str] = Counter()
     holders: Counter[tuple[int, str]] = Counter()
-    for operation in chosen:
-        _add(seen, operation, parts, holders)
+    for operation in slow:
+        _add_causes(seen, operation, parts, holders)
     behind: Counter[str] = Counter()
-    for (_, what), ns in holders.items():
-        behind[what] += ns
+    for (_, activity), ns in holders.items():
+        behind[activity] += ns
     return Slowest(
-        operations=len(chosen),
+        operations=len(slow),
         of=len(operations),
-        fastest_ns=chosen[-1].ns,
-        total_ns=sum(operation.ns for operation in chosen),
+        fastest_ns=slow[-1].ns,
+        total_ns=sum(operation.ns for operation in slow),
         parts=dict(parts),
         behind=dict(behind),
         held_by=tuple(Held(*key, ns) for key, ns in holders.most_common(MOST_HOLDERS)),
     )
 
 
-def _add(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
+def _add_causes(seen: Seen, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]) -> None:
+    """Add the time of an operation to the sums by cause, and by lock holder and activity."""
     process, begin, end, *_ = operation
-    waited = held = 0
+    waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
         blocked = list(seen.blocked(wait))
-        waited += wait.ns
-        held += covered_ns(blocked)
+        waited_ns += wait.ns
+        held_ns += covered_ns(blocked)
         for stretch in blocked:
             holders[stretch.process, stretch.what] += stretch.end - stretch.begin
-    checkpoint = sum(span.ns for span in seen.doing(process, recording.CHECKPOINT, begin, end))
-    sync = sum(
+    checkpoint_ns = sum(span.ns for span in seen.doing(process, recording.CHECKPOINT, begin, end))
+    sync_ns = sum(
         span.ns
         for span in seen.doing(process, recording.SYNC, begin, end)
         if not seen.doing(process, recording.CHECKPOINT, span.begin, span.end)
     )
-    own = max(0, end - begin - waited - checkpoint - sync)
-    parts.update({HELD: held, FREE: waited - held, CHECKPOINT: checkpoint, SYNC: sync, OWN: own})
+    own_ns = max(0, end - begin - waited_ns - checkpoint_ns - sync_ns)
+    parts.update(
+        {HELD: held_ns, FREE: waited_ns - held_ns, CHECKPOINT: checkpoint_ns, SYNC: sync_ns, OWN: own_ns}
+    )
 
 
 def moment(seen: Seen, worst: Span, processes: int) -> Moment:
-    """Return an operation with what all processes did on its file meanwhile."""
+    """Return an operation with the activities of all processes on its file during the operation."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
-    for what in _everything(seen, worst, processes):
-        rows[what.process, what.what].append((max(0, what.begin - begin), min(end, what.end) - begin))
+    for part in _all_activities(seen, worst, processes):
+        rows[part.process, part.what].append((max(0, part.begin - begin), min(end, part.end) - begin))
     gap = (end - begin) // _STEPS
-    spans = [(*key, *stretch) for key, stretches in rows.items() for stretch in _joined(stretches, gap)]
-    # Whose rows are drawn: whose operation it is, and those who did the most.
+    spans = [(*key, *stretch) for key, stretches in rows.items() for stretch in _merge_close(stretches, gap)]
+    # The rows of the operation's process and of the busiest processes are shown.
     busy: Counter[int] = Counter()
-    for other, doing, low, high in spans:
-        busy[other] += (high - low) * (doing != WAIT) + 1
-    shown = {process, *(other for other, _ in busy.most_common(MOST_ROWS - 1))}
-    drawn = tuple(sorted(span for span in spans if span[0] in shown))
-    return Moment(process, begin - seen.opens, end - begin, drawn)
+    for number, activity, low, high in spans:
+        busy[number] += (high - low) * (activity != WAIT) + 1
+    shown_processes = {process, *(number for number, _ in busy.most_common(MOST_ROWS - 1))}
+    shown_spans = tuple(sorted(span for span in spans if span[0] in shown_processes))
+    return Moment(process, begin - seen.opens, end - begin, shown_spans)
 
 
-def _everything(seen: Seen, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield what each process did on the file of an operation while that lasted."""
+def _all_activities(seen: Seen, worst: Span, processes: int) -> Iterator[Blocked]:
+    """Yield the activities of each process on the operation's file, during the operation."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # A wait of nobody sees the holds of all.
+        # A wait of process 0, which does not exist, is blocked by the holds of all processes.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
             yield Blocked(number, CHECKPOINT, span.begin, span.end)
 
 
-def _joined(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Return stretches, those that lie no farther from each other than a gap as one."""
-    joined: list[tuple[int, int]] = []
+def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    """Return the intervals; intervals with a distance of at most `gap` are merged."""
+    merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
-        if joined and low - joined[-1][1] <= gap:
-            joined[-1] = joined[-1][0], max(joined[-1][1], high)
+        if merged and low - merged[-1][1] <= gap:
+            merged[-1] = merged[-1][0], max(merged[-1][1], high)
         else:
-            joined.append((low, high))
-    return joined
+            merged.append((low, high))
+    return merged
 
 
-# How the workers' time divides.
+# The workers' time by cause.
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts that are divided further: waiting for locks; SQLite's own work with the binding."""
-_LOOKED_AT = {
+"""Parts that are divided further: waits for locks; the work of SQLite and the binding together."""
+_SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""What of some kinds of stretches was waiting for a processor, by samples of them."""
+"""Words with the samples of a part: the sampled time, and the time in it that waited for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return where the workers' time went; None where none came to its end, or they contradict each other.
+    """Return the workers' time by cause; None if no worker ended its work, or if the records conflict.
 
-    `words` are those of so many processes: the workers, and those beside them, who hold locks too.
+    `words` is the memory of `processes` processes: the workers, and helper processes, which hold locks, too.
     """
     areas = recording.areas(words, processes)
-    whole = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
+    complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
     seen = Seen(areas)
-    if not whole or seen.contradiction():
+    if not complete or seen.contradiction():
         return None
     parts = [
         split(
@@ -278,9 +286,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
             round(worker.harness_share * worker.seconds * NS_PER_S),
             held_share(seen, worker.worker),
         )
-        for worker in whole
+        for worker in complete
     ]
-    # The workers' operations of which all is known, the slowest first.
+    # The workers' operations for which all spans are present, slowest first.
     operations = sorted(
         (
             operation
@@ -291,7 +299,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
     )
     common = [name for name in PARTS if all(name in part for part in parts)]
     return Where(
-        time_ns=sum(areas[worker.worker - 1].window_ns for worker in whole),
+        time_ns=sum(areas[worker.worker - 1].window_ns for worker in complete),
         parts={name: sum(part[name] for part in parts) for name in common},
         told=min(1.0, (seen.closes - seen.complete_from) / max(1, seen.closes - seen.opens)),
         pending_ns=_pending_ns(seen, areas[: len(workers)]),
@@ -301,9 +309,9 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return where a worker's window went, part by part in ns: they add up to it.
+    """Return the parts of a worker's window, in ns. Their sum is the window.
 
-    `held_share` is the share of its waits for locks during which another process held them.
+    `held_share` is the share of the worker's waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -320,41 +328,44 @@ def split(area: Area, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: Area, parts: Mapping[str, int]) -> dict[str, int]:
-    """Take out of each part what was waiting for a processor in it.
+    """Subtract from each part the time that it waited for a processor, and add this time as a part.
 
-    Where a process sleeps, samples say how much. All that they don't was in what keeps a processor busy, in
-    each as much as it is long.
+    In parts in which a process sleeps, samples give this time. The rest is distributed over the parts that
+    use a processor, in proportion to their lengths.
     """
-    looked_ns = area[recording.TO] - area[recording.FROM]
-    waited = area[recording.PROCESSOR] * area.window_ns / looked_ns if looked_ns > 0 else 0.0
-    in_part = {}
-    for name, (seen, processor) in _LOOKED_AT.items():
-        share = area[processor] / area[seen] if area[seen] else 0.0
-        in_part[name] = min(1.0, share) * parts[name]
-    busy = {name: ns for name, ns in parts.items() if name not in _LOOKED_AT}
-    rest = min(max(0.0, waited - sum(in_part.values())), sum(busy.values()))
+    observed_ns = area[recording.TO] - area[recording.FROM]
+    waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
+    waited_in = {}
+    for name, (sampled_word, processor_word) in _SAMPLED.items():
+        share = area[processor_word] / area[sampled_word] if area[sampled_word] else 0.0
+        waited_in[name] = min(1.0, share) * parts[name]
+    busy = {name: ns for name, ns in parts.items() if name not in _SAMPLED}
+    rest = min(max(0.0, waited_ns - sum(waited_in.values())), sum(busy.values()))
     for name, ns in busy.items():
-        in_part[name] = rest * ns / sum(busy.values()) if ns else 0.0
-    taken = {name: round(ns) for name, ns in in_part.items()}
-    return {name: ns - taken[name] for name, ns in parts.items()} | {PROCESSOR: sum(taken.values())}
+        waited_in[name] = rest * ns / sum(busy.values()) if ns else 0.0
+    rounded = {name: round(ns) for name, ns in waited_in.items()}
+    return {name: ns - rounded[name] for name, ns in parts.items()} | {PROCESSOR: sum(rounded.values())}
 
 
 def held_share(seen: Seen, process: int) -> float:
-    """Return which share of a worker's waits for locks was while another process held them."""
-    total = held = 0
+    """Return the share of a worker's waits for locks in which another process held the lock."""
+    total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
         if wait.process != process or begin < seen.complete_from or end <= begin:
             continue
-        total += end - begin
-        held += covered_ns(seen.holds(wait._replace(begin=begin, end=end)))
-    return held / total if total else 0.0
+        total_ns += end - begin
+        held_ns += covered_ns(seen.holds(wait._replace(begin=begin, end=end)))
+    return held_ns / total_ns if total_ns else 0.0
 
 
 def _pending_ns(seen: Seen, workers: Sequence[Area]) -> int:
-    """Return the longest wait that went on when the window closed; one of a worker that died never ended."""
+    """Return the time until the window closed of the longest wait that had not ended by then, in ns.
+
+    The wait of a worker that died has no end.
+    """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)
-    begun = [wait.begin for wait in waits if wait.end > seen.closes]
-    begun += [since for area in workers if (since := area[recording.PENDING])]
-    return max(0, seen.closes - min(begun, default=seen.closes))
+    begins = [wait.begin for wait in waits if wait.end > seen.closes]
+    begins += [since for area in workers if (since := area[recording.PENDING])]
+    return max(0, seen.closes - min(begins, default=seen.closes))

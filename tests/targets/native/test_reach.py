@@ -71,7 +71,7 @@ def test_a_driver_that_can_t_be_reached_has_no_connection_left_open(
     monkeypatch.setattr(type(connection), "close", closing)
     with pytest.raises(NotToBeHad, match=f"{driver} handed over"):
         # It was opened before anybody could see it, or is closed already: nothing is handed over.
-        monkeypatch.setattr(reach, "_hand_over", lambda driver, connection: None)
+        monkeypatch.setattr(reach, "_load_extension", lambda driver, connection: None)
         reach.reached(driver, lambda: [connection])
     assert closed == [connection]
 

@@ -1,4 +1,4 @@
-"""The bindings of SQLite. A driver that is not installed costs nothing until it is chosen."""
+"""Drivers: Python bindings of SQLite. Each is imported only when a case uses it, as some are optional."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from sqlstress.target import DRIVERS as KNOWN
 if TYPE_CHECKING:
     from pathlib import Path
 
-DRIVERS = {name: known.module for name, known in KNOWN.items() if known.target == "sqlite"}
-"""Name → module."""
+DRIVERS = {name: info.module for name, info in KNOWN.items() if info.target == "sqlite"}
+"""Modules of the SQLite drivers, by driver name."""
 
 Row = tuple[Any, ...]
 Named = dict[str, Any]
-"""Values by the names of the parameters; there may be more than those."""
+"""Values by parameter name. Unused values are allowed."""
 
 
 class Connection(Protocol):
-    """One connection in true autocommit: no transaction begins that nobody asked for.
+    """One connection in true autocommit: the driver begins no transaction by itself.
 
-    It may be used by one thread after the other; only interrupt() is for a second one meanwhile.
+    Different threads may use it in turn. Only `interrupt` may be called while another thread uses it.
     """
 
     _connection: Any
-    """The binding's own."""
+    """Connection object of the binding."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters: the only column of the only row, or None without one.
+        """Return a function of parameters that returns the only column of the only row, or None if no row.
 
-        The statement has run to its end when the function returns, so no snapshot stays open.
+        It runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
@@ -43,16 +43,16 @@ class Connection(Protocol):
         return partial(self._connection.cursor().execute, sql)
 
     def runs(self, sql: str) -> Callable[[Named], Any]:
-        """Return a function of named parameters that runs a statement without rows."""
+        """Return a function of named parameters that runs the statement. It returns no rows."""
         return partial(self._connection.cursor().execute, sql)
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
-        """Return a function of named parameters: all rows. The statement has then run to its end."""
+        """Return a function of named parameters that runs the statement to its end and returns all rows."""
         execute = self._connection.cursor().execute
         return lambda params: list(execute(sql, params))
 
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
-        """Return a function of named parameters: the names of the columns, and all rows."""
+        """Return a function of named parameters that returns the column names and all rows."""
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         """Run a statement and return its rows."""
@@ -66,10 +66,10 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Let SQL call a function of ours by this name, anew for every row."""
+        """Register `call` as an SQL function. It is not deterministic: SQLite calls it for every row."""
 
     def rollback(self) -> None:
-        """End an open transaction, if there is one, and undo it."""
+        """Roll back the open transaction, if there is one."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
@@ -78,10 +78,10 @@ class Connection(Protocol):
         return bool(self._connection.in_transaction)
 
     def limit(self, category: int) -> int:
-        """Return a limit of this connection: `category` is one of SQLite's numbers, as in codes.py."""
+        """Return a limit of this connection; `category` is one of SQLite's numbers in `sqlite_codes`."""
 
     def interrupt(self) -> None:
-        """Let a statement that runs in another thread fail soon."""
+        """Interrupt a statement that runs in another thread, so that it soon fails."""
         self._connection.interrupt()
 
     def close(self) -> None:
@@ -90,13 +90,13 @@ class Connection(Protocol):
 
 
 class Driver(Protocol):
-    """A binding of SQLite. Each driver is a module that has these names."""
+    """The interface of a driver. Each driver is a module with these functions."""
 
     def connect(self, path: Path, busy_timeout_ms: int) -> Connection:
-        """Open a database file, created if need be."""
+        """Open a database file, and create it if it does not exist."""
 
     def result_code(self, error: BaseException) -> int | None:
-        """Return SQLite's extended result code of an exception; None if it isn't SQLite's."""
+        """Return the extended result code of SQLite in an exception; None if it is not from SQLite."""
 
     def versions(self) -> tuple[str, str]:
         """Return the versions of the binding and of the SQLite library."""
@@ -111,6 +111,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return what went wrong, and what to do about it, with SQLite's name for what that driver met."""
+    """Return a description of the error with a remedy and, for an error of SQLite, the code's name."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, message_of(error))

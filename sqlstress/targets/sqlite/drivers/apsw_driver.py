@@ -1,4 +1,4 @@
-"""APSW, which brings its own SQLite."""
+"""The driver for APSW, which includes its own SQLite library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class ApswConnection(Connection):
-    """A connection; APSW never begins a transaction by itself."""
+    """A connection of APSW, which never begins a transaction by itself."""
 
     def __init__(self, path: Path, busy_timeout_ms: int) -> None:
         self._connection = apsw.Connection(str(path))
@@ -34,7 +34,7 @@ class ApswConnection(Connection):
 
         def read(params: Named) -> tuple[Sequence[str], list[Row]]:
             rows = cursor.execute(sql, params)
-            # After the last row nobody tells the columns any more.
+            # APSW does not return the column names after the last row.
             first = next(rows, None)
             if first is None:
                 return [], []
@@ -43,8 +43,9 @@ class ApswConnection(Connection):
         return read
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
-        # What has no parameters is asked once and not kept: a dozen settings fill what SQLite sets aside for
-        # a connection's small allocations (its lookaside), and what is measured later calls malloc instead.
+        # Statements without parameters, such as PRAGMAs, run once and are not cached. A dozen cached ones
+        # would fill the connection's lookaside (memory for small allocations), and then the measured
+        # statements would call malloc.
         return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
@@ -67,7 +68,7 @@ def connect(path: Path, busy_timeout_ms: int) -> ApswConnection:
 
 def result_code(error: BaseException) -> int | None:
     if isinstance(error, UnicodeDecodeError):
-        return codes.CORRUPT  # what a damaged file holds as text is none any more
+        return codes.CORRUPT  # the text in a damaged file is not valid UTF-8
     return getattr(error, "extendedresult", None) if isinstance(error, apsw.Error) else None
 
 

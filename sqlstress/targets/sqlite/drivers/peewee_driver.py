@@ -1,7 +1,7 @@
-"""Peewee, an object-relational mapper over the standard library's binding.
+"""The driver for Peewee, an object-relational mapper on top of the standard library's binding.
 
-What an application does through Peewee goes through `database`; everything else goes below it, through the
-same binding and SQLite as with the sqlite3 driver.
+An application's statements use Peewee's `database`. All other statements use the binding directly, and so the
+same SQLite library as the sqlite3 driver.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, fi
 
 
 class PeeweeConnection(StdlibConnection):
-    """A connection that was opened by Peewee, in true autocommit, as Peewee has it."""
+    """A connection opened by Peewee, which uses true autocommit."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.database = peewee.SqliteDatabase(file_name(path), timeout=timeout_s, check_same_thread=False)
@@ -31,7 +31,7 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the extended result code; an error of Peewee holds that of the binding."""
+    """Return the extended result code. An error of Peewee has the binding's error as `orig`."""
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

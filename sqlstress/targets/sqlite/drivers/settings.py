@@ -1,4 +1,4 @@
-"""Settings are set, then read back after the first write; what was read back is what is reported."""
+"""Settings as PRAGMAs: set, and read back after the first write. Reports have the values read back."""
 
 from __future__ import annotations
 
@@ -25,25 +25,31 @@ REPORTED = (
 )
 KEPT = "kept"  # as in sqlstress.report.case
 
-_NUMBERED = {
-    "synchronous": ("off", "normal", "full", "extra"),  # as in SYNCHRONOUS, whose module workers do without
+_NAMED_LEVELS = {
+    "synchronous": (
+        "off",
+        "normal",
+        "full",
+        "extra",
+    ),  # copy of SYNCHRONOUS, whose module workers do not import
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
 }
-_SHAPE_THE_FILE = ("auto_vacuum",)
+_FILE_FORMAT = ("auto_vacuum",)
 _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
 
 
 def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which they must be set.
 
-    What shapes the file can't change once the database is in WAL mode, the page size not even after
-    auto_vacuum; and `synchronous` has its meaning only in the journal mode that is already set.
+    The page size and auto_vacuum determine the file's format and cannot change in WAL mode; the page size
+    cannot change after auto_vacuum either. `synchronous` comes after the journal mode, on which its meaning
+    depends.
     """
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
-    yield from (pragma for pragma in settings.pragmas if pragma[0] in _SHAPE_THE_FILE)
+    yield from (pragma for pragma in settings.pragmas if pragma[0] in _FILE_FORMAT)
     values = {
         "journal_mode": None if settings.journal_mode == KEPT else settings.journal_mode,
         "synchronous": settings.synchronous,
@@ -53,7 +59,7 @@ def wanted(settings: Settings) -> Iterator[tuple[str, str]]:
         "mmap_size": settings.mmap_size,
     }
     yield from ((name, str(value)) for name, value in values.items() if value is not None)
-    yield from (pragma for pragma in settings.pragmas if pragma[0] not in _SHAPE_THE_FILE)
+    yield from (pragma for pragma in settings.pragmas if pragma[0] not in _FILE_FORMAT)
 
 
 def apply(connection: Connection, settings: Settings) -> None:
@@ -62,22 +68,22 @@ def apply(connection: Connection, settings: Settings) -> None:
 
 
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
-    """Return what SQLite answers for every reported and every wanted setting, lower case, in words.
+    """Return the effective value of every reported and every requested setting, in lower case.
 
-    "" where it answers nothing.
+    Numbers of named levels are replaced by their names. "" if SQLite returns no value.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
-    return {name: _canonical(name, str(found[0][0])) if found else "" for name, found in rows.items()}
+    return {name: _canonical(name, str(values[0][0])) if values else "" for name, values in rows.items()}
 
 
 def _canonical(name: str, value: str) -> str:
     value = value.lower()
-    if name == "journal_mode":  # whose "off" is a mode, not a switch
+    if name == "journal_mode":  # its "off" is a mode, not a switch
         return value
     value = _SWITCH.get(value, value)
-    words = _NUMBERED.get(name, ())
-    return words[int(value)] if value.isdecimal() and int(value) < len(words) else value
+    levels = _NAMED_LEVELS.get(name, ())
+    return levels[int(value)] if value.isdecimal() and int(value) < len(levels) else value
 
 
 def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -87,7 +93,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise when SQLite did not take a setting: UsageError, or EnvironmentFailure for WAL mode."""
+    """Raise if a setting did not take effect: EnvironmentFailure for the journal mode, else UsageError."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(

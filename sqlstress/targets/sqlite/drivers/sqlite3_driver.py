@@ -1,4 +1,4 @@
-"""The standard library's binding."""
+"""The driver for sqlite3, the standard library's binding."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StdlibConnection(Connection):
 
 
 def file_name(path: Path) -> str:
-    """Return a path such that SQLite never takes it for a URI."""
+    """Return the path in a form that SQLite does not interpret as a URI."""
     name = str(path)
     return f"./{name}" if name.startswith("file:") else name
 
@@ -61,7 +61,7 @@ def connect(path: Path, busy_timeout_ms: int) -> StdlibConnection:
 
 def result_code(error: BaseException) -> int | None:
     if isinstance(error, UnicodeDecodeError):
-        return codes.CORRUPT  # SQLite quotes from a damaged file what is no text any more
+        return codes.CORRUPT  # SQLite quotes text of a damaged file that is not valid UTF-8
     return getattr(error, "sqlite_errorcode", None) if isinstance(error, sqlite3.Error) else None
 
 
