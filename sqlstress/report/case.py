@@ -290,7 +290,7 @@ class Case:
         "",
         SWEEP,
         "Name of the case. Cases of a plan that have names are compared, whatever their settings.",
-        meaning="Name of the case in its plan; empty if it has none.",
+        meaning="Name of the case in its plan; empty if the case has no name.",
     )
     seed: int = option(
         whole(0, (1 << 32) - 1),
@@ -326,7 +326,7 @@ class Case:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as plain data for JSON, with the spec at the place that its experiment defines."""
+        """Return the case as plain data. The spec is at the place that its experiment defines."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # most cases have no server, and older versions had no such key
@@ -338,8 +338,10 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return the case of plain data. Raises Misfit, or UsageError for values that this version does not
-        support."""
+        """Return the case of plain data.
+
+        Raises Misfit, or UsageError for values that this version does not support.
+        """
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:

@@ -145,8 +145,7 @@ class Report:
     """Results of studies that are not sweeps over cases, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON, with each result at the place that its experiment
-        defines."""
+        """Return the report as plain data. Each result is at the place that its experiment defines."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -349,7 +348,8 @@ def try_creation(target: Path) -> None:
     """Create a temporary file next to a target, and remove it. Raises OSError.
 
     If the path of the target is too long for some versions of Windows, and longer than that of the temporary
-    file, the target is created instead."""
+    file, the target is created instead.
+    """
     place = _beside(target)
     if too_long(target) and len(str(target)) > len(str(place)) and not target.exists():
         place = target

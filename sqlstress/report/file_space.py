@@ -69,8 +69,7 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the size of the pages of a table and its indices per row, in bytes; None if it has no
-        rows."""
+        """Return the size of a table and its indices per row, in bytes; None if there are no rows."""
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
@@ -112,7 +111,8 @@ class Portion:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
         Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only, so an
-        index counts one child too many."""
+        index counts one child too many.
+        """
         internal = self.total("internal_pages")
         if not internal:
             return None

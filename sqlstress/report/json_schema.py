@@ -95,8 +95,7 @@ def generated_text() -> str:
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass without the excluded fields; add referenced classes to
-    `definitions`."""
+    """Return the schema of a dataclass without `excluded`; add referenced classes to `definitions`."""
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}

@@ -31,15 +31,19 @@ _KINDS = {
 
 
 class Misfit(ValueError):
-    """Value that does not fit its type. The path is built while the exception propagates, so valid data costs
-    nothing."""
+    """Value that does not fit its type.
+
+    The path is built while the exception propagates, so valid data costs nothing.
+    """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
     def inside(self, place: object) -> Misfit:
-        """Return a copy with a list index or a key prepended to its path. A key may come from a hostile
-        file."""
+        """Return a copy with a list index or a key prepended to its path.
+
+        A key may come from a hostile file.
+        """
         if isinstance(place, int):
             step = f"[{place}]"
         else:  # a key is shortened and escaped
@@ -78,7 +82,8 @@ def to_plain(value: object) -> Any:
     """Return a value as dicts, lists, strings, numbers, booleans and None. Raises ValueError.
 
     Surrogates, as in a file name that is not valid text, are written as escapes, because not every JSON
-    reader accepts them in another form."""
+    reader accepts them in another form.
+    """
     try:
         return _plain(value)
     except RecursionError as error:
@@ -211,8 +216,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that reads a list. Valid lists of integers, or of rows of integers, are checked at
-    once."""
+    """Return the function that reads a list.
+
+    Valid lists of integers, or of rows of integers, are checked at once.
+    """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
         return lambda plain: tuple(plain if all_whole(_list(plain)) else each(item, plain))

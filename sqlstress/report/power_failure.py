@@ -36,8 +36,7 @@ class Risk:
 
 
 def risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure; `synchronous` is off, normal, full, extra, or an unknown
-    level."""
+    """Return the effect of a power failure; `synchronous` is off, normal, full, extra or unknown."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":

@@ -27,8 +27,10 @@ NO_P999_UNDER = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, in nanoseconds. In a closed loop: from the begin of an operation to
-    its end, without the time before it began."""
+    """Latencies of one kind of operation, in nanoseconds.
+
+    In a closed loop: from the begin of an operation to its end, without the time before it began.
+    """
 
     count: int
     """Completed operations."""
@@ -359,8 +361,10 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """Holders of the write lock of a trial's database within the window. No other process can write during a
-    hold."""
+    """Holders of the write lock of a trial's database within the window.
+
+    No other process can write during a hold.
+    """
 
     rate: int
     """Requested number of samples per second."""
@@ -418,8 +422,10 @@ class WorkerResult:
 
     @property
     def tps(self) -> float:
-        """Transactions per second. Shares are compared by it, because with --ops all workers do the same
-        number."""
+        """Transactions per second.
+
+        Shares are compared by it, because with --ops all workers do the same number.
+        """
         return self.transactions / self.seconds if self.transactions else 0.0
 
 
@@ -591,14 +597,12 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, or the first trial if none is valid; None if
-        there is none."""
+        """Return the valid trial with the (lower) median TPS, else the first trial, else None."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def shown(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, which represents the run; None if no trial is
-        valid."""
+        """Return the valid trial with the (lower) median TPS, which represents the run, or None."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 

@@ -108,8 +108,10 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Latency bounds that a rate must meet. In addition, no operation may fail, and all due operations must
-    be done."""
+    """Latency bounds that a rate must meet.
+
+    In addition, no operation may fail, and all due operations must be done.
+    """
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -127,8 +129,10 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate that meets a promise. The runs with a rate are the rates that were
-    tried."""
+    """Search for the highest rate that meets a promise.
+
+    The runs with a rate are the rates that were tried.
+    """
 
     promise: Promise
     """Promise that a rate must meet."""

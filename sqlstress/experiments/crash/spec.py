@@ -53,8 +53,7 @@ writers that were not killed."""
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """Result of a crash test: in each round, writers are killed at random times, and the files are
-    examined."""
+    """Result of a crash test: writers are killed at random times, and the files are examined."""
 
     case: Case
     """Number of writers, their transactions and their settings."""

@@ -42,7 +42,7 @@ class Command:
         "replaced by values. Write {{ for a brace.",
         metavar="COMMAND...",
         argument=REST,
-        meaning="The program and its arguments, with placeholders; empty: a command that does nothing.",
+        meaning="The program and its arguments, with placeholders; empty means a command that does nothing.",
     )
     stdin: str | None = option(
         options.name,

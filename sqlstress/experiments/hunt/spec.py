@@ -212,5 +212,6 @@ BEGUN, ACKNOWLEDGED = 0, 1
 def filler_of(transaction: int, size: int) -> bytes:
     """Return the filler that a transaction writes to its rows, which shows a mixture of two transactions.
 
-    `transaction` is 0 for rows that no transaction has written."""
+    `transaction` is 0 for rows that no transaction has written.
+    """
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -105,8 +105,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Read transaction with an old snapshot of the WAL: no checkpoint copies later frames, so the WAL is not
-    reset."""
+    """Read transaction with an old snapshot of the WAL.
+
+    No checkpoint copies frames after its snapshot, so the WAL is not reset.
+    """
 
     processes: tuple[int, ...]
     """Processes that were seen with its read lock, as indices into `processes`. Each of them may be the
