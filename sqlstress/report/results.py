@@ -502,7 +502,7 @@ class Trial:
     observed."""
     stolen_share: float | None = None
     """Share of the time of all processors that the hypervisor gave to other guests, 0 to 1; 0 if the system
-    does not report it."""
+    does not report it, None if not observed."""
     disk_share: float | None = None
     """Share of time in which other programs kept the disk of the database busy while the processes started, 0
     to 1; None if not observed."""
