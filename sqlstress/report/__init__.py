@@ -1,6 +1,6 @@
-"""What is saved: the Report, its Runs and Trials, and the fingerprint of where they were measured.
+"""The report: runs and trials, and the environment in which they were measured.
 
-A module of it is imported when one of its names is asked for: a worker, or help, needs none of them.
+Each module is imported on first use of one of its names, because workers and `--help` need none of them.
 """
 
 from importlib import import_module
@@ -34,6 +34,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     for module in ("environment", "file_space", "results", "study_results", "document"):
-        if name in __all__ and name in vars(found := import_module(f"{__name__}.{module}")):
-            return vars(found)[name]
+        if name in __all__ and name in vars(imported := import_module(f"{__name__}.{module}")):
+            return vars(imported)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,7 @@
-"""Case: one measurement, fully specified. It travels to the workers and into the report unchanged.
+"""Case: one measurement, fully specified. The workers and the report get it unchanged.
 
-What every case has stands here. What only cases of its experiment have is its `spec`, of a type of theirs.
+The fields of all cases are here. Fields that only cases of one experiment have are in `spec`, whose type the
+experiment defines.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sqlstress.report.jsonable import member, plain_fields, read_fields, reader,
 from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
-# When the operations of a case are due, where they arrive at a rate: an open loop.
+# Due times of operations that arrive at a rate: an open loop.
 
 
 SPACINGS = ("poisson", "even")
@@ -45,7 +46,7 @@ SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When operations are due: from the common start on, whether or not those before them are done."""
+    """Due times of operations from the common start, whether or not earlier operations are done."""
 
     rate: int = option(
         rates,
@@ -74,35 +75,35 @@ class Arrivals:
         "Skip and count an operation that starts more than this after its due time. Give a unit: 100ms.",
         name="latency-limit",
         metavar="TIME",
-        meaning="How late an operation may start, in seconds; a later one is skipped. "
+        meaning="Maximum delay of the start of an operation, in seconds; later operations are skipped. "
         "None: no operation is skipped.",
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return the same at another rate."""
+        """Return a copy with another rate."""
         return replace(self, rate=rate)
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEPT = "kept"
-"""Instead of one of them: none is set, the file has the mode that its own program gave it."""
+"""Value for no journal mode of sqlstress: the file keeps the mode that its own program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGINS = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Driver of figures that somebody else published: through what, and how it waited for locks, was not told."""
+"""Driver of published figures whose driver and waits for locks are unknown."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
 _BIG = 1 << 40
 _INT = (1 << 31) - 1
-"""The largest number of 32 bits: SQLite takes a larger cache_size for 0."""
+"""Largest 32-bit integer: SQLite treats a larger cache_size as 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How every connection is opened. None means: left to the SQLite library, and read back."""
+    """SQLite settings of every connection. None means that the library's default applies and is read back."""
 
     journal_mode: str = option(
         choice(*JOURNAL_MODES),
@@ -158,11 +159,11 @@ class Settings:
         "How long an operation waits for a lock before it fails: 5s, 500ms or plain seconds.",
         name="busy-timeout",
         metavar="TIME",
-        meaning="How long an operation waits for a lock before it fails, in milliseconds.",
+        meaning="Time limit of an operation's wait for a lock before it fails, in milliseconds.",
     )
 
 
-# A server that keeps a case's data, and how it keeps transactions apart.
+# The server that has a case's data, and its isolation of transactions.
 
 
 SERVER = "Server"
@@ -170,24 +171,24 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return the option that sets some of these targets side by side, as a field."""
+    """Return the option that compares some of these targets, as a field."""
     return option(
         choices(*targets),
         None,
         SWEEP,
         f"Compare these targets side by side: a list of {', '.join(targets)}.",
         metavar="LIST",
-        meaning="The targets that are measured side by side, each with one driver.",
+        meaning="Compared targets, each with one driver.",
     )
 
 
 def anyway_option() -> Any:
-    """Return the option that lets a server be loaded wherever it is, as a field."""
+    """Return the option that allows a load on a server on another machine, as a field."""
     return option(switch, False, SERVER, "Allow a server that is not on this machine.", flag=True)
 
 
 def isolation(value: Any) -> str:
-    """Read a level of isolation; between its words there may be spaces, as in SQL."""
+    """Return a parsed isolation level; its words may be separated by spaces, as in SQL."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise not_one_of(value, ISOLATIONS)
@@ -196,7 +197,7 @@ def isolation(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server, and how transactions are kept apart there."""
+    """Database server, and its isolation of transactions."""
 
     address: str | None = option(
         dsn,
@@ -205,7 +206,7 @@ class Server:
         "PostgreSQL server: postgresql://user@host/database. Without it, sqlstress starts a temporary one.",
         name="dsn",
         metavar="DSN",
-        meaning="Address of the server, without its password; null: a temporary server of sqlstress.",
+        meaning="Address of the server, without its password; null means a temporary server of sqlstress.",
     )
     isolation: str = option(
         isolation,
@@ -218,17 +219,17 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One measurement, fully specified."""
+    """Measurement, fully specified."""
 
     workload: str = DEFAULT
-    """Name in the registry of experiments."""
+    """Name of the experiment."""
     driver: str = option(
         choice(*usual()),
         target.DEFAULT,
         SQLITE,
         driver_help(usual()),
         metavar="NAME",
-        meaning="Name in the registry of drivers.",
+        meaning="Name of the driver.",
     )
     concurrency: int = option(
         ranges(MAX_CONCURRENCY),
@@ -238,7 +239,7 @@ class Case:
         short="c",
         metavar="LIST",
         varies=True,
-        meaning="Number of worker processes; 0 where it is not known, of published figures.",
+        meaning="Number of worker processes; 0 if unknown, as in some published figures.",
     )
     buckets: int = option(
         ranges(MAX_BUCKETS),
@@ -275,13 +276,13 @@ class Case:
         whole(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
-    """When operations are due, where they arrive at a rate; None: in a closed loop, one after the other."""
+    """Due times of operations in an open loop; None means a closed loop: one operation after the other."""
     repeat: int = option(
         whole(1, 1000),
         5,
         SWEEP,
         "Number of passes over all cases, with a trial of each. The table shows the median.",
-        meaning="Number of trials, each in a pass of its own over all cases.",
+        meaning="Number of trials, each in a separate pass over all cases.",
         unsaid=1,
     )
     name: str = option(
@@ -289,7 +290,7 @@ class Case:
         "",
         SWEEP,
         "Name of the case. Cases of a plan that have names are compared, whatever their settings.",
-        meaning="Name of the case in its plan; empty if it has none.",
+        meaning="Name of the case in its plan; empty if the case has no name.",
     )
     seed: int = option(
         whole(0, (1 << 32) - 1),
@@ -314,30 +315,33 @@ class Case:
         meaning="Share of operations that may fail because the database is busy, 0 to 1.",
     )
     settings: Settings = Settings()
-    """How every connection is opened."""
+    """Settings of every connection."""
     server: Server | None = None
-    """Which server keeps the data, and how it keeps transactions apart; None: none does."""
+    """Server that has the data; None if the target has no server."""
     spec: Any = None
-    """What only cases of its experiment have: None stands for what that has by default."""
+    """Fields that only cases of this experiment have; None means their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as JSON-able data: the spec stands where its experiment puts it."""
+        """Return the case as plain data. The spec is at the place that its experiment defines."""
         common = plain_fields(self, without="spec")
         if self.server is None:
-            del common["server"]  # most cases have none, as all had before there were any
-        experiment, own = format_of(self.workload), to_plain(self.spec)
+            del common["server"]  # most cases have no server, and older versions had no such key
+        experiment, spec = format_of(self.workload), to_plain(self.spec)
         if experiment.key is None:
-            return {**common, **own}
-        beside = {name: own.pop(name) for name in experiment.top_level_fields}
-        return {**common, experiment.key: own, **beside}
+            return {**common, **spec}
+        top_level = {name: spec.pop(name) for name in experiment.top_level_fields}
+        return {**common, experiment.key: spec, **top_level}
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Read a case. Raises Misfit, or UsageError for what this version does not know."""
+        """Return the case of plain data.
+
+        Raises Misfit, or UsageError for values that this version does not support.
+        """
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:
@@ -358,70 +362,71 @@ class Case:
         read, key = reader(cast(Any, experiment.spec)), experiment.key
         if key is None:
             return cls(**values, spec=read(found))
-        own = {} if found.get(key) is None else found[key]
-        if isinstance(own, dict):
-            own = {**own, **{name: found[name] for name in experiment.top_level_fields if name in found}}
-        return cls(**values, spec=member(read, own, key))
+        spec = {} if found.get(key) is None else found[key]
+        if isinstance(spec, dict):
+            spec = {**spec, **{name: found[name] for name in experiment.top_level_fields if name in found}}
+        return cls(**values, spec=member(read, spec, key))
 
     @property
     def rate(self) -> int:
-        """Operations that are due in a second, of all processes together; 0: a closed loop."""
+        """Operations due per second, all processes together; 0 means a closed loop."""
         return self.arrivals.rate if self.arrivals else 0
 
     @property
     def rate_label(self) -> str:
-        """The rate in words, "2,000/s"; nothing of a closed loop."""
+        """Rate as text, "2,000/s"; empty in a closed loop."""
         return f"{self.rate:,}/s" if self.rate else ""
 
 
-COMMON = {one.name: one for cls in (Case, Arrivals, Settings) for one in options_of(cls).values()}
-"""The options that several experiments have, with the main one's defaults, by name."""
-# Drawn where it is not given, so that a plan's seed is one of its own.
+COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
+"""Options that several experiments have, with the defaults of `kv`, by name."""
+# The seed is drawn if it is not given, so that plans differ.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
-SETTINGS = tuple(one.name for one in options_of(Settings).values())
-"""The names of the options that say how every connection is opened."""
+SETTINGS = tuple(option.name for option in options_of(Settings).values())
+"""Names of the options with the settings of every connection."""
 
 
 def common(*names: str) -> tuple[Option, ...]:
-    """Return common options by their names."""
+    """Return the common options with these names."""
     return tuple(COMMON[name] for name in names)
 
 
 def otherwise(name: str, **changes: Any) -> Option:
-    """Return a common option, with what an experiment has otherwise."""
+    """Return a common option with the changes of an experiment."""
     return replace(COMMON[name], **changes)
 
 
-# Traits: what a case is, setting by setting, in the words of the options. By them cases are told apart.
+# Traits: the values of a case by option, as text. They distinguish the cases of a table.
 
 
 UNSET = "default"
-"""A setting that is left to the library."""
+"""Text of a setting that has the library's default."""
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that tell a case from others in its table, by option.
+    """Return the values that distinguish a case from others in its table, by option.
 
-    A named case has its name only. Other cases have their driver, settings and spec.
+    A named case has only its name. Other cases have driver, settings and spec.
     """
     if case.name:
         return {"name": case.name}
-    told = {"driver": case.driver, **_of(case.settings), **_of(case.spec)}
-    return {**told, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
+    values = {"driver": case.driver, **_option_texts(case.settings), **_option_texts(case.spec)}
+    return {**values, "busy-timeout": format_duration(case.settings.busy_timeout_ms / 1000)}
 
 
 def layout(case: Case) -> str:
-    """Return over how many buckets a case spreads its data."""
+    """Return the number of buckets of a case as text: "20 buckets"."""
     return f"{case.buckets} bucket{'s' * (case.buckets != 1)}"
 
 
-def _of(part: Any) -> dict[str, str]:
-    return {one.name: words(getattr(part, field)) for field, one in options_of(cast(Any, type(part))).items()}
+def _option_texts(part: Any) -> dict[str, str]:
+    options = options_of(cast(Any, type(part)))
+    return {option.name: words(getattr(part, field)) for field, option in options.items()}
 
 
 def words(value: Any) -> str:
-    """Return a value as it is given: on, 0.5, full, foreign_keys=on."""
+    """Return a value as on the command line: on, 0.5, full, foreign_keys=on."""
     if value is None or value == ():
         return UNSET
     if isinstance(value, bool):
@@ -429,5 +434,5 @@ def words(value: Any) -> str:
     if isinstance(value, tuple):
         if isinstance(value[0], str):
             return shlex.join(value)
-        return ", ".join("=".join(map(str, one)) for one in value)
+        return ", ".join("=".join(map(str, pair)) for pair in value)
     return str(value)

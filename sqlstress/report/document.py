@@ -1,15 +1,15 @@
-"""Report: the saved document, to JSON and to disk, and back.
+"""Report: the saved document, and its conversion to JSON and to a file and back.
 
-Format history (the major number changes when a reader of the old one would be misled):
+Format history (the major number changes if the new format would mislead readers of the old one):
 1.0  first version.
 1.1  methods, keys, cycles, checkpoints under load: `method`, `picks`, `cycling`, `checkpointing` of a case;
-     `outcome`, `note`, `series`, `space` of a trial; `skipped` of a run; `published`, of which what is not
-     known is null; `ab`, `arm`; `crash`.
-1.2  a case has only the keys of its experiment; the cases of power cuts have the workload `power-loss`.
+     `outcome`, `note`, `series`, `space` of a trial; `skipped` of a run; `published` (unknown
+     figures are null); `ab`, `arm`; `crash`.
+1.2  a case has only the keys of its experiment; cases with power cuts have the workload `power-loss`.
 1.3  `max_failed` of a case; `foreign_share`, `stolen_share`, `throttled` of a trial; `sync_after` of the
      environment; trials of the same `index` are from the same pass; `worst` and `seconds` of a look, and
      `order`, `max_pairs`, `max_time_s` of an A/B test.
-1.4  `loop` of a key-value load (without it: Python's); `arrivals` of a case and `arrived` of a trial;
+1.4  `loop` of a key-value load (if missing: python); `arrivals` of a case and `arrived` of a trial;
      `limit`; `choice`; `where` of a case and of a trial; `sql`, `app`, `command` of a case; `sightings`,
      `durability`, `bare_call_ns`, `disk_share`, `write_lock` of a trial; `library` of a build;
      `longer` of a run; `p99_ns` of a worker; `journal_mode` "kept"; `findings`; `watch`.
@@ -47,11 +47,11 @@ from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import for_message, lock, read_text, reason, too_long, tried_again
 from sqlstress.version import __version__
 
-# Plain data as the JSON text of a report: a line for each value, and one for each list of numbers.
+# JSON text of plain data: one line for each value and for each list of numbers.
 #
-# `json.dumps` writes lines of its own in Python, ten times as slowly as it writes none in C: what a report
-# has most of, lists of numbers and of rows of them, is left to C. A histogram of a thousand pairs on as many
-# lines would be twice as long, too.
+# `json.dumps` with indentation runs in Python and is ten times as slow as without, which runs in C. Lists of
+# numbers, and of rows of numbers, are most of a report: C writes each on one line. A histogram of a thousand
+# pairs would also be twice as long with a line for each pair.
 
 
 _NUMBERS = frozenset({int, float})
@@ -59,14 +59,14 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 
 
 def json_text(plain: Any) -> str:
-    """Return dicts, lists, texts, numbers, booleans and None as JSON. Raises ValueError on NaN."""
+    """Return dicts, lists, texts, numbers, booleans and None as JSON text. Raises ValueError on NaN."""
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
     return "".join(pieces)
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Write a value; `line` begins a line as far in as the value stands."""
+    """Write a value with `put`; `line` is a newline with the indentation of the value."""
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -92,21 +92,22 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
 
 
 def _is_numeric(items: list[Any]) -> bool:
-    """Say whether a list holds numbers, or rows of them, and nothing else."""
+    """Return whether a list holds only numbers, or only rows of numbers."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 
 
 LARGEST = 16 << 20
-"""Bytes of a report that is read, so that it is read and shown within two seconds.
+"""Maximum size of a report to read, in bytes, so that it is read and shown within two seconds.
 
-Ten minutes of 256 workers, in bins of a tenth of a second, are 10 MB; 800 cases of a sweep over 1 to 8
-workers are 16: most of it are histograms.
-"""
+Ten minutes of 256 workers, in bins of a tenth of a second, take 10 MB. A sweep of 800 cases over 1 to 8
+workers takes 16 MB, mostly histograms."""
 MOST_TEXTS = 500_000
-"""Texts and names of a report that is read: 1,000 cases of primary keys, the largest plan, have 310,000."""
+"""Maximum number of texts and names in a report to read. The largest plan, 1,000 cases of primary keys, has
+310,000."""
 MOST_RUNS = 1000
-"""Runs of a report that is read: the cases of the largest plan. An A/B test has twice as many."""
+"""Maximum number of runs in a report to read: the cases of the largest plan. An A/B test may have twice as
+many."""
 
 FORMAT_VERSION = "1.6"
 
@@ -115,66 +116,66 @@ _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is saved as the report grows."""
+    """Saved report. It is saved again after each case."""
 
     created: str
-    """When the measurement began: ISO 8601, UTC; empty where it is not known."""
+    """Begin of the measurement: ISO 8601, UTC; empty if unknown."""
     command: tuple[str, ...]
-    """The command line, so that it can be run again; empty where there was none."""
+    """Words of the command line, to repeat the measurement; empty if unknown."""
     environment: Environment
-    """Where it was measured."""
+    """Environment of the measurement."""
     runs: tuple[Run, ...] = ()
-    """The cases measured so far, in the plan's order."""
+    """Runs of the cases so far, in the order of the plan."""
     planned: int = 0
-    """Number of cases that the plan holds."""
+    """Number of cases in the plan."""
     interrupted: bool = False
-    """Stopped before every planned case had run."""
+    """Whether the measurement was stopped before all planned cases had run."""
     format_version: str = FORMAT_VERSION
-    """major.minor of this format."""
+    """Version of this format, as major.minor."""
     tool_version: str = __version__
-    """Version of sqlstress that measured; empty where it did not."""
+    """Version of sqlstress that measured; empty if the figures are not from sqlstress."""
     ab: AbTest | None = None
-    """Two arms measured in turns, and what their pairs say; None for anything else."""
+    """A/B test: two arms measured in turns; None for other measurements."""
     limit: LimitSearch | None = None
-    """A search for the highest rate that holds a promise; None for anything else."""
+    """Search for the highest rate that meets a promise; None for other measurements."""
     published: str | None = None
-    """Who measured and published the figures, and on what: nothing of them is verified, and the seeds of
-    their cases say nothing. None: sqlstress measured them."""
+    """Author and machine of published figures, which are not verified, and whose cases have meaningless
+    seeds. None if sqlstress measured the figures."""
     results: dict[str, Any] = field(default_factory=dict)
-    """What studies have found that are no sweeps of cases, by the name of their experiment."""
+    """Results of studies that are not sweeps over cases, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as JSON-able data: results stand where their experiments put them."""
-        found = jsonable.plain_fields(self, without="results")
+        """Return the report as plain data. Each result is at the place that its experiment defines."""
+        plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
             if self.results:
-                found.setdefault(place, {})[key] = jsonable.to_plain(self.results.get(name))
+                plain.setdefault(place, {})[key] = jsonable.to_plain(self.results.get(name))
             else:
-                found[place] = None
-        return found
+                plain[place] = None
+        return plain
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Read a report. Raises Misfit."""
+        """Return the report of plain data. Raises Misfit."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
-            own = jsonable.member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
-            if own and own.get(key) is not None:
+            entries = jsonable.member(jsonable.reader(dict[str, Any] | None), found.get(place), place)
+            if entries and entries.get(key) is not None:
                 read = partial(jsonable.member, jsonable.reader(study.result), name=key)
-                results[name] = jsonable.member(read, own[key], place)
+                results[name] = jsonable.member(read, entries[key], place)
         return cls(**values, results=results)
 
     @property
     def holds_something(self) -> bool:
-        """Whether anything was measured."""
+        """Whether the report has any run or result."""
         return bool(self.runs or self.results)
 
 
 @contextmanager
 def no_search() -> Iterator[None]:
-    """Search for no garbage meanwhile: among the millions of lists of a report it takes most of the time."""
+    """Turn cyclic garbage collection off in the block: with millions of lists it takes most of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -185,18 +186,18 @@ def no_search() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Write a report as JSON text, lists of numbers and of rows of them on one line each.
+    """Return a report as JSON text, with lists of numbers and of rows of numbers on one line each.
 
-    `more` are keys behind its own, which a reader ignores.
+    `more` are additional keys at the end, which readers ignore.
     """
     with no_search():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Read a report; unknown keys are ignored, an unknown major version is refused.
+    """Return the report of a JSON text. Unknown keys are ignored; an unknown major version is refused.
 
-    Raises UsageError, in a line of bounded length, whatever the text holds.
+    Any invalid text raises UsageError with a single line of limited length.
     """
     try:
         if text.count('"') > 2 * MOST_TEXTS:
@@ -210,7 +211,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Read a saved report. Raises UsageError, in a line that names the file."""
+    """Return a saved report. Raises UsageError with a line that names the file."""
     try:
         return from_json(read_text(path, LARGEST))
     except OSError as error:
@@ -231,7 +232,8 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Results that version 0.2.0 removed: key in an object of the report, or in a trial → name of the ability."""
+"""Abilities that version 0.2.0 removed, by the key of their results in an object of the report or in a
+trial."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
@@ -248,19 +250,19 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 def _list_in(value: Any, key: str) -> list[Any]:
     """Return the list of an object's key; an empty list if there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, list) else []
+    items = value.get(key) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []
 
 
 def _check(plain: Any) -> None:
-    """Refuse another format, and what no plan can have asked for: before time and memory go into reading."""
+    """Refuse other formats, and more runs than any plan has, before time and memory are spent on reading."""
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
         raise ValueError("format_version is missing")
-    found = _VERSION.fullmatch(version)
-    if not found:
+    match = _VERSION.fullmatch(version)
+    if not match:
         raise ValueError("format_version is not major.minor")
-    if found[1] != FORMAT_VERSION.split(".")[0]:
+    if match[1] != FORMAT_VERSION.split(".")[0]:
         raise UsageError(
             f"the report has format {version}, but this sqlstress reads {FORMAT_VERSION}. Use the version "
             "that wrote it"
@@ -271,10 +273,10 @@ def _check(plain: Any) -> None:
         raise ValueError(f"it has more than {most:,} runs")
 
 
-# How a report gets to disk: as a whole or not at all, and without harm to what is no file.
+# Writing a report: completely or not at all, and without replacing devices or pipes.
 #
-# What is being written lies beside the file that it will replace, locked as long as its writer lives. What a
-# killed one has left there is known by its name, and by a lock that nobody holds.
+# The new text is written to a temporary file next to the target. The writer locks the temporary file while it
+# lives. A file left by a killed writer is recognised by its name, and because no process holds its lock.
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
@@ -282,18 +284,18 @@ _STANDARD_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
 STDOUT = Path("-")
-"""What stands for the standard output: no file has this name."""
+"""Path that means standard output; no file can have this name."""
 
 
 def is_stdout(path: Path) -> bool:
-    """Say whether a path is the standard output, under any of its names."""
+    """Return whether a path is standard output, under any of its names."""
     return path == STDOUT or _descriptor(path) == 1
 
 
 def is_stream(path: Path) -> bool:
-    """Say whether text written there stays written: a device, a pipe, an open descriptor. Raises OSError.
+    """Return whether written text cannot be replaced: a device, pipe or open descriptor. Raises OSError.
 
-    Such an output is to be written once, at the end; a file may be written again as the report grows.
+    Write such an output once, at the end. A file may be written again as the report grows.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -305,15 +307,15 @@ def is_stream(path: Path) -> bool:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old text or the new one, never a part of it.
+    """Write a file so that a reader sees the complete old or new text, never a part.
 
-    A symbolic link is followed. What is not a file (see `is_stream`) is written into, never replaced.
+    Symbolic links are followed. A stream (see `is_stream`) is written to, never replaced.
     Raises EnvironmentFailure.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            # Into it as into a file: bytes of our own. A reader that has had enough is no error.
+            # Bytes, as in a file. A reader that closes the pipe early is not an error.
             with suppress(BrokenPipeError):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(data)
@@ -332,20 +334,21 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a path names.
+    """Return the open descriptor that a path names, or None.
 
-    Opening such a path anew would truncate the file that standard output was redirected to.
+    Opening such a path again would truncate the file to which standard output was redirected.
     """
     if os.name != "posix":
         return None
-    found = _DESCRIPTOR.fullmatch(str(path))
-    return int(found[1]) if found else _STANDARD_STREAMS.get(str(path))
+    match = _DESCRIPTOR.fullmatch(str(path))
+    return int(match[1]) if match else _STANDARD_STREAMS.get(str(path))
 
 
 def try_creation(target: Path) -> None:
-    """Create a file next to a target, and remove it. Raises OSError.
+    """Create a temporary file next to a target, and remove it. Raises OSError.
 
-    If the target's path is too long for some Windows, and longer, it is created instead.
+    If the path of the target is too long for some versions of Windows, and longer than that of the temporary
+    file, the target is created instead.
     """
     place = _beside(target)
     if too_long(target) and len(str(target)) > len(str(place)) and not target.exists():
@@ -361,7 +364,7 @@ def _beside(target: Path) -> Path:
 
 def _replace(target: Path, data: bytes) -> None:
     for _ in range(_TRIES - 1):
-        # Before it is locked, and when it is closed, another sqlstress may take it for abandoned.
+        # Before the file is locked and after it is closed, another sqlstress may remove it as abandoned.
         with suppress(FileNotFoundError):
             return _replace_at_once(target, data)
     return _replace_at_once(target, data)
@@ -371,9 +374,9 @@ def _replace_at_once(target: Path, data: bytes) -> None:
     temporary = _beside(target)
     try:
         with temporary.open("xb") as file:
-            with suppress(OSError):  # a file system without locks: then nobody else takes one either
+            with suppress(OSError):  # on a file system without locks no other process locks it either
                 lock(file)
-            if target.exists():  # what nobody else may read stays so
+            if target.exists():  # keep the permissions of the target
                 shutil.copymode(target, temporary)
             file.write(data)
         tried_again(lambda: temporary.replace(target))
@@ -384,11 +387,11 @@ def _replace_at_once(target: Path, data: bytes) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove from a folder what writers of reports have left there that are no longer alive."""
+    """Remove the temporary files in a folder whose writers are no longer alive."""
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-                with suppress(OSError):  # it is locked, or another user's
+                with suppress(OSError):  # the file is locked, or belongs to another user
                     with path.open("rb") as file:
                         lock(file)
                     path.unlink()

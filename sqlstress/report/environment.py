@@ -1,4 +1,4 @@
-"""The fingerprint of where a report was measured."""
+"""Environment of a measurement: host, file system, SQLite builds and the cost of a sync."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Warning:
-    """Something about the surroundings that the reader of a figure must know."""
+    """Warning about the environment, or about the figures of a run."""
 
     code: str
     """Stable name, such as "sync-does-nothing"."""
     text: str
-    """One sentence: what it is, and what to do."""
+    """Description of the problem, and what to do."""
     serious: bool = False
-    """Shown with every run, not only by `sqlstress doctor`."""
+    """Whether it is shown with every run, and not only by `sqlstress doctor`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine and the Python that ran."""
+    """Machine and Python of the measurement."""
 
     system: str
-    """Linux, Darwin or Windows; empty where it is not known, as the other texts."""
+    """Linux, Darwin or Windows; this and the other texts are empty if unknown."""
     release: str
-    """The kernel's or system's release."""
+    """Release of the kernel or the system."""
     machine: str
     """Processor architecture."""
     processor: str
     """Model name of the processor."""
     cores: int | None
-    """Logical processors that this process may use; None where it is not known."""
+    """Number of logical processors that this process may use; None if unknown."""
     memory_bytes: int | None
-    """Physical memory; None where it is not known."""
+    """Physical memory, in bytes; None if unknown."""
     python: str
     """Implementation and version of Python."""
     sleep_1ms_ns: int | None
-    """Median real length of a sleep of 1 ms, in nanoseconds; None where it is not known."""
+    """Median real length of a sleep of 1 ms, in ns; None if unknown."""
     cpu_quota: float | None = None
-    """Cores that a container's CPU quota allows; None if there is no quota, or the system has none."""
+    """Number of cores that a container's CPU quota allows; None if there is no quota."""
 
     @property
     def is_limited(self) -> bool:
@@ -48,70 +48,71 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class FileSystem:
-    """Where the database files lie."""
+    """File system of the database files."""
 
     kind: str
-    """Type as the system names it: ext4, apfs, NTFS; empty where it is not known, as the other texts."""
+    """Type as the system names it: ext4, apfs, NTFS; this and the other texts are empty if unknown."""
     device: str
-    """What is mounted there."""
+    """Mounted device."""
     options: str
     """Mount options."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteBuild:
-    """The library behind a driver: SQLite, or what stands in its place."""
+    """Driver and its library: SQLite, or a library that replaces it."""
 
     driver: str
     """Name in the registry of drivers."""
     driver_version: str
-    """Version of the binding."""
+    """Version of the driver's binding."""
     version: str
     """Version of the library."""
     source_id: str
-    """sqlite_source_id(): the check-in that it was built from; empty of another library than SQLite."""
+    """Result of sqlite_source_id(), the check-in of the build; empty if the library is not SQLite."""
     compile_options: tuple[str, ...]
-    """PRAGMA compile_options; none of another library."""
+    """Result of PRAGMA compile_options; empty if the library is not SQLite."""
     memory_gets_per_s: float | None = None
-    """Gets a second by one process from an in-memory table of 10,000 rows: context, not a result."""
+    """Gets per second of one process from an in-memory table of 10,000 rows, as context; None if not
+    measured."""
     library: str = "SQLite"
-    """What the library is called: SQLite, a fork or a rewrite of it, or another store."""
+    """Name of the library: SQLite, a fork or a rewrite of it, or another store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncCost:
-    """What one sync of a 4 KiB write costs in the folder of the databases."""
+    """Cost of a sync after a write of 4 KiB, in the folder of the databases."""
 
     primitive: str
-    """The system call: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers."""
+    """System call: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers."""
     append_p50_ns: int
-    """Write at the end of the file and sync: median, in nanoseconds."""
+    """Write at the end of the file and sync: median, in ns."""
     append_p99_ns: int
-    """The same, 99th percentile."""
+    """Write at the end of the file and sync: 99th percentile, in ns."""
     overwrite_p50_ns: int
-    """Write over an existing block and sync: median, in nanoseconds."""
+    """Write over an existing block and sync: median, in ns."""
     overwrite_p99_ns: int
-    """The same, 99th percentile."""
+    """Write over an existing block and sync: 99th percentile, in ns."""
     samples: int
-    """Syncs timed of each kind."""
+    """Number of timed syncs of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything about the surroundings that a figure depends on."""
+    """Environment on which the figures of a report depend."""
 
     host: Host
-    """The machine and the Python that ran."""
+    """Machine and Python."""
     file_system: FileSystem
-    """Where the database files lay."""
+    """File system of the database files."""
     builds: tuple[SqliteBuild, ...]
-    """One for each driver that the report uses; none where the library is not known."""
+    """Library of each driver in the report; empty if unknown."""
     sync: SyncCost | None
-    """What one sync costs there; None where it was not measured."""
+    """Cost of a sync on that file system before the measurement; None if not measured."""
     warnings: tuple[Warning, ...] = ()
-    """What a reader must know of these surroundings."""
+    """Warnings about the environment."""
     sync_after: SyncCost | None = None
-    """What a sync cost when everything had been measured; None where that was not looked at again."""
+    """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
     """Second sample before the measurement, to confirm a difference; None if it was not taken."""
     sync_after_again: SyncCost | None = None

@@ -1,7 +1,7 @@
-"""The space of a database file, by the formulas of sqlite3_analyzer.
+"""Space of a database file, computed as sqlite3_analyzer does.
 
-Source: tool/spaceanal.tcl of SQLite. A section of its report ("Table T and all its indices") is a
-Portion here: some of the file's b-trees, added up.
+Source: tool/spaceanal.tcl of SQLite. A section of its report ("Table T and all its indices")
+corresponds to a `Portion`: the sum of some b-trees of the file.
 """
 
 from __future__ import annotations
@@ -12,64 +12,64 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TreeSpace:
-    """What one b-tree takes: a table, or an index."""
+    """Space of one b-tree: a table or an index."""
 
     name: str
-    """Name of the table or of the index; the schema's own table is sqlite_schema."""
+    """Name of the table or index; the name of the schema table is sqlite_schema."""
     table: str
-    """The table that it belongs to: its own name, if it is one."""
+    """Table of the index; for a table its own name."""
     is_index: bool
-    """Whether it is an index. The only b-tree of a WITHOUT ROWID table is the table."""
+    """Whether the b-tree is an index. The only b-tree of a WITHOUT ROWID table counts as the table."""
     entries: int
-    """Rows of the table, or keys of the index."""
+    """Number of rows of the table, or of keys of the index."""
     overflowing_entries: int
-    """Those of them that do not fit on one page."""
+    """Number of entries that do not fit on one page."""
     payload_bytes: int
-    """Bytes of records, their headers included."""
+    """Size of the records with their headers, in bytes."""
     unused_bytes: int
-    """Bytes on its pages that hold nothing."""
+    """Unused space on the pages of the b-tree, in bytes."""
     leaf_pages: int
-    """Pages without children."""
+    """Number of pages without children."""
     internal_pages: int
-    """Pages with children."""
+    """Number of pages with children."""
     overflow_pages: int
-    """Pages with the rest of entries that do not fit on one."""
+    """Number of pages with the rest of entries that do not fit on one page."""
 
     @property
     def pages(self) -> int:
-        """All pages of the b-tree."""
+        """Number of pages of the b-tree."""
         return self.leaf_pages + self.internal_pages + self.overflow_pages
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a database file is made of."""
+    """Pages and b-trees of a database file."""
 
     file_bytes: int
     """Size of the file, in bytes."""
     page_size: int | None
-    """Size of a page, in bytes; None: not known, as the other counts of pages."""
+    """Size of a page, in bytes; this and the next two numbers are None if unknown."""
     page_count: int | None
-    """Pages of the database."""
+    """Number of pages of the database."""
     free_pages: int | None
-    """Pages on the free list."""
+    """Number of pages on the free list."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, by name; pages of none are free, map auto_vacuum's pointers, or hold the lock bytes."""
+    """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
-        """Return "Table X and all its indices". Raises KeyError without such a table."""
+        """Return "Table X and all its indices". Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table)
 
     def table_alone(self, table: str) -> Portion:
-        """Return "Table X w/o any indices". Raises KeyError without such a table."""
+        """Return "Table X w/o any indices". Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
-        """Return "Indices of table X", which may be none. Raises KeyError without such a table."""
+        """Return "Indices of table X", which may be empty. Raises KeyError if there is no such table."""
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the bytes of the pages of a table and its indices, by row; None without rows."""
+        """Return the size of a table and its indices per row, in bytes; None if there are no rows."""
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
@@ -83,34 +83,34 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some b-trees of a file together."""
+    """Sum of some b-trees of a file."""
 
     page_size: int
     """Size of a page, in bytes."""
     page_count: int
-    """Pages of the whole database."""
+    """Number of pages of the whole database."""
     trees: tuple[TreeSpace, ...]
-    """Those that are added up."""
+    """B-trees that are added up."""
 
     def total(self, figure: str) -> int:
-        """Return the sum of a figure of the b-trees, such as their `pages` or `entries`."""
+        """Return the sum of an attribute of the b-trees, such as `pages` or `entries`."""
         return sum(getattr(tree, figure) for tree in self.trees)
 
     @property
     def share(self) -> float:
-        """Share of the database's pages, 0 to 1."""
+        """Share of the pages of the database, 0 to 1."""
         return self.total("pages") / self.page_count
 
     @property
     def storage_bytes(self) -> int:
-        """Bytes of storage consumed: the pages, whole."""
+        """Size of all pages of these b-trees, in bytes."""
         return self.total("pages") * self.page_size
 
     @property
     def fan_out(self) -> int | None:
-        """Average fan-out: children of an internal page, rounded down; None without internal pages.
+        """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Every page but a root is a child of one. sqlite3_analyzer leaves out the tables' roots only, so an
+        Every page except the root is a child. sqlite3_analyzer subtracts the roots of tables only, so an
         index counts one child too many.
         """
         internal = self.total("internal_pages")

@@ -1,8 +1,7 @@
-"""The JSON Schema of a saved report, generated from the types that it is read into.
+"""JSON Schema of a saved report, generated from the dataclasses.
 
-`python -m sqlstress.report.json_schema` writes report.schema.json, which ships with the package: the
-descriptions come from the source, and an installed program may have none.
-"""
+`python -m sqlstress.report.json_schema` writes report.schema.json. That file is part of the package, because
+the descriptions come from docstrings in the source, which an installed program may not have."""
 
 from __future__ import annotations
 
@@ -45,35 +44,36 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""What neither a type hint nor an option can say."""
+"""Schema keywords by field that follow from neither type hints nor options."""
 _OPEN = ("Case.driver",)
-"""Options that leave out values: the binding of one experiment, the unknown one of published figures."""
+"""Options whose parser does not list all values: a driver of one experiment, or the unknown driver of
+published figures."""
 
 
 _FINDINGS: dict[str, Any] = {
     "type": "array",
-    "description": "What the report says: made anew whenever it is written, and not read.",
+    "description": "Conclusions, computed when the report is written; readers ignore them.",
     "items": {
         "type": "object",
         "required": ["code", "facts", "text"],
         "properties": {
-            "code": {"type": "string", "description": "Stable name: starvation, highest."},
+            "code": {"type": "string", "description": "Stable name, such as starvation or highest."},
             "facts": {
                 "type": "object",
                 "description": "Numbers, labels and other findings; times end in _ns, shares are 0 to 1.",
             },
-            "text": {"type": "string", "description": "The same in English, for people."},
+            "text": {"type": "string", "description": "Sentence in English with these facts."},
         },
     },
 }
-"""Of no type that is read: it follows from the rest."""
+"""Schema of the findings. They have no dataclass, because they are computed from the rest of the report."""
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a report; unknown keys are allowed, as a reader ignores them."""
+    """Return the JSON Schema (2020-12) of a report. Unknown keys are allowed, because readers ignore them."""
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
-    report["required"].append("format_version")  # It has a default, but a reader insists on it.
+    report["required"].append("format_version")  # The field has a default, but readers require it.
     report["properties"]["findings"] = _FINDINGS
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -85,23 +85,24 @@ def report_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the schema as it ships with the package."""
+    """Return the text of the schema in the package."""
     return resources.files("sqlstress.report").joinpath(FILE_NAME).read_text(encoding="utf-8")
 
 
 def generated_text() -> str:
-    """Return the schema as the types now say it."""
+    """Return the text of the schema generated from the dataclasses."""
     return json.dumps(report_schema(), indent=2) + "\n"
 
 
-def _object(cls: type, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
+def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the schema of a dataclass without `excluded`; add referenced classes to `definitions`."""
     hints = get_type_hints(cls)
-    own = [field for field in fields(cls) if field.name not in apart]
-    properties = {field.name: _property(cls, field.name, hints[field.name], definitions) for field in own}
+    names = [field.name for field in fields(cls) if field.name not in excluded]
+    properties = {name: _property(cls, name, hints[name], definitions) for name in names}
     if cls is Report:
         properties |= _results(definitions)
     rules: dict[str, Any] = {}
-    if cls is Case:  # what those of each experiment have, where that puts it
+    if cls is Case:  # the fields of each experiment, at the place that it chooses
         rules["allOf"] = [
             _rule(experiment, definitions) for experiment in all_formats() if fields(experiment.spec)
         ]
@@ -125,47 +126,50 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
     text = option.described if option else field_docstrings(cls).get(name)
     if text is None:
         raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
-    found = {"description": text} | _type(hint, definitions)
+    schema = {"description": text} | _type(hint, definitions)
     if option and place not in _OPEN:
-        # What its parser says of its values, and that there may be none.
+        # The values that the parser allows, and null if the field is optional.
         bounds = constraint(option.parse)
         if "enum" in bounds and NoneType in get_args(hint):
             bounds = {"enum": [*bounds["enum"], None]}
-        found |= bounds
-    return found | _CONSTRAINTS.get(place, {})
+        schema |= bounds
+    return schema | _CONSTRAINTS.get(place, {})
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the if-then rule for the fields that only cases of this experiment have."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
     spec, key = experiment.spec, experiment.key
     hints, required = get_type_hints(spec), _required(spec)
-    beside = experiment.top_level_fields if key else tuple(field.name for field in fields(spec))
-    properties = {name: _property(spec, name, hints[name], definitions) for name in beside}
+    top_level = experiment.top_level_fields if key else tuple(field.name for field in fields(spec))
+    properties = {name: _property(spec, name, hints[name], definitions) for name in top_level}
     if key is None:
         return {"if": condition, "then": {"properties": properties, "required": required}}
-    reference = _reference(spec, definitions, beside)
+    reference = _reference(spec, definitions, top_level)
     kinds = reference if required else {"anyOf": [reference, {"type": "null"}]}
-    own = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
-    then = {"properties": {key: own, **properties}, "required": [key] * bool(required)}
+    nested = {"description": inspect.cleandoc(spec.__doc__ or ""), **kinds}
+    then = {"properties": {key: nested, **properties}, "required": [key] * bool(required)}
     return {"if": condition, "then": then}
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return what studies find, where their experiments put it."""
-    found: dict[str, Any] = {}
+    """Return the properties with the results of studies."""
+    properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
-        text = f"What was found by {study.label}; None for anything else."
-        own = found.setdefault(place, {"description": text, "type": ["object", "null"], "properties": {}})
+        text = f"Result of {study.label}; None for anything else."
+        schema = properties.setdefault(
+            place, {"description": text, "type": ["object", "null"], "properties": {}}
+        )
         reference = _reference(study.result, definitions)
-        own["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
-    return found
+        schema["properties"][key] = {"anyOf": [reference, {"type": "null"}]}
+    return properties
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type; definitions gathers those of the dataclasses on the way."""
+    """Return the schema of a type; add the dataclasses that it refers to to `definitions`."""
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):
@@ -192,9 +196,10 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     raise TypeError(f"the schema does not know the type {hint!r}")
 
 
-def _reference(cls: Any, definitions: dict[str, Any], apart: Sequence[str] = ()) -> dict[str, Any]:
-    made = _object(cls, definitions, ("spec",) if cls is Case else apart)
-    if definitions.setdefault(cls.__name__, made) != made:
+def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a reference to the schema of a dataclass, which is added to `definitions`."""
+    schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
+    if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")
     return {"$ref": f"#/$defs/{cls.__name__}"}
 
@@ -204,14 +209,14 @@ def field_docstrings(cls: type) -> dict[str, str]:
     """Return {field: the string literal that follows it in the class's source}."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
-    found = {}
+    docstrings = {}
     for node, following in zip(definition.body, definition.body[1:], strict=False):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
         match following:
             case ast.Expr(value=ast.Constant(value=str(text))):
-                found[node.target.id] = inspect.cleandoc(text)
-    return found
+                docstrings[node.target.id] = inspect.cleandoc(text)
+    return docstrings
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Dataclasses to JSON-able plain data and back, driven by their type hints.
+"""Conversion of dataclasses to plain data for JSON and back, driven by their type hints.
 
-What both directions know: dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int,
-float and bool. Everything that does not fit raises ValueError and says where: `runs[3].trials[0].tps`.
-A class whose fields do not stand where they are has a form of its own: `to_plain` and `from_plain`.
-"""
+Supported types: dataclasses, tuple[X, ...], tuple[X, Y], dict[str, X], X | None, str, int, float and bool.
+Data that does not fit raises ValueError with its path: `runs[3].trials[0].tps`. A class whose JSON differs
+from its fields has methods `to_plain` and `from_plain`."""
 
 from __future__ import annotations
 
@@ -32,16 +31,22 @@ _KINDS = {
 
 
 class Misfit(ValueError):
-    """What does not fit. Its path is put together on the way out, so that what fits costs nothing."""
+    """Value that does not fit its type.
+
+    The path is built while the exception propagates, so valid data costs nothing.
+    """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
     def inside(self, place: object) -> Misfit:
-        """Return the same, seen from around it: `place` is an index, or a name, as in a hostile file."""
+        """Return a copy with a list index or a key prepended to its path.
+
+        A key may come from a hostile file.
+        """
         if isinstance(place, int):
             step = f"[{place}]"
-        else:  # short, and escaped
+        else:  # a key is shortened and escaped
             step = ascii(place[: _NAME_LENGTH + 1])[1:-1] if isinstance(place, str) else type(place).__name__
             step = step if len(step) <= _NAME_LENGTH else step[:_NAME_LENGTH] + "..."
         dot = "." if self._path and not self._path.startswith("[") else ""
@@ -52,18 +57,18 @@ class Misfit(ValueError):
 
 
 def each(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the items of a list, converted; what does not fit learns which it was."""
-    done: list[Any] = []
+    """Return the converted items of a list. A Misfit gets the index of its item."""
+    converted: list[Any] = []
     try:
         for value in values:
-            done.append(convert(value))
+            converted.append(convert(value))
     except Misfit as misfit:
-        raise misfit.inside(len(done)) from None
-    return done
+        raise misfit.inside(len(converted)) from None
+    return converted
 
 
 def member(convert: Convert, value: Any, name: object) -> Any:
-    """Return the value of a name, converted; what does not fit learns whose it was."""
+    """Return the converted value of a key. A Misfit gets the key, `name`."""
     try:
         return convert(value)
     except Misfit as misfit:
@@ -76,8 +81,8 @@ T = TypeVar("T")
 def to_plain(value: object) -> Any:
     """Return a value as dicts, lists, strings, numbers, booleans and None. Raises ValueError.
 
-    Half characters, as in a file name that is not text, are written as their escapes: JSON has no
-    other way to hold them that every reader accepts.
+    Surrogates, as in a file name that is not valid text, are written as escapes, because not every JSON
+    reader accepts them in another form.
     """
     try:
         return _plain(value)
@@ -108,7 +113,7 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass as plain data, by name, but for one that stands elsewhere."""
+    """Return the fields of a dataclass as plain data, by name, except for the field `without`."""
     return {
         name: member(_plain, getattr(value, name), name)
         for name in _names(cast(Any, type(value)))
@@ -118,7 +123,7 @@ def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
 
 @cache
 def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls))
+    return tuple(field.name for field in fields(cls))
 
 
 def _checked_number(value: float) -> float:
@@ -131,16 +136,16 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Return plain data, as `json.loads` gives it, as a value of a type. Raises ValueError.
+    """Convert plain data, as returned by `json.loads`, to a value of a type. Raises ValueError.
 
-    Unknown keys are ignored, missing ones take their default.
+    Unknown keys are ignored. Missing keys get their default.
     """
     return cast(T, reader(cast(Any, type_))(plain))
 
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return what reads a value of a type. It raises Misfit."""
+    """Return the function that converts plain data to this type. It raises Misfit."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(an_object(plain))
     if is_dataclass(hint):
@@ -164,7 +169,7 @@ def reader(hint: Any) -> Convert:
 
 
 def wrong(expected: str, found: object) -> Misfit:
-    """Return what says that a value is of another kind."""
+    """Return the exception for a value of the wrong type. `expected` names the right type."""
     return Misfit(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
@@ -178,7 +183,7 @@ def _read_str(plain: Any) -> str:
     if not isinstance(plain, str):
         raise wrong("text", plain)
     try:
-        plain.encode("utf-8")  # Half a character would come in unnoticed and break whatever prints it.
+        plain.encode("utf-8")  # A lone surrogate would pass unnoticed and break any code that prints it.
     except UnicodeEncodeError as error:
         raise Misfit("half of a surrogate pair is not text") from error
     return plain
@@ -211,7 +216,10 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return what reads a list: whole numbers, and rows of them, all at once where they are sound."""
+    """Return the function that reads a list.
+
+    Valid lists of integers, or of rows of integers, are checked at once.
+    """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
         return lambda plain: tuple(plain if all_whole(_list(plain)) else each(item, plain))
@@ -219,8 +227,8 @@ def _many_reader(hint: Any) -> Convert:
         return lambda plain: tuple(each(item, _list(plain)))
 
     def read_rows(plain: Any) -> tuple[Any, ...]:
-        sound = all_rows(_list(plain), list) and set(map(len, plain)) == {length}
-        return tuple(map(tuple, plain) if sound else each(item, plain))
+        is_valid = all_rows(_list(plain), list) and set(map(len, plain)) == {length}
+        return tuple(map(tuple, plain) if is_valid else each(item, plain))
 
     return read_rows
 
@@ -237,20 +245,20 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Read the fields of a dataclass, by name, but for one that stands elsewhere. Raises Misfit."""
+    """Return the converted fields of a dataclass by name, except for the field `without`. Raises Misfit."""
     values: dict[str, Any] = {}
-    for f, convert in _readers(cast(Any, cls)):
-        if f.name in found and f.name != without:
-            values[f.name] = member(convert, found[f.name], f.name)
-        elif not has_default(f):
-            raise Misfit("missing").inside(f.name)
+    for field, convert in _readers(cast(Any, cls)):
+        if field.name in found and field.name != without:
+            values[field.name] = member(convert, found[field.name], field.name)
+        elif not has_default(field):
+            raise Misfit("missing").inside(field.name)
     return values
 
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
     hints = get_type_hints(cls)
-    return [(f, reader(hints[f.name])) for f in fields(cls) if f.init]
+    return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
 
 def _list(plain: Any) -> list[Any]:
@@ -260,21 +268,21 @@ def _list(plain: Any) -> list[Any]:
 
 
 def an_object(plain: Any) -> dict[str, Any]:
-    """Return plain data that is an object. Raises Misfit."""
+    """Return `plain` if it is a JSON object, else raise Misfit."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain
 
 
 INT_LIMIT = 2**64
-"""What a whole number stays below, with either sign."""
+"""Exclusive limit of the absolute value of an integer."""
 
 
 def all_whole(values: Sequence[Any]) -> bool:
-    """Say whether values are whole numbers below the limit, one or more."""
+    """Return whether the list is not empty and has only integers below INT_LIMIT."""
     return set(map(type, values)) == {int} and max(values) < INT_LIMIT and min(values) > -INT_LIMIT
 
 
 def all_rows(values: Sequence[Any], kind: type) -> bool:
-    """Say whether values are rows, lists or tuples, of such numbers, and none is empty."""
+    """Return whether all values are non-empty rows of such integers; `kind` is list or tuple."""
     return set(map(type, values)) == {kind} and all(values) and all_whole([*chain.from_iterable(values)])

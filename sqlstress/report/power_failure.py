@@ -1,9 +1,9 @@
-"""What a power failure can do to each setting of a case, as SQLite documents it: said once, for all who tell.
+"""Effects of a power failure under the settings of a case, as SQLite documents them.
 
-The disk is assumed to keep what was synced.
+The disk is assumed to keep synced data.
 
 Source: https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
-https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL, what power cuts showed.
+https://www.sqlite.org/wal.html; for TRUNCATE and PERSIST with NORMAL: simulated power cuts.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from dataclasses import dataclass
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 GOOD, LOST, TORN, CORRUPT = KINDS = ("good", "lost", "torn", "corrupt")
-"""What a power failure leaves of a database, from good to worst.
+"""States of a database after a power failure, from best to worst.
 
-Good: every acknowledged transaction is there; lost: some are not; torn: there are parts of some; corrupt:
-SQLite can't read it.
+Good: all acknowledged transactions are present. Lost: some are missing. Torn: some are present in part.
+Corrupt: SQLite cannot read the database.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """What a power failure can do to a database of some journal mode and synchronous."""
+    """Effect of a power failure on a database with one journal mode and synchronous level."""
 
     worst: str = GOOD
-    """The worst that it can leave: one of KINDS."""
+    """Worst possible state, one of KINDS."""
     told: str = ""
-    """The same as a clause: "a power failure can ..."; "" where it does nothing."""
+    """Clause on that state, "a power failure can ..."; empty if the state is good."""
     why: str = ""
-    """What is not synced, as a clause."""
+    """Clause on the cause: the missing sync. Empty if unknown or if the state is good."""
     cure: str = ""
-    """The level of synchronous that keeps every commit; "" where the journal mode has to be another."""
+    """Level of synchronous that keeps every commit; empty if the journal mode must change."""
 
 
 def risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return what a power failure can do; `synchronous` is off, normal, full or extra, or unknown."""
+    """Return the effect of a power failure; `synchronous` is off, normal, full, extra or unknown."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
@@ -89,7 +89,7 @@ _RISKS = {
 }
 
 
-# What a server's commits wait for, in words, by the settings that were read back.
+# Durability of a server's commits, by the settings that were read back.
 #
 # Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
 
@@ -98,7 +98,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def at_server(effective: Mapping[str, str]) -> str | None:
-    """Return what a commit waits for, and what may be lost; None where no server has answered."""
+    """Return a clause on the durability of a commit; None if the settings are not those of a server."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

@@ -1,4 +1,4 @@
-"""What was measured: Latency, WorkerResult, Trial, Run."""
+"""Results of a measurement: latencies, checks, lock holders, workers, trials and runs."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ NO_P90_UNDER = 10
 NO_P99_UNDER = 100
 """Minimum number of samples for the 99th percentile to be shown."""
 NO_P999_UNDER = 10_000
-"""Fewer samples than this say nothing about the 99.9th percentile."""
+"""Minimum number of samples for the 99.9th percentile to be computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Service times of one kind of operation, in nanoseconds (closed loop: not corrected for waiting)."""
+    """Latencies of one kind of operation, in nanoseconds.
+
+    In a closed loop: from the begin of an operation to its end, without the time before it began.
+    """
 
     count: int
     """Completed operations."""
     p50_ns: float | None
-    """Median; None without operations, as the other percentiles."""
+    """Median latency, in ns; this and the next two percentiles are None if there are no operations."""
     p90_ns: float | None
-    """90th percentile."""
+    """90th percentile, in ns."""
     p99_ns: float | None
-    """99th percentile."""
+    """99th percentile, in ns."""
     p999_ns: float | None
-    """99.9th percentile; None under 10,000 operations."""
+    """99.9th percentile, in ns; None for fewer than 10,000 operations."""
     max_ns: int
-    """The slowest of them."""
+    """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Sparse histogram: (index, count), the index being the upper 16 bits of the float32 of the latency."""
+    """Sparse histogram, as (index, count): the index is the upper 16 bits of the latency as a float32."""
 
     def __post_init__(self) -> None:
         if self.buckets:
-            # By the least and the largest, as they are many.
+            # Only the smallest and the largest index are checked, because there are many.
             indices, counts = zip(*self.buckets, strict=True)
             sound = histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
             if min(counts) < 0 or not sound:
@@ -54,11 +57,11 @@ class Latency:
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Summarise a histogram as `histogram.Recorder` makes it, and the slowest latency in it."""
+        """Return the summary of a histogram of `histogram.Recorder`; `max_ns` is its slowest latency."""
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
-            # The middle of the last bucket can lie above the slowest operation.
+            # The middle of the last bucket can exceed the slowest latency.
             middle = histogram.percentile(buckets, share)
             return None if middle is None else min(middle, float(max_ns))
 
@@ -67,7 +70,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return the latencies without percentiles above which there is less than one operation."""
+        """Return a copy without the 90th or 99th percentile if there are too few operations for it."""
         return replace(
             self,
             p90_ns=None if self.count < NO_P90_UNDER else self.p90_ns,
@@ -84,34 +87,38 @@ class Failures:
     error: str
     """Name of the error: SQLITE_BUSY; empty if unknown."""
     latency: Latency
-    """Times from the begin of the operation to its failure."""
+    """Times from the begin of an operation to its failure."""
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return latencies as those of one lot; the first of them where a histogram is missing, None of none."""
-    if len(found) < 2 or not all(own.buckets for own in found):
+    """Return the latencies of all operations together; None if `found` is empty.
+
+    If one has no histogram, the first one is returned.
+    """
+    if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
-    buckets = histogram.merge([dict(own.buckets) for own in found])
-    return Latency.from_buckets(buckets, max(own.max_ns for own in found))
+    buckets = histogram.merge([dict(latency.buckets) for latency in found])
+    return Latency.from_buckets(buckets, max(latency.max_ns for latency in found))
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What became of the operations that were due inside the window."""
+    """Operations that were due inside the window of an open loop, and their latencies."""
 
     due: int
-    """Operations due inside the window."""
+    """Number of operations due inside the window."""
     skipped: int
-    """Those of them that were too late when their turn came, under a latency limit: never begun."""
+    """Number of due operations that were never begun, because they exceeded the latency limit."""
     queued: int
-    """Those of them that were still waiting, or under way, when the window closed."""
+    """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
-    """From the moment each was due to its end, by kind of operation. "queued": what was still waiting or
-    under way, with the time it had waited by then; those given up and those skipped are in none."""
+    """Latencies from the due time to the end, by kind of operation. The key "queued" has the operations that
+    were waiting or running when the window closed, with their time until then. Failed and skipped operations
+    are left out."""
     lateness: Latency | None = None
-    """How much later each was begun than it could have been, by the harness's own doing; None without any."""
+    """Delays of the begin of operations that sqlstress itself caused; None if no operation was begun."""
     polled_share: float = 0.0
-    """Share of the window in which an average process polled the clock before an operation was due."""
+    """Share of the window in which an average process polled the clock until an operation was due, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MOST_KINDS + 1:
@@ -119,87 +126,87 @@ class Arrived:
 
     @property
     def whole(self) -> Latency | None:
-        """The latencies of all kinds together, what was still queued included; None without any."""
-        return merged([one for one in self.latency.values() if one.count])
+        """Latencies of all kinds together, queued operations included; None if there are none."""
+        return merged([latency for latency in self.latency.values() if latency.count])
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was proved, or was not."""
+    """Result of one check of the data."""
 
     name: str
-    """What was checked, such as "last write"."""
+    """Name of the check, such as "last write"."""
     status: str
-    """ok, failed, unknown or skipped."""
+    """Result: ok, failed, unknown or skipped."""
     checked: int = 0
-    """How many things were looked at: keys, files, pairs, counters."""
+    """Number of checked items: keys, files, pairs or counters."""
     problems: int = 0
-    """How many of them were wrong."""
+    """Number of wrong items."""
     counterexamples: tuple[str, ...] = ()
-    """The first wrong ones, in words."""
+    """Descriptions of the first wrong items."""
     note: str = ""
-    """What limits the check, such as the share of keys covered."""
+    """Limit of the check, such as the share of keys it covered; empty if there is none."""
 
 
 BY_THE_STORE = ("quick_check", "integrity_check", "lmdb.verify")
-"""Names of the checks of a store on its own data: SQLite's two, and LMDB's."""
+"""Names of the checks that a database library runs on its own data: two of SQLite, one of LMDB."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
-"""What a check can say, the worst first."""
+"""Results of a check, the worst first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Is the data what the workers were told it is?"""
+    """Results of the checks of the data against the acknowledged writes, and their duration."""
 
     checks: tuple[Check, ...] = ()
-    """What was proved, or was not."""
+    """Results of the checks."""
     seconds: float = 0.0
-    """How long the verification took, after the window."""
+    """Duration of the checks after the window, in seconds."""
 
     @property
     def status(self) -> str:
-        """The worst of its checks: failed, unknown, ok, or skipped when nothing was checked."""
-        found = {check.status for check in self.checks}
-        return next((status for status in CHECK_STATUSES if status in found), "skipped")
+        """Worst result of the checks: failed, unknown, ok, or skipped if nothing was checked."""
+        statuses = {check.status for check in self.checks}
+        return next((status for status in CHECK_STATUSES if status in statuses), "skipped")
 
     @property
     def is_sound(self) -> bool:
-        """Whether the store has looked at its own data, each time, and found nothing wrong."""
-        said = [check.status for check in self.checks if check.name in BY_THE_STORE]
-        return bool(said) and set(said) == {"ok"}
+        """Whether the database library checked its own data and found nothing wrong each time."""
+        statuses = [check.status for check in self.checks if check.name in BY_THE_STORE]
+        return bool(statuses) and set(statuses) == {"ok"}
 
     @property
     def counterexamples(self) -> tuple[str, ...]:
-        """The counter-examples of all checks."""
+        """Counterexamples of all checks."""
         return tuple(text for check in self.checks for text in check.counterexamples)
 
 
 MOST = 200
-"""Sightings that a trial keeps."""
+"""Maximum number of `Sighting`s of a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Something that the workers of a trial have met: a kind of connection, a kind of exception."""
+    """Observation of the workers of a trial, such as a kind of connection or of exception."""
 
     topic: str
-    """What it is, such as "connection" or "exception"."""
+    """Topic, such as "connection" or "exception"."""
     what: str
-    """Its kind, such as the name that SQLite has for an exception."""
+    """Kind within the topic, such as SQLite's name of an exception."""
     count: int
-    """How often it was met, by all workers together."""
+    """Number of times that it was observed, by all workers together."""
     example: str = ""
-    """What the first one said; empty: nothing."""
+    """Text of the first occurrence; empty if there is no text."""
     traits: dict[str, str] = field(default_factory=dict)
-    """What else tells it from others of its topic."""
+    """Further properties that distinguish it from others of its topic, by name."""
 
 
 EXAMPLES = 5
-"""Counter-examples that a check keeps."""
+"""Maximum number of counterexamples of a check."""
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return two checks of the same name as one."""
+    """Return the sum of two checks with the same name, with the worse result."""
     statuses = {one.status, other.status}
     return Check(
         one.name,
@@ -212,7 +219,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class Tally:
-    """Collects one check's problems and its first counter-examples."""
+    """Counter of the problems of one check, which keeps the first counterexamples."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -221,193 +228,204 @@ class Tally:
         self.counterexamples: list[str] = []
 
     def problem(self, text: str) -> None:
-        """Count a problem."""
+        """Count a problem, and keep its text if it is one of the first."""
         self.problems += 1
         if len(self.counterexamples) < EXAMPLES:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
-        """Return the check, failed when there was a problem, skipped when nothing was looked at."""
+        """Return the check: failed if there was a problem, skipped if nothing was checked, else ok."""
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
 
-# Where the time of a trial's operations went, and who held the lock while the slowest of them waited.
+# The parts of the operations' time, and the holders of the locks for which the slowest operations waited.
 
 
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
-"""Parts of the time: waiting for a lock that another process held; waiting for one that was free meanwhile,
-that is, asleep; in checkpoints of one's own; in syncs and in writes outside of them; waiting for a processor;
-SQLite's own work, reads included; the driver's binding; and what draws keys, counts and proves.
-"""
+"""Parts of the time.
+
+held: waits for a lock that another process held. free: waits for a lock that was free, because the waiting
+process slept. checkpoint: checkpoints of the process itself. sync and write: outside of checkpoints.
+processor: waits for a processor. sqlite: SQLite's own work, including reads. binding: the driver's binding.
+harness: drawing keys, counting and checking."""
 COMMIT, READ, OWN = "commit", "read", "own"
-"""What a lock was held for beside `sync` and `checkpoint`; what of an operation was one's own work."""
+"""COMMIT and READ: purposes of a held lock, in addition to `sync` and `checkpoint`. OWN: work of an operation
+that is none of the other parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How long the slowest operations waited for one process, and for what it did."""
+    """Time for which the slowest operations waited for one process and one of its activities."""
 
     process: int
-    """Who held the lock: a worker's number, or above the concurrency that of a process beside them."""
+    """Number of the process that held the lock: a worker, or, above the concurrency, another process."""
     what: str
-    """What it did: commit, sync, checkpoint or read."""
+    """Activity of that process: commit, sync, checkpoint or read."""
     ns: int
-    """How long they waited for that, all together."""
+    """Time that the operations waited for it, in ns, added up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """The slowest 1% of the operations that took a lock to write, or waited for one to read."""
+    """The slowest 1% of the operations that took a write lock or waited for a read lock."""
 
     operations: int
-    """How many they are."""
+    """Number of slowest operations."""
     of: int
-    """Of how many."""
+    """Number of operations from which the slowest 1% were taken."""
     fastest_ns: int
-    """How long the fastest of them took."""
+    """Latency of the fastest of these, in ns."""
     total_ns: int
-    """How long they took together."""
+    """Sum of their latencies, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """What of that went into what, in ns: held, free, checkpoint, sync, and own for the rest."""
+    """Time by cause, in ns: held, free, checkpoint, sync, and own for the rest."""
     behind: dict[str, int] = field(default_factory=dict)
-    """What others did while they held what was waited for, in ns: commit, sync, checkpoint, read."""
+    """Time by activity of the processes that held the awaited locks, in ns: commit, sync, checkpoint,
+    read."""
     held_by: tuple[Held, ...] = ()
-    """Whose locks they waited for, longest first; a few of them."""
+    """Processes that held the awaited locks, the longest wait first, at most eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The slowest of them, and what the processes did meanwhile."""
+    """The slowest operation, and the activities of the processes during it."""
 
     process: int
-    """Whose operation it was: a worker's number."""
+    """Number of the worker that ran the operation."""
     at_ns: int
-    """When it began, after the window had opened; less than 0: before."""
+    """Begin of the operation, in ns after the window opened; negative if it began earlier."""
     length_ns: int
-    """How long it took."""
+    """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Process, what it did (wait, commit, sync, checkpoint or read), from when and until when, in ns after
-    its begin. Stretches that lie close beside each other are one.
-    """
+    """Activities, as (process, wait, commit, sync, checkpoint or read, begin, end), in ns after the begin of
+    the operation. Activities that are close to each other are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the time of all workers together went, within the window."""
+    """Parts of the time of all workers together, within the window."""
 
     time_ns: int
-    """The window's length times the workers that told."""
+    """Recorded window time in ns, added over the workers that did not fail."""
     parts: dict[str, int] = field(default_factory=dict)
-    """What of it went into what, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and
-    harness.
+    """Time by part, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and harness.
 
-    The binding is what is left. Without processor the system does not say; it is in the others then.
-    """
+    The binding is the rest. If the system does not report waits for a processor, that part is missing, and
+    its time is in the other parts."""
     told: float = 1.0
-    """Share of the window, at its end, of which is known who held the locks: held and free are told by it."""
+    """Share of the window, up to its end, for which the holders of locks are known, 0 to 1. The parts held
+    and free are computed from it."""
     pending_ns: int = 0
-    """The longest wait for a lock that had not ended when the window closed; 0: none was."""
+    """Longest wait for a lock that had not ended when the window closed, in ns; 0 if there is none."""
     slowest: Slowest | None = None
-    """The slowest operations; None where too few took or awaited a lock."""
+    """The slowest operations; None if too few operations took or awaited a lock."""
     moment: Moment | None = None
-    """The slowest of them; None where there is none."""
+    """The slowest operation; None if no operation took or awaited a lock."""
 
 
-# How a lock was held, as samples from outside saw it.
+# Holds of a lock, as seen by samples from another process.
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """How a lock was held."""
+    """Times for which a lock was held, as seen in samples."""
 
     samples: int = 0
-    """In how many samples it was seen."""
+    """Number of samples in which the lock was held."""
     times: int = 0
-    """How many holds were seen; several short ones between two samples are none, or one."""
+    """Number of holds that were seen. Holds that fall between two samples are missed, or counted as one."""
     longest_s: float = 0.0
-    """The longest hold, from the first sample to the last one that saw it."""
+    """Longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """The same, from the sample before it to the sample behind it: it was not longer."""
+    """Upper bound of the longest hold, in seconds: from the sample before it to the sample after it."""
     longest_at_s: float = 0.0
-    """When that began, in seconds of the watch; 0: it may have begun before."""
+    """Begin of the longest hold, in seconds after sampling began; 0 means it may have begun earlier."""
     now_s: float = 0.0
-    """How long it was held at the last sample; 0: it was not."""
+    """Age of the hold at the last sample, in seconds; 0 if the lock was not held."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A program whose processes were seen with the write lock."""
+    """Program whose processes were seen holding the write lock."""
 
     program: str
-    """Its command line without folders; words that differ between its processes have N for numbers."""
+    """Command line without folders. Words that differ between the processes have N for numbers."""
     processes: int
-    """How many of its processes were seen with the lock."""
+    """Number of its processes that were seen with the lock."""
     held: Holds
-    """How they held it, one after the other."""
+    """Holds of these processes together."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """Who held the write lock of a trial's database within the window: nobody else could write meanwhile."""
+    """Holders of the write lock of a trial's database within the window.
+
+    No other process can write during a hold.
+    """
 
     rate: int
-    """Samples per second that were wanted."""
+    """Requested number of samples per second."""
     samples: int = 0
-    """How often it was looked at."""
+    """Number of samples."""
     longest_gap_s: float = 0.0
-    """The longest time between two samples."""
+    """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """How it was held by anybody: the longest time in which it was never seen free."""
+    """Holds by any process: a hold lasts until the lock is seen free."""
     holders: tuple[Holder, ...] = ()
-    """Who held it, first the one that was seen most often."""
+    """Programs that held the lock, the most frequent first."""
     error: str = ""
-    """Why the samples ended early; empty when they did not."""
+    """Reason why sampling ended early; empty if it was complete."""
 
 
-# What processes did, one by one, in a trial, and in all trials of a case.
+# Results of single processes, of a trial, and of all trials of a case.
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerResult:
-    """What one process did inside the window."""
+    """Result of one process inside the window."""
 
     worker: int
-    """1 to the concurrency."""
+    """Number of the worker, from 1 to the concurrency."""
     transactions: int
-    """Completed transactions: a commit whatever its batch, or a get."""
+    """Completed transactions. A commit counts as one whatever its batch; a get counts as one."""
     rows: int
-    """Rows read or written by them."""
+    """Rows that these transactions read or wrote."""
     seconds: float
-    """The time in which they were counted."""
+    """Time in which the transactions were counted, in seconds."""
     operations: dict[str, int] = field(default_factory=dict)
     """Completed transactions by kind: get, pair, replace, update."""
     busy: int = 0
-    """SQLITE_BUSY answers that reached the worker."""
+    """Number of SQLITE_BUSY results that the driver returned to the worker."""
     busy_snapshot: int = 0
-    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again."""
+    """Number of SQLITE_BUSY_SNAPSHOT results. The worker restarts the transaction after each."""
     failed: int = 0
-    """Operations given up after the busy timeout."""
+    """Operations that failed after the busy timeout."""
     longest_wait_ns: int = 0
-    """The slowest operation that touched the window, one still pending at its end included."""
+    """Latency of the slowest operation that overlaps the window, in ns. An operation that is pending at the
+    end of the window is included."""
     p99_ns: dict[str, float] = field(default_factory=dict)
-    """99% of its operations took at most this long, by kind; of fewer than 100 it is the slowest one."""
+    """99th percentile of the latencies by kind, in ns; the maximum if there are fewer than 100 operations."""
     bins: tuple[int, ...] = ()
-    """Transactions in each tenth of a second."""
+    """Number of transactions in each tenth of a second."""
     harness_share: float = 0.0
-    """Share of the window that went to drawing keys, counting and proving."""
+    """Share of the window spent on drawing keys, counting and checking, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window that went to acknowledgements and to checking what was read."""
+    """Share of the window spent on acknowledgements and on checking rows that were read, 0 to 1."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory of the process: in its trial on Linux, in all so far on macOS; None on Windows."""
+    """Peak resident memory of the process, in bytes: in this trial on Linux, since its start on macOS; None
+    on Windows."""
     error: str | None = None
-    """Why the process failed or died; None when it did not."""
+    """Reason why the process failed or died; None if it succeeded."""
 
     @property
     def tps(self) -> float:
-        """Transactions a second, by which shares are compared: of a fixed number all do the same."""
+        """Transactions per second.
+
+        Shares are compared by it, because with --ops all workers do the same number.
+        """
         return self.transactions / self.seconds if self.transactions else 0.0
 
 
@@ -430,84 +448,90 @@ class Trial:
     """One timed execution of a Case by its workers."""
 
     index: int
-    """0 for the first trial of its case."""
+    """Number of the trial in its case, from 0."""
     seconds: float
-    """Length of the window; in a trial of a fixed amount of work, from the first begin to the last end."""
+    """Length of the window, in seconds. For a fixed amount of work: from the first begin to the last end."""
     transactions: int
     """Completed transactions, all processes together."""
     rows: int
-    """Rows read or written by them."""
+    """Rows that these transactions read or wrote."""
     tps: float
-    """Completed transactions a second, all processes together."""
+    """Completed transactions per second, all processes together."""
     rows_per_s: float
-    """Rows read or written a second, all processes together."""
+    """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's index of the workers' shares, 1/n to 1."""
+    """Jain's index of the workers' shares, from 1/n to 1; None if unknown."""
     min_max_share: float | None
-    """The smallest worker's share over the largest."""
+    """Smallest share of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """The slowest operation of all, one still pending at the window's end included; None: not observed."""
+    """Latency of the slowest operation, in ns. An operation that is pending at the end of the window is
+    included. None if not observed."""
     busy: int | None
-    """SQLITE_BUSY answers that reached the workers; None where they were not counted."""
+    """Number of SQLITE_BUSY results that the driver returned to the workers; None if not counted."""
     busy_snapshot: int | None
-    """SQLITE_BUSY_SNAPSHOT answers, each a transaction begun again; None where they were not counted."""
+    """Number of SQLITE_BUSY_SNAPSHOT results. A worker restarts the transaction after each. None if not
+    counted."""
     failed: int | None
-    """Operations given up after the busy timeout; None where they were not counted."""
+    """Operations that failed after the busy timeout; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
-    """By kind of operation, all workers merged."""
+    """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
     """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
-    """One for each process, dead ones included."""
+    """Result of each process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
-    """Every setting as SQLite answered it after the first write."""
+    """Settings as SQLite reported them after the first write, by name."""
     durability: str = ""
-    """What a commit is worth with them, in the target's words; empty where that is not known."""
+    """Durability of a commit under these settings, as the target describes it; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """The file of each module that the user's file imported, by name; empty if not recorded. The standard
-    library and the modules within a listed package are left out."""
+    """Path of each module that the user's file imported, by name; empty if not recorded. The standard library
+    and the modules within a listed package are left out."""
     verdict: Verdict = field(default_factory=Verdict)
-    """Whether the data held what the workers were told."""
+    """Results of the checks of the data."""
     half_ratio: float | None = None
-    """Median of the second half's tenths of a second over the first half's; None if too short."""
+    """Median of transactions per tenth of a second in the second half of the window, divided by that of the
+    first half; None if the window is too short."""
     start_s: float | None = None
-    """Until the last process was connected, in seconds, since all were called to connect (with the published
-    script: since the first one was started); None: not observed."""
+    """Seconds from the request to connect until the last process was connected; None if not observed. With
+    the published script: from the start of the first process."""
     attempts: int = 1
-    """How often it was started: a worker came late, the machine slept, or others took processors or disk."""
+    """Number of starts. A trial is restarted if a worker was late, the machine slept, or other programs used
+    the processors or the disk."""
     foreign_share: float | None = None
-    """Share of all processors' time that other programs took meanwhile; None: not observed."""
+    """Share of the time of all processors that other programs used during the trial, 0 to 1; None if not
+    observed."""
     stolen_share: float | None = None
-    """The same of other guests of a hypervisor; 0 where the system does not say."""
+    """Share of the time of all processors that the hypervisor gave to other guests, 0 to 1; 0 if the system
+    does not report it, None if not observed."""
     disk_share: float | None = None
-    """Share of the time in which others kept the disk of its files busy, seen while its processes started;
-    None: not observed."""
+    """Share of time in which other programs kept the disk of the database busy while the processes started, 0
+    to 1; None if not observed."""
     throttled: int | None = None
-    """How often a processor was slowed down for heat meanwhile; None where the system does not say."""
+    """Number of times that a processor was slowed down because of heat during the trial; None if the system
+    does not report it."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None if there is no quota, or its counters cannot be read."""
     outcome: str = "done"
-    """How a fixed amount of work ended: done, timeout (given up), or limit (refused by SQLite)."""
+    """End of a fixed amount of work: done, timeout (given up), or limit (refused by SQLite)."""
     note: str = ""
-    """What happened instead of "done", in a line."""
+    """Explanation in a line if `outcome` is not "done"."""
     series: tuple[Series, ...] = ()
-    """What was observed as it went on."""
+    """Values observed over time."""
     sightings: tuple[Sighting, ...] = ()
-    """What the workers met, such as connections and exceptions, each kind once."""
+    """Observations of the workers, such as connections and exceptions, each kind once."""
     space: Space | None = None
-    """What the database takes when the trial is over; None where it was not measured."""
+    """Space of the database after the trial; None if not measured."""
     arrived: Arrived | None = None
-    """What became of operations that were due at a rate; None in a closed loop."""
+    """Operations that were due at a rate; None in a closed loop."""
     bare_call_ns: float | None = None
-    """What the cheapest call through the driver costs, one that asks nothing of the data, in nanoseconds.
-
-    With a server the way there and back is in it. None where it was not measured."""
+    """Time of the cheapest call through the driver, which reads no data, in ns; None if not measured. With a
+    server it includes the round trip."""
     where: Where | None = None
-    """Where the time of its operations went; None where that was not asked for."""
+    """Parts of the operations' time; None if not requested."""
     write_lock: WriteLock | None = None
-    """Who held the write lock, as samples from outside saw it; None where that was not asked for."""
+    """Holders of the write lock, as seen by samples; None if not requested."""
     error: str | None = None
-    """Why the trial is not valid; None when it is."""
+    """Reason why the trial is not valid; None if it is valid."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MOST_KINDS:
@@ -515,51 +539,52 @@ class Trial:
 
     @property
     def stopped_share(self) -> float:
-        """Share of the CPU quota's periods in which it stopped the processes; 0 without a quota."""
+        """Share of the periods of the CPU quota in which it stopped the processes; 0 if there is no quota."""
         if self.quota is None or self.quota.throttled <= 0:
             return 0.0
         return min(1.0, self.quota.throttled / max(1, self.quota.periods))
 
     @property
     def tps_per_process(self) -> float:
-        """Completed transactions a second of an average process."""
+        """Completed transactions per second of an average process."""
         return self.tps / len(self.workers) if self.workers else 0.0
 
 
 LEFT_OUT = "The data of another case was wrong."
-"""Why a case was skipped that would have come after wrong data."""
+"""Reason of `Run.skipped` for the cases after a case with wrong data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A Case and its Trials."""
+    """A case and its trials."""
 
     case: Case
-    """What was asked for."""
+    """The measured case."""
     trials: tuple[Trial, ...] = ()
-    """Its executions, in order."""
+    """Trials of the case, in order."""
     warnings: tuple[Warning, ...] = ()
-    """What a reader must know of this run's figures."""
+    """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """What the harness alone costs for one transaction of this case, in nanoseconds."""
+    """Cost of the harness for one transaction of this case, in ns; None if not measured."""
     error: str | None = None
-    """Why the case could not be measured, or not wholly; None when it could."""
+    """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
-    """Why the case was not measured although it could be; None when it was."""
+    """Reason why sqlstress skipped the case; None if the case was not skipped."""
     arm: str | None = None
-    """Which arm of an A/B test it belongs to, which preset, or which stage of a search: trials of the same
-    index are near each other in time. None outside of one."""
+    """Arm of an A/B test, or stage of a search, to which the run belongs. Trials with the same index are near
+    each other in time. None if there are no arms or stages."""
     longer: Trial | None = None
-    """One more trial, whose longer window shows waits that do not fit into the others; None: none."""
+    """Additional trial with a longer window, which shows waits that exceed the other windows; None if there
+    is none."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
-        """The trials whose figures count."""
+        """Trials without an error, whose figures count."""
         return tuple(trial for trial in self.trials if trial.error is None)
 
     @property
     def verdict(self) -> Verdict:
-        """The checks of all trials, the longer one included."""
+        """Results of the checks of all trials, including the longer one."""
         verdicts = [trial.verdict for trial in (*self.trials, self.longer) if trial]
         return Verdict(
             tuple(check for verdict in verdicts for check in verdict.checks),
@@ -568,47 +593,49 @@ class Run:
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped the processes in a trial."""
+        """Whether a CPU quota stopped the processes in any trial."""
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """The valid trial whose TPS is the (lower) median; failing that, the first trial."""
+        """Return the valid trial with the (lower) median TPS, else the first trial, else None."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def shown(self) -> Trial | None:
-        """The trial that stands for the run: the typical one of the valid ones; None without one."""
+        """Return the valid trial with the (lower) median TPS, which represents the run, or None."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """A figure of each pass, by its number: of the valid trials in which it is finite, and above 0."""
-        found = {trial.index: figure(trial) for trial in self.valid}
-        return {number: value for number, value in found.items() if 0 < value < math.inf}
+        """Return a figure of each valid trial by its pass, if it is positive and finite."""
+        figures = {trial.index: figure(trial) for trial in self.valid}
+        return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
     def rates(self) -> dict[int, float]:
-        """The TPS of each pass."""
+        """Return the TPS of each pass, by the number of the pass."""
         return self.by_pass(lambda trial: trial.tps)
 
     @property
     def ended(self) -> list[Trial]:
-        """The valid trials that came to their end: of a fixed amount of work not done the outcome says so."""
+        """Valid trials that were completed. A fixed amount of work can end early: see `Trial.outcome`."""
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
-        """The share of the operations that was given up, 0 to 1, of the trials that ended."""
+        """Return the share of operations that failed, 0 to 1, in the completed trials."""
         failed = sum(trial.failed or 0 for trial in self.ended)
         return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:
-        """Whether more of them failed than the case lets."""
+        """Whether more operations failed than the case allows."""
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """The latencies of a kind of operation, of all valid trials together; None without any."""
-        return merged([own for trial in self.valid if (own := trial.latency.get(kind)) and own.count])
+        """Return the latencies of a kind of operation in all valid trials; None if there are none."""
+        return merged(
+            [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
+        )
 
     def median_tps(self) -> float | None:
-        """The median TPS of the valid trials; None without one."""
+        """Return the median TPS of the valid trials; None if no trial is valid."""
         return median(trial.tps for trial in self.valid) if self.valid else None

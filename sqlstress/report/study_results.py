@@ -1,4 +1,4 @@
-"""What an A/B test adds to a report: its arms, what was asked, and what their pairs said at each look."""
+"""Results of an A/B test and of a search for the highest rate, as reports store them."""
 
 from __future__ import annotations
 
@@ -9,90 +9,92 @@ from sqlstress.options.parsing import duration_with_unit
 from sqlstress.report.environment import SqliteBuild
 
 A, B = ARMS = ("A", "B")
-"""The baseline, and what is compared with it."""
+"""Names of the arms: A is the baseline, B is compared with it."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""How it is decided which arm a pair begins with."""
+"""Rules for the arm that begins a pair: drawn at random, or in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of an A/B test. What it measured are the runs that name it as their arm."""
+    """Arm of an A/B test. Its measurements are the runs with its name in `arm`."""
 
     name: str
-    """A, the baseline, or B."""
+    """A (the baseline) or B."""
     options: tuple[str, ...] = ()
-    """The options that only this arm has, as they were given."""
+    """Options that only this arm has, as on the command line."""
     python: str | None = None
-    """The interpreter that was given for it; None: the one that sqlstress itself ran in."""
+    """Python interpreter set for this arm; None means the interpreter of sqlstress itself."""
     version: str = ""
-    """Implementation and version of its Python; empty where `python` is null."""
+    """Implementation and version of that Python; empty if `python` is null."""
     tool_version: str = ""
-    """Version of the sqlstress that measured it; empty where `python` is null."""
+    """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """Its SQLite libraries; empty where `python` is null: then they are those of the environment."""
+    """SQLite libraries of this arm; empty if `python` is null, because they are in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What so many pairs said, taken over the geometric mean of the cells."""
+    """Interim result of an A/B test after some pairs, on the geometric mean over all cells."""
 
     pairs: int
-    """Number of pairs."""
+    """Number of pairs so far."""
     alpha: float
-    """One-sided error rate of this look, of each of its bounds."""
+    """One-sided error rate of this look, for each bound."""
     ratio: float
-    """B's figure over A's: the Hodges-Lehmann estimate."""
+    """Hodges-Lehmann estimate of the figure of B divided by that of A."""
     low: float | None
-    """Lower end of the 95 % interval of the ratio (exact signed-rank); None for too few pairs."""
+    """Lower end of the 95% interval of the ratio (exact signed-rank); None if there are too few pairs."""
     high: float | None
-    """Its upper end."""
+    """Upper end of the 95% interval of the ratio; None if there are too few pairs."""
     bound: float | None
-    """The ratio lies below it (p99: above it), at the error rate of this look; None for too few pairs."""
+    """Upper bound of the ratio (p99: lower bound) at the error rate of this look; None if there are too few
+    pairs."""
     verdict: str
-    """fail, pass, inconclusive, or undecided: then more pairs were measured."""
+    """Result: fail, pass, inconclusive, or undecided. If undecided, more pairs were measured."""
     worst: float | None = None
-    """The ratio lies above it (p99: below it), at the error rate of this look; None for too few pairs, and
-    where it was not judged by."""
+    """Lower bound of the ratio (p99: upper bound) at the error rate of this look; None if there are too few
+    pairs or the look was not judged by it."""
     seconds: float | None = None
-    """From the first slice to this look; None where it is not known."""
+    """Time from the first slice to this look, in seconds; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbTest:
-    """An A/B test: two arms measured in turns, in pairs of the same seed."""
+    """A/B test: two arms measured in turns, in pairs with the same seed."""
 
     metric: str
-    """What is compared: tps, or p99 (of all operations)."""
+    """Compared figure: tps, or p99 of all operations."""
     max_drop: float
-    """By what share TPS may fall, or p99 rise."""
+    """Share by which TPS may fall or p99 may rise, 0 to 1."""
     arms: tuple[Arm, Arm]
-    """A and B."""
+    """Arms A and B."""
     first: str
-    """Which arm the first pair began with."""
+    """Arm that began the first pair."""
     looks: tuple[Look, ...] = ()
-    """The looks so far, in order."""
+    """Looks so far, in order."""
     verdict: str = "undecided"
-    """fail, pass, inconclusive; undecided when it was stopped before."""
+    """Result: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """What decided instead of the pairs, such as wrong data; None when the pairs did, or nothing yet."""
+    """Reason for the verdict if it did not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Which arm the others began with: drawn, each by the seed, or turns, never the one that began before."""
+    """Rule for the arm that began each further pair: drawn (at random, by the seed), or turns (A and B
+    alternate)."""
     max_pairs: int | None = None
-    """Pairs after which it ended at the latest; None where it is not known."""
+    """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
-    """Seconds after which no other pair was begun; None: none were said."""
+    """Time limit in seconds, after which no further pair was begun; None if there is no limit."""
 
 
-# What a search for the highest rate adds to a report: what was promised, and how long it took.
+# A search for the highest rate: its promise and duration.
 #
-# What was found is not said here: it follows from the runs, of which each is a rate that was tried.
+# The rate that was found is not stored: it follows from the runs, one for each rate that was tried.
 
 
 PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
-    found: float | None = option(
+    bound: float | None = option(
         duration_with_unit(0.00001),
         None,
         PROMISE,
@@ -101,12 +103,15 @@ def _bound(percentile: str, text: str) -> float | None:
         metavar="TIME",
         meaning=f"{text} within this many seconds of their due time; None: no promise.",
     )
-    return found
+    return bound
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """How soon operations are to be done; besides, none may fail, and what is due is to be done."""
+    """Latency bounds that a rate must meet.
+
+    In addition, no operation may fail, and all due operations must be done.
+    """
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -115,20 +120,25 @@ class Promise:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """What is promised: p50, p99, p99.9 or max → seconds."""
-        names = dict(zip((one.name for one in fields(self)), ("p50", "p99", "p99.9", "max"), strict=True))
-        return {name: bound for field, name in names.items() if (bound := getattr(self, field)) is not None}
+        """Bounds in seconds by label: p50, p99, p99.9 or max."""
+        labels = dict(
+            zip((field.name for field in fields(self)), ("p50", "p99", "p99.9", "max"), strict=True)
+        )
+        return {label: bound for name, label in labels.items() if (bound := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """A search for the highest rate that holds a promise. What was tried are the runs that have a rate."""
+    """Search for the highest rate that meets a promise.
+
+    The runs with a rate are the rates that were tried.
+    """
 
     promise: Promise
-    """What is to hold."""
+    """Promise that a rate must meet."""
     max_time_s: float | None = None
-    """Seconds after which no other window was begun."""
+    """Time limit in seconds, after which no further window was begun; None if there is no limit."""
     seconds: float = 0.0
-    """How long the search took, the closed loop before it included."""
+    """Duration of the search, including the closed loop before it, in seconds."""
     ended: str | None = None
-    """Why it ended before the answer was whole; None when it did not, or was interrupted."""
+    """Reason why the search ended early; None if it was completed or interrupted."""

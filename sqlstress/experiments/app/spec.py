@@ -14,34 +14,34 @@ from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NOWHERE, Data, Data
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A transaction of the application."""
+    """Transaction of the application."""
 
     name: str
-    """The name of its function."""
+    """Name of its function."""
     weight: int = 1
-    """How often it is called, relative to the others."""
+    """Relative frequency of its calls."""
 
 
 def app_file(value: Any) -> str:
-    """Read the name of a Python file."""
-    found = options.name(value)
-    if not found.endswith(".py"):
-        raise ValueError(f"{found!r:.60} is not a Python file: its name must end with .py")
-    return found
+    """Return the name of a Python file. Raises ValueError if it does not end with .py."""
+    name = options.name(value)
+    if not name.endswith(".py"):
+        raise ValueError(f"{name!r:.60} is not a Python file: its name must end with .py")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """An application of the user's, as a Python file declares it."""
+    """The user's application, as declared by a Python file."""
 
     file: str = ""
-    """The Python file."""
+    """Python file of the application."""
     digest: str = ""
-    """The SHA-256 of that file; what it imports is not in it."""
+    """SHA-256 of that file, without the modules that it imports."""
     transactions: tuple[Weighted, ...] = ()
-    """Its transactions."""
+    """Transactions of the application."""
     data: Data = NO_DATA
-    """The database that they find, and what must hold of it."""
+    """Database of the transactions, and its checks."""
     ledger: bool = option(
         switch,
         False,
@@ -65,7 +65,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class CaseSelection:
-    """Options that the case has in another form."""
+    """Options that cases have in another form."""
 
     file: str | None = option(
         app_file,

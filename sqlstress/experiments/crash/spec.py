@@ -18,7 +18,7 @@ MOST_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """What the writers write."""
+    """Transactions of the writers."""
 
     batch: int = option(whole(1, 1000), 4, LOAD, "Rows per transaction, not counting its log row.")
     value_size: int = option(
@@ -31,7 +31,7 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True)
 class CaseSelection:
-    """Options that stand in no case."""
+    """Options that are not stored in cases."""
 
     rounds: int = option(
         whole(1, MOST_ROUNDS),
@@ -47,47 +47,50 @@ ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "integrity_check",
     "survivors",
 )
-"""What is checked after a crash: lost ones, torn ones, the files' structure, and those who live on."""
+"""Names of the checks after a crash: lost transactions, torn transactions, structure of the files, and
+writers that were not killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """Process death: writers killed at random moments, round after round, and what they left."""
+    """Result of a crash test: writers are killed at random times, and the files are examined."""
 
     case: Case
-    """The writers of a round, what they write, and how they open the files."""
+    """Number of writers, their transactions and their settings."""
     planned: int
-    """Rounds that were asked for."""
+    """Number of requested rounds."""
     rounds: int = 0
-    """Rounds done: in each, every writer was killed, and the files were examined."""
+    """Number of completed rounds. In each, all writers were killed and the files were examined."""
     alone: int = 0
-    """Rounds in which one writer was killed before the others, who had to go on."""
+    """Number of rounds in which one writer was killed first, and the others had to continue."""
     kills: int = 0
-    """Writers killed."""
+    """Number of killed writers."""
     opening: int = 0
-    """Those of them that were killed before their first transaction: while they opened or recovered files."""
+    """Number of writers killed before their first transaction, while they opened or recovered files."""
     acknowledged: int = 0
-    """Transactions that were acknowledged before their writer was killed."""
+    """Number of transactions that were acknowledged before their writer was killed."""
     finished: int = 0
-    """Transactions under way when their writer was killed that were there afterwards."""
+    """Number of transactions that were running when their writer was killed, and were in the files
+    afterwards."""
     undone: int = 0
-    """Transactions under way when their writer was killed that were not there afterwards."""
+    """Number of transactions that were running when their writer was killed, and were not in the files
+    afterwards."""
     databases: int = 0
-    """Fresh databases: each serves several rounds, until something is wrong with it at the latest."""
+    """Number of fresh databases. Each serves several rounds, at most until a check fails."""
     wals: int = 0
-    """WALs that were left to be recovered when every writer was dead."""
+    """Number of WALs to recover after all writers were dead."""
     hot_journals: int = 0
-    """Rollback journals that were left to be rolled back when every writer was dead."""
+    """Number of rollback journals to roll back after all writers were dead."""
     checkpoints: int = 0
-    """WALs among them whose checkpoint was under way when every writer was dead."""
+    """Number of these WALs with an unfinished checkpoint."""
     verdict: Verdict = field(default_factory=Verdict)
-    """What was found wrong, over all rounds; `checked` counts again what was looked at again."""
+    """Results of the checks over all rounds; `checked` counts an item once per round."""
     effective: dict[str, str] = field(default_factory=dict)
-    """Every setting as SQLite answered it after the first write."""
+    """Settings as SQLite reported them after the first write, by name."""
     seconds: float = 0.0
-    """How long all of it took."""
+    """Duration of the crash test, in seconds."""
     error: str | None = None
-    """Why it ended before all rounds were done; None when it did not, or was interrupted."""
+    """Reason why the crash test ended early; None if it was completed or interrupted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.case.spec, Transactions):
@@ -95,12 +98,12 @@ class Kills:
 
     @property
     def lost(self) -> int:
-        """Acknowledged transactions that were gone."""
+        """Number of acknowledged transactions that were missing."""
         return self._problems(ACKNOWLEDGED)
 
     @property
     def torn(self) -> int:
-        """Records that were not wholly as their last transaction had left them."""
+        """Number of records that were not entirely as their last transaction wrote them."""
         return self._problems(WHOLE)
 
     def _problems(self, name: str) -> int:

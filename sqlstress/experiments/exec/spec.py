@@ -15,25 +15,25 @@ from sqlstress.user_work.options import NOWHERE, Data, DataOptions, Where
 NOTHING = "empty command"
 MOST_WORDS = 1000
 MOST_BYTES = 100_000
-"""Of all words together: less than any system takes."""
+"""Maximum size of all words together, in bytes: below the limit of every system."""
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Read a program and its words."""
-    found = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(one, str) and "\0" not in one for one in found):
+    """Return the program and its arguments as a tuple. Raises ValueError if they are not valid."""
+    command = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(word, str) and "\0" not in word for word in command):
         raise ValueError(f"{shown(value)} is not a list of texts: the program and its arguments")
-    if len(found) > MOST_WORDS or sum(len(one.encode(errors="replace")) for one in found) > MOST_BYTES:
+    if len(command) > MOST_WORDS or sum(len(word.encode(errors="replace")) for word in command) > MOST_BYTES:
         raise ValueError(f"the command has more than {MOST_WORDS:,} words or {MOST_BYTES:,} bytes")
-    return found
+    return command
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The experiment with commands."""
+    """Command that each operation runs, and its database."""
 
     data: Data = field(default_factory=Data)
-    """The database that they find, and what must hold of it."""
+    """Database of the commands, and its checks."""
     command: tuple[str, ...] = option(
         words,
         (),
@@ -42,7 +42,7 @@ class Command:
         "replaced by values. Write {{ for a brace.",
         metavar="COMMAND...",
         argument=REST,
-        meaning="The program and its arguments, with placeholders; empty: a command that does nothing.",
+        meaning="The program and its arguments, with placeholders; empty means a command that does nothing.",
     )
     stdin: str | None = option(
         options.name,
@@ -70,7 +70,7 @@ class Command:
         "Start the program once per process. It reads a line, works, and answers with the line ok or "
         "error MESSAGE.",
         flag=True,
-        meaning="Whether the program is started once, and answers a line for each operation.",
+        meaning="Whether the program is started once per process and answers with a line for each operation.",
     )
     inner: int = option(
         whole(1, 10**6),
@@ -78,20 +78,20 @@ class Command:
         LOAD,
         "Operations that one command does; TPS counts each. {inner} is replaced by N.",
         metavar="N",
-        meaning="Operations that one command does.",
+        meaning="Number of operations that one command does.",
     )
     where: bool = options.where_option()
 
     @property
     def called(self) -> str:
-        """The command, as it is typed."""
+        """The command as typed in a shell."""
         words = shlex.join(self.command)
         return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class CaseSelection(DataOptions):
-    """Options that only say which cases there are, and what is read."""
+    """Options that select the cases and the files to read, and are not stored in cases."""
 
     alone: bool | None = option(
         switch,

@@ -1,4 +1,4 @@
-"""Options and result of a hunt: the first round that failed, and the smallest one."""
+"""Options and result of a hunt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HUNT_HEADING = "Hunt"
 
 @dataclass(frozen=True, slots=True)
 class Hunting:
-    """How long is hunted, and whether processes pause."""
+    """Options of a hunt: its length, its pauses and the user's work."""
 
     max_time: float = option(
         duration(1.0),
@@ -52,58 +52,61 @@ class Hunting:
 
 
 OWN_LOAD = "races"
-"""The work of a hunt that is not in the user's."""
+"""Name of the hunt's own load, which is used if the user gives no work."""
 WAL_RESET = "sqlite-wal-reset-bug"
-"""Code of a known bug of SQLite, as warnings have it."""
+"""Code of a known bug of SQLite, as in warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A round in which something was found."""
+    """Round in which the checks failed."""
 
     case: Case
-    """Its load; of a round of the hunt's own load also its schedule."""
+    """Load of the round; with the hunt's own load it includes the schedule of pauses."""
     verdict: Verdict
-    """What was found wrong, with examples."""
+    """Results of the checks, with counterexamples."""
     schedule: Schedule | None = None
-    """Where the processes of the user's own work paused; None: the load says it."""
+    """Pauses of the processes of the user's work; None with the hunt's own load, because they are in
+    `case`."""
     tries: int = 0
-    """How often the round was run again."""
+    """Number of times that the round was repeated."""
     failed: int = 0
-    """In how many of these something was found again."""
+    """Number of repetitions in which the fault occurred again."""
     command: tuple[str, ...] = ()
-    """The words of the command that repeats it."""
+    """Words of the command that repeats the round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """A search for races."""
+    """Search for races."""
 
     driver: str
-    """Through which driver SQLite was used."""
+    """Name of the driver."""
     work: str
-    """The experiment whose cases were run: OWN_LOAD, or that of the user's work."""
+    """Experiment of the cases that were run: races for the hunt's own load, or the experiment of the user's
+    work."""
     seed: int
-    """What the rounds were drawn from."""
+    """Seed from which the rounds were drawn."""
     max_time_s: float
-    """Seconds that were given to it."""
+    """Time limit of the search, in seconds."""
     round_s: float = 1.0
     """Length of a round, in seconds."""
     pauses: bool = True
     """Whether processes paused inside SQLite."""
     checked: bool = True
-    """Whether something was checked that only the user knows; always of the hunt's own load."""
+    """Whether the user's own checks ran; always true with the hunt's own load."""
     rounds: int = 0
-    """Rounds done."""
+    """Number of completed rounds."""
     operations: dict[str, int] = field(default_factory=dict)
-    """What was done in them, by kind of operation."""
+    """Number of operations in these rounds, by kind."""
     seconds: float = 0.0
-    """How long it took until something was found, or until it ended."""
+    """Time until a fault was found or the search ended, in seconds."""
     found: Witness | None = None
-    """The first round in which something was found; None: nothing was."""
+    """First round in which a fault was found; None if no fault was found."""
     smallest: Witness | None = None
-    """The smallest round made of it in which it still was; None where none was looked for."""
+    """Smallest round derived from `found` in which the fault still occurred; None if it was not searched
+    for."""
     known: str | None = None
-    """Code of what is known of this version of SQLite that may do it; None: nothing is."""
+    """Code of a known bug of this SQLite version that may be the cause; None if there is none."""
     error: str | None = None
-    """Why it ended early; None when it did not, or was interrupted."""
+    """Reason why the search ended early; None if it was completed or interrupted."""

@@ -1,4 +1,4 @@
-"""Spec of a round of a hunt: its workers, its database, and where they pause."""
+"""Spec of a round of a hunt: its processes, their pauses and its database."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ POINTS = (
     "delete",
     "write-lock",
 )
-"""The calls of SQLite's VFS around which a process may pause, in the order of native/pauses.h."""
+"""Calls of SQLite's VFS around which a process may pause, in the order of native/pauses.h."""
 
 
 def some_of(names: tuple[str, ...]) -> Parse:
-    """Return a parser of some of these names, "a,b"; the schema does not list them."""
+    """Return a parser of a list of these names, "a,b". The schema does not list them."""
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -65,7 +65,7 @@ def _longest_pause_s() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The load and the schedule of one round."""
+    """Load and pauses of one round."""
 
     writers: int = option(
         whole(1, MOST_OF_A_ROLE),
@@ -136,7 +136,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Where the processes of the user's own work pause, which all do alike."""
+    """Pauses of the processes of the user's own work, equal for all processes."""
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = option(
@@ -150,24 +150,24 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""The settings that are drawn beside it."""
+"""SQLite settings that are drawn in addition to a `Round`."""
 
 
 class Role(NamedTuple):
-    """What a process does in a round."""
+    """Role of a process in a round."""
 
     name: str
     number: int
-    """0 and up, of those that do the same."""
+    """Number of the process within its role, from 0."""
 
 
 def counts(spec: Any) -> dict[str, int]:
-    """Return how many processes there are of each role; `spec` is a Round, or a worker's form of it."""
+    """Return the number of processes by role. `spec` is a Round, or a worker's namespace with its fields."""
     return dict(zip(ROLES, (spec.writers, spec.readers, spec.holders, spec.checkpointers), strict=True))
 
 
 def role_of(spec: Any, process: int) -> Role:
-    """Return what a process does; processes count from 1."""
+    """Return the role of a process; processes are numbered from 1."""
     number = process - 1
     for name, count in counts(spec).items():
         if number < count:
@@ -177,38 +177,41 @@ def role_of(spec: Any, process: int) -> Role:
 
 
 def pause_rate(spec: Any, role: str) -> int:
-    """Return at one in how many calls a process of a role pauses; 0: at none."""
+    """Return N if a process with this role pauses at one in N calls; 0 means it never pauses."""
     rate: int = {WRITER: spec.writer_pause, CHECKPOINTER: spec.checkpointer_pause}.get(
         role, spec.reader_pause
     )
     return rate
 
 
-# What lies in the database, and what each process says of its transactions in shared memory.
+# Contents of the database, and the words in shared memory with the transactions of each writer.
 
 ACCOUNTS, EACH = 8, 1000
-"""Rows between which amounts are moved, and what is in each at first: their sum never changes."""
+"""Number of rows between which amounts are moved, and the initial amount of each. Their sum never changes."""
 KEPT = 40
-"""Rows of the log that stay of each writer."""
+"""Number of rows that each writer keeps in the log."""
 
 TABLES = (
-    # How many transactions each writer has committed.
+    # Number of committed transactions of each writer.
     "CREATE TABLE writer (id INTEGER PRIMARY KEY, n INTEGER)",
-    # Each writer's own rows, with the number of the transaction that wrote them last.
+    # Rows of each writer, with the number of the last transaction that wrote them.
     "CREATE TABLE part (id INTEGER PRIMARY KEY, writer INTEGER, n INTEGER, filler BLOB)",
     "CREATE INDEX part_by_n ON part (writer, n)",
     "CREATE TABLE account (id INTEGER PRIMARY KEY, amount INTEGER)",
     "CREATE INDEX account_by_amount ON account (amount)",
-    # The last transactions of each writer, where rows come and go.
+    # Last transactions of each writer; rows are inserted and deleted.
     "CREATE TABLE log (writer INTEGER, n INTEGER, filler BLOB, PRIMARY KEY (writer, n)) WITHOUT ROWID",
 )
 
 STEP = 8
-"""Words between two writers' words: a cache line."""
+"""Distance of two writers' words in shared memory, in words: a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
-"""A writer's words: the transaction that it has begun last, and the last one that was acknowledged."""
+"""Indices of a writer's words: its last begun transaction, and its last acknowledged transaction."""
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return what a transaction fills its rows with, so that a mixture of two is seen; 0: none has yet."""
+    """Return the filler that a transaction writes to its rows, which shows a mixture of two transactions.
+
+    `transaction` is 0 for rows that no transaction has written.
+    """
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -23,7 +23,7 @@ CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
 @dataclass(frozen=True, slots=True)
 class Checkpointing:
-    """What happens to the WAL beside the load, by processes of their own."""
+    """Processes in addition to the load that checkpoint the WAL or pin it."""
 
     mode: str = option(
         choice(*CHECKPOINT_MODES),
@@ -58,7 +58,7 @@ class Checkpointing:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the workers of a key-value case do."""
+    """Load of the workers of a key-value case."""
 
     read_ratio: float = option(
         ratio, "50%", LOAD, "Share of reads: 90% or 0.9.", metavar="SHARE", meaning="Share of reads, 0 to 1."
@@ -119,7 +119,7 @@ class Load:
         column=None,
     )
     checkpointing: Checkpointing | None = None
-    """What processes beside the workers do to the WAL; None: there are none."""
+    """Processes in addition to the workers that act on the WAL; None if there are none."""
 
 
 _UNSAID = Server()
@@ -127,7 +127,7 @@ _UNSAID = Server()
 
 @dataclass(frozen=True, slots=True)
 class CaseSelection:
-    """Options that only say which cases there are."""
+    """Options that select the cases and are not stored in them."""
 
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: measure what the published script measures.", metavar="NAME"
@@ -135,24 +135,24 @@ class CaseSelection:
     target: tuple[str, ...] | None = target_option(target_names(for_keyvalue()))
     anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
-    """What is asked for beside the load."""
+    """Requested processes in addition to the load."""
     server: Server = _UNSAID
-    """What is said of a server."""
+    """Requested server."""
 
 
 LoadRequest = Request[Load, CaseSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Processes beside the workers: what they do to the WAL, and what they see of it."""
+"""Names of the processes in addition to the workers, which change or observe the WAL."""
 
 
 def companions_of(case: Case) -> tuple[str, ...]:
-    """Return which processes a case has beside its workers."""
-    beside = case.spec.checkpointing
-    if beside is None:
+    """Return the names of the processes that a case has in addition to its workers."""
+    checkpointing = case.spec.checkpointing
+    if checkpointing is None:
         return ()
-    checkpointer = () if beside.mode == "none" else (CHECKPOINTER,)
-    return (*checkpointer, *[PINNED_READER] * beside.pinned_reader, WAL_WATCHER)
+    checkpointer = () if checkpointing.mode == "none" else (CHECKPOINTER,)
+    return (*checkpointer, *[PINNED_READER] * checkpointing.pinned_reader, WAL_WATCHER)
 
 
 USUAL_S = 5
-"""How long Python's sqlite3 waits for a lock by default, and most libraries that wrap SQLite."""
+"""Default busy timeout of Python's sqlite3 and of most libraries that wrap SQLite, in seconds."""

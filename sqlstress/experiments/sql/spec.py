@@ -20,38 +20,38 @@ _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
 
 def defines(value: Any) -> tuple[tuple[str, str], ...]:
-    """Read several NAME=VALUE."""
-    found = []
-    for one in value if isinstance(value, list | tuple) else [value]:
-        match = _DEFINED.fullmatch(one) if isinstance(one, str) else None
+    """Return the pairs (name, value) of one or several NAME=VALUE. Raises ValueError."""
+    pairs = []
+    for text in value if isinstance(value, list | tuple) else [value]:
+        match = _DEFINED.fullmatch(text) if isinstance(text, str) else None
         if not match:
-            raise ValueError(f"{str(one)[:40]!r} is not NAME=VALUE")
-        found.append((match[1], match[2]))
-    return tuple(found)
+            raise ValueError(f"{str(text)[:40]!r} is not NAME=VALUE")
+        pairs.append((match[1], match[2]))
+    return tuple(pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """A script: a transaction, in pgbench's dialect."""
+    """Script with a transaction, in pgbench's dialect."""
 
     name: str
-    """The file, or the name of the one that is built in."""
+    """File, or name of the built-in script."""
     text: str
-    """What stands in it."""
+    """Text of the script."""
     weight: int = 1
-    """How often it is drawn, beside the others."""
+    """Relative frequency with which it is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scripts:
-    """What the workers of a case of SQL scripts do."""
+    """SQL scripts of a case, and their database."""
 
     scripts: tuple[Scripted, ...] = ()
-    """The scripts, of which each worker draws one after the other."""
+    """Scripts. Each worker draws one at random for each transaction."""
     data: Data = NO_DATA
-    """The database that they find, and what must hold of it."""
+    """Database of the scripts, and its checks."""
     builtin_setup: tuple[str, ...] = ()
-    """Which tables that are built in are made: tpcb, bank."""
+    """Built-in tables to create: tpcb, bank."""
     scale: int = option(
         whole(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
     )
@@ -78,7 +78,7 @@ class Scripts:
         TRUST,
         "Also show the latency of each statement.",
         flag=True,
-        meaning="Whether each statement is timed too.",
+        meaning="Whether each statement is also timed.",
     )
     ledger: bool = option(
         switch,
@@ -94,7 +94,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class CaseSelection:
-    """Options that only say which cases there are."""
+    """Options that select the cases and are not stored in them."""
 
     script: tuple[str, ...] = option(
         options.names,
@@ -124,9 +124,11 @@ ScriptsRequest = Request[Scripts, CaseSelection]
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
     """Return the scripts of a case. Raises UsageError, with the place in the file."""
     variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
-    return [read(one.name, one.text, variables, dialect) for one in spec.scripts]
+    return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 
 
 def named(scripts: Sequence[Scripted]) -> str:
-    """Return scripts in a few words."""
-    return ", ".join(f"{one.name}@{one.weight}" if one.weight > 1 else one.name for one in scripts)
+    """Return the names of scripts with their weights: "transfer.sql@3, read.sql"."""
+    return ", ".join(
+        f"{script.name}@{script.weight}" if script.weight > 1 else script.name for script in scripts
+    )

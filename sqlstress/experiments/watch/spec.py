@@ -15,7 +15,7 @@ WATCHING = "Watch"
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """How long, and how often, a database is looked at."""
+    """Duration and sampling rate of a watch."""
 
     duration_s: float | None = option(
         duration(0.1),
@@ -24,7 +24,7 @@ class Watching:
         "How long to watch. Default: 10s, or no limit with --until-held.",
         name="duration",
         metavar="TIME",
-        meaning="How long to watch, in seconds; null: until somebody holds the write lock for too long.",
+        meaning="Duration of the watch, in seconds; null means no limit.",
     )
     rate: int = option(
         whole(1, 1000),
@@ -39,12 +39,12 @@ class Watching:
         "Exit 1 as soon as a process has held the write lock for longer than TIME.",
         name="until-held",
         metavar="TIME",
-        meaning="The watch ends when a process has held the write lock for more seconds; null: it does not.",
+        meaning="Longest hold of the write lock before the watch ends, in seconds; null means no limit.",
     )
 
 
 def file_name(value: Any) -> str:
-    """Read the name of a file. Raises ValueError."""
+    """Return the name of a file as text. Raises ValueError if it is not one."""
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise ValueError(f"{shown(value)} is not a file name: write app.db")
     return str(value)
@@ -52,7 +52,7 @@ def file_name(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is watched, and how it is shown meanwhile."""
+    """Watched file, and the form of the display during the watch."""
 
     file: str | None = option(
         file_name, None, WATCHING, "Database that other programs use now.", metavar="FILE", argument=ONE
@@ -70,140 +70,148 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
     "checkpoint",
     "recovery",
 )
-"""The locks: of a rollback journal, write is RESERVED and read is SHARED."""
+"""Names of the locks. In rollback mode, write is RESERVED and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
 """WAL of a process that is not the WAL of the watched path."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
-"""What can happen to a file that is watched."""
+"""Kinds of an `Event`: the file was deleted or replaced, or the kind of its journal changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that was seen with a lock."""
+    """Process that was seen holding a lock, or using a different WAL."""
 
     pid: int
-    """Its number; 0: of another container, and -1: of no process of this system."""
+    """Process ID; 0 means a process in another container, -1 a process outside of this system."""
     command: tuple[str, ...] = ()
-    """Its command line; empty: it had ended before it could be asked, or may not be asked."""
+    """Command line; empty if the process ended too early or its command line may not be read."""
     user: str = ""
-    """Whose process it is; empty where it is not known."""
+    """User of the process; empty if unknown."""
     started: str = ""
-    """When it began: ISO 8601, UTC; empty where it is not known."""
+    """Start time: ISO 8601, UTC; empty if unknown."""
     gone: bool = False
-    """Whether it had ended before the watch did."""
+    """Whether the process ended before the watch."""
     wal: str = ""
-    """Its WAL if that is not the WAL of the watched path: "deleted", or "other" for the WAL next to another
-    name of the file; else empty."""
+    """WAL of the process if it is not the WAL of the watched path: "deleted", or "other" for a WAL next to
+    another name of the file; else empty."""
     name: str = ""
-    """Path under which it opened the database, if `wal` is not empty."""
+    """Path under which the process opened the database if `wal` is not empty; else empty."""
     writes: bool = False
     """Whether the size or time of that WAL changed during the watch."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """By lock. Of several that share a read lock one is seen; only `samples` is known of it."""
+    """Holds by lock. If several processes share a read lock, a sample sees one of them; a read lock has only
+    `samples`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A transaction that read an old state of a WAL: no checkpoint copies what came later."""
+    """Read transaction with an old snapshot of the WAL.
+
+    No checkpoint copies frames after its snapshot, so the WAL is not reset.
+    """
 
     processes: tuple[int, ...]
-    """Who was seen with its read lock, by place in the processes; the last one may be the one that pinned."""
+    """Processes that were seen with its read lock, as indices into `processes`. Each of them may be the
+    reader."""
     frame: int
-    """The last frame that it could see."""
+    """Number of the last frame of its snapshot."""
     since_s: float
-    """When it was first seen so, in seconds of the watch; 0: it may have begun before."""
+    """Time of the first sample that saw it, in seconds of the watch; 0 means it may have begun earlier."""
     seconds: float
-    """How long it was seen."""
+    """Time from the first to the last sample that saw it, in seconds."""
     grew_frames: int
-    """Frames that were committed behind that one meanwhile, or before."""
+    """Largest number of frames after its last frame that the WAL had while it was seen."""
     lasts: bool = False
-    """Whether it was there at the last sample."""
+    """Whether it was seen in the last sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to the file."""
+    """Event that happened to the file."""
 
     at_s: float
-    """When it was seen, in seconds of the watch."""
+    """Time of the sample that saw it, in seconds of the watch."""
     what: str
-    """deleted, replaced, or journal: it has another journal now."""
+    """Kind: deleted, replaced, or journal for a change of the journal."""
     journal: str = ""
-    """Which journal it has then: wal or rollback."""
+    """New journal if the kind is journal: wal or rollback; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What was seen as time went on, in steps of the same length."""
+    """Samples over time, in steps of equal length."""
 
     step_s: float = 0.1
     """Length of a step, in seconds."""
     samples: tuple[int, ...] = ()
-    """Samples of each step."""
+    """Number of samples, per step."""
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Samples of each step that saw the write lock held, by place of the process; "others" for the rest."""
+    """Number of samples that saw the write lock held, per step, by index of the process; "others" for the
+    rest."""
     frames: tuple[int, ...] = ()
-    """Frames in the WAL, the most of each step."""
+    """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()
-    """How many of them were in the database file already, at the end of each step."""
+    """Number of frames that were in the database file at the end of each step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A database that others used, looked at from outside."""
+    """Watch of a database that other programs use."""
 
     database: str
-    """Its file, as it was given."""
+    """File of the database, as on the command line."""
     asked: Watching
-    """How it was to be watched."""
+    """Options of the watch."""
     seconds: float = 0.0
-    """How long it was watched."""
+    """Duration of the watch, in seconds."""
     samples: int = 0
-    """How often it was looked at."""
+    """Number of samples."""
     open_samples: int = 0
-    """In how many of these it could have locks: a rollback journal, or a WAL with its wal-index."""
+    """Number of samples in which the file could be locked: in rollback mode, or in WAL mode with a
+    wal-index."""
     longest_gap_s: float = 0.0
-    """The longest time between two samples."""
+    """Longest time between two samples, in seconds."""
     journal: str = ""
-    """The journal at the end: wal or rollback; empty: the file was never there, or empty."""
+    """Journal at the end: wal or rollback; empty if the file was always missing or empty."""
     commits: int | None = None
-    """Transactions that were committed meanwhile, whoever did; None where they could not be counted."""
+    """Number of transactions that any process committed during the watch; None if not counted."""
     write: Holds = field(default_factory=Holds)
-    """How the write lock was held by anybody: the longest time in which it was never seen free."""
+    """Holds of the write lock by any process: a hold lasts until the lock is seen free."""
     processes: tuple[Process, ...] = ()
-    """Who held locks: first the one that was seen most often with the write lock."""
+    """Processes that held locks. The process that was seen most often with the write lock is first."""
     others: int = 0
-    """Processes beyond these, which were not kept."""
+    """Number of further processes that are not in `processes`."""
     pins: tuple[Pin, ...] = ()
-    """What kept the WAL from being reset, the longest first."""
+    """Read transactions that prevented a reset of the WAL, the longest first."""
     page_bytes: int = 0
-    """Size of a page of the WAL, in bytes; 0: there was no WAL."""
+    """Size of a page of the WAL, in bytes; 0 if there was no WAL."""
     frames: int = 0
-    """The most frames that the WAL was seen to hold."""
+    """Largest number of frames seen in the WAL."""
     frames_now: int = 0
-    """Frames that the WAL held at the last sample that could be read."""
+    """Number of frames in the WAL at the last readable sample."""
     checkpointed: int = 0
-    """Number of these frames, of the last sample, that were in the database file."""
+    """Number of these frames, at the last readable sample, that were in the database file."""
     wal_bytes: int = 0
-    """The greatest size of the WAL's file."""
+    """Largest size of the WAL file, in bytes."""
     wal_bytes_now: int = 0
-    """Size of the WAL's file at the end, in bytes."""
+    """Size of the WAL file at the end, in bytes."""
     openers: int | None = None
-    """The largest number of processes that had the database open at once; null if the system does not list
-    open files."""
+    """Largest number of processes that had the database open at once; null if the system does not list open
+    files."""
     hidden: int = 0
     """Number of processes whose open files could not be read."""
     links: int = 0
     """Number of names (hard links) of the file; 0 if unknown."""
     is_mount: bool = False
-    """Whether the file itself is a mount point, as a container's bind mount of one file."""
+    """Whether the file itself is a mount point, such as a container's bind mount of one file."""
     hot_journal: bool = False
     """Whether a writer died and left a rollback journal: the next program to open the file rolls it back."""
     held_too_long: int | None = None
-    """Who held the write lock for longer than asked, by place in the processes; None: nobody."""
+    """Index of the process that held the write lock for longer than `until_held_s`; None if no process
+    did."""
     events: tuple[Event, ...] = ()
-    """What happened to the file, the first of it."""
+    """First events of the file, in order."""
     course: Course = Course()
-    """What was seen as time went on."""
+    """Samples over time."""
     error: str | None = None
-    """Why it ended early; None when it did not, or was interrupted."""
+    """Reason why the watch ended early; None if it was completed or interrupted."""
