@@ -11,53 +11,40 @@ import gc
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from statistics import median
 from threading import get_ident
 from time import perf_counter
 from types import FrameType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
-from sqlstress.user_work.messages import kind_of
+from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work.failures import (
+    MAX_HISTORY,
+    MAX_KINDS,
+    Examined,
+    Failures,
+    Kind,
+    Line,
+    Step,
+    short_sql,
+    statement_kind,
+    transaction_of,
+    words_of,
+)
 from sqlstress.user_work.source import Plain
-from sqlstress.user_work.tracing import words_of
 
-FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED = "failed statement", "left open", "not committed"
-OPEN_STATEMENT = "open statement"
-"""Topics of the records."""
-
-MAX_KINDS = 20
-"""Kinds of failures that are distinguished."""
-MAX_EXAMINED = 50
-"""Failures of a kind whose facts are read; later failures are only counted."""
-MAX_WAITS = 500
-"""Waits of a kind that are kept for the median."""
-MAX_HISTORY = 50
-"""Statements of a connection that are kept, to know how its transaction began."""
-MAX_SQL = 100
-"""Characters of a statement that are kept."""
 LOOK_S = 0.05
 """Seconds between two looks for statements that stay open."""
 LONG_OPEN_S = 0.2
 """Shortest time, in seconds, for which an open statement is recorded."""
 
-_READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
-_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 _PROBE = "sqlstress_probe"
 """Name of a collation: SQLite refuses to replace it while a statement of the connection is open."""
-
-
-Line = tuple[str, int]
-"""File and line."""
-Step = tuple[str, bool, Line | None]
-"""Statement of a connection, whether a transaction was open before it, and the line that calls the library.
-
-The line is known for statements that begin a transaction."""
 
 
 class Transaction(NamedTuple):
@@ -69,60 +56,6 @@ class Transaction(NamedTuple):
     """Statement that began it, such as "BEGIN IMMEDIATE"; empty if unknown."""
     at: str
     """Line of the user's code that began it; empty if unknown."""
-
-
-class Kind(NamedTuple):
-    """Facts that failures of a kind share."""
-
-    code: int
-    sql: str
-    at: str
-    """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
-
-
-class Examined(NamedTuple):
-    """Facts that are read after a failure; empty if unknown."""
-
-    timeout_ms: str
-    journal: str
-    statement: str
-    """Kind of the statement, such as "begin" or "write"."""
-    transaction: str
-    """"none", "read" or "written"."""
-    began: str
-    """Statement that began the transaction."""
-    open_cursor: str
-    shared_cache: str
-    holder: str
-    """"this process" if an idle connection of it held the write lock."""
-
-
-class Occurrences:
-    """Failures of a kind."""
-
-    def __init__(self, message: str) -> None:
-        self.message = message
-        self.count = 0
-        self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
-        self.longest_s = 0.0
-        self.examined: dict[Examined, int] = {}
-
-    def add(self, waited_s: float) -> None:
-        """Count a failure."""
-        self.count += 1
-        self.waits_s.append(waited_s)
-        self.longest_s = max(self.longest_s, waited_s)
-
-    def traits(self, kind: Kind) -> dict[str, str]:
-        """Return the facts as text; of those that were examined, the commonest."""
-        commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        return {
-            "code": str(kind.code),
-            "at": kind.at,
-            "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
-            "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._asdict(),
-        }
 
 
 class History:
@@ -205,7 +138,7 @@ class FailedStatements:
         """Whether the user's lines that begin transactions are looked up: once a transaction was left open.
 
         Before that, the line is known only if the user's code calls the library itself."""
-        self._kinds: dict[Kind, Occurrences] = {}
+        self._failures = Failures()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -277,15 +210,13 @@ class FailedStatements:
             return
         *earlier, (sql, was_open, _) = history.steps
         line = self.lines.line(sys._getframe(3))
-        kind = Kind(code, kind_of(" ".join(sql.split()))[:MAX_SQL], self.lines.text(line) if line else "")
-        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
-            kind = Kind(code, "", "")
-        occurrences = self._kinds.setdefault(kind, Occurrences(message))
-        occurrences.add(waited_s)
-        if sum(occurrences.examined.values()) < MAX_EXAMINED:
+        kind = Kind(code, short_sql(sql), self.lines.text(line) if line else "")
+
+        def examine() -> Examined:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-            facts = self._examine(history.connection(), history.name, sql, state, began)
-            occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
+            return self._examine(history.connection(), history.name, sql, state, began)
+
+        self._failures.add(kind, message, waited_s, examine)
 
     def _examine(self, connection: Any, name: str, sql: str, state: str, began: str) -> Examined:
         """Return the facts of a failure, read from its connection."""
@@ -351,7 +282,7 @@ class FailedStatements:
             open_s = now_s - history.statement_open_s
             if open_s >= LONG_OPEN_S:
                 for sql, _, line in _reading_steps(connection):
-                    kind = kind_of(" ".join(sql.split()))[:MAX_SQL], self.lines.text(line) if line else ""
+                    kind = short_sql(sql), self.lines.text(line) if line else ""
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
@@ -376,11 +307,7 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
-        return [*self._failure_records(), *self._open_records(), *statements, *lost]
-
-    def _failure_records(self) -> Iterator[Plain]:
-        for kind, occurrences in self._kinds.items():
-            yield FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind)
+        return [*self._failures.records(), *self._open_records(), *statements, *lost]
 
     def _open_records(self) -> Iterator[Plain]:
         for (call, transaction, code), count in self._left_open.items():
@@ -388,39 +315,7 @@ class FailedStatements:
             yield LEFT_OPEN, call, count, "", traits
 
 
-# Facts of statements and connections.
-
-
-def statement_kind(sql: str) -> str:
-    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint, or empty."""
-    word, _ = words_of(sql)
-    if word == "PRAGMA":
-        return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
-    if word in ("COMMIT", "END"):
-        return "commit"
-    if word in ("BEGIN", "SAVEPOINT"):
-        return "begin"
-    if word in _WRITES:
-        return "write"
-    return "read" if word in _READS else ""
-
-
-def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | None]:
-    """Return the state of the transaction that the last of a connection's statements belongs to.
-
-    It is the state, the statement that began the transaction, and its line, as in `Transaction`.
-    """
-    state, began, line = "", "", None
-    for sql, was_open, at in steps:
-        kind, words = statement_kind(sql), words_of(sql)
-        if not was_open:
-            state, line = "none", at
-            began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
-        if kind == "write" or (kind == "begin" and words[1] in ("IMMEDIATE", "EXCLUSIVE")):
-            state = "written"
-        elif kind == "read" and state != "written":
-            state = "read"
-    return state, began, line
+# Facts of connections.
 
 
 def _is_open(connection: Any) -> bool:

@@ -10,12 +10,11 @@ from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group
 from sqlstress.report.results import Sighting
-from sqlstress.show.blocks import NAME, Block, Column, Note, ms_cell, shortened, table_of
+from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.statistics.units import NS_PER_S, plural, whole
-from sqlstress.user_work.failed_statements import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT, WAL_SIZE
 from sqlstress.user_work.failure_facts import facts_of
-from sqlstress.user_work.lost_locks import LOST_LOCKS, WAL_SIZE
 
 MAX_ROWS = 5
 """Kinds of failed statements in the table; the JSON report has all."""
@@ -77,7 +76,9 @@ def failure_blocks(group: Group) -> Iterator[Block]:
     failures = failures_of(group)
     if not failures:
         return
-    yield table_of(failures[:MAX_ROWS], _COLUMNS)
+    table = table_of(failures[:MAX_ROWS], _COLUMNS)
+    yield table
+    yield Legend(table)
     if len(failures) > MAX_ROWS:
         more = plural(len(failures) - MAX_ROWS, "more kind")
         yield Note(f"{more} of failed statements are in the JSON report.")
@@ -97,7 +98,12 @@ _COLUMNS: tuple[Column[Failure], ...] = (
     ),
     Column("line", ("", "line"), "left", NAME, lambda failure: failure.at or None),
     Column("error", ("", "error"), "left", NAME, lambda failure: name(failure.code).removeprefix("SQLITE_")),
-    Column("times", ("", "times"), cell=lambda failure: whole(failure.times)),
+    Column(
+        "times",
+        ("", "times"),
+        cell=lambda failure: whole(failure.times),
+        meaning="times: also in the warm-up; median and longest: time of the failed calls",
+    ),
     Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),
     Column("longest ms", cell=_ms(lambda failure: failure.longest_ms), leaves=10),
     Column("timeout ms", cell=_timeout),

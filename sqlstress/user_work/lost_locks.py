@@ -18,11 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sqlstress.user_work import LOST_LOCKS, WAL_SIZE
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import Plain
 
-LOST_LOCKS, WAL_SIZE = "lost locks", "wal size"
-"""Topics of the records. The count of a WAL's size is in bytes."""
 CLOSED, LIBRARIES, DELETED = "closed", "two libraries", "deleted"
 """Kinds: other code opened the file; two libraries had it open; -wal or -shm was deleted while in use."""
 SUFFIXES = ("", "-wal", "-shm")

@@ -47,6 +47,7 @@ from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import product
 from sqlstress.user_work import AFTER, OURS, SUSPICION, UNDER, UNKNOWN, UNREHEARSED
+from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.options import Data
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, STALE, STALE_COPY, WEAK
 
@@ -325,7 +326,7 @@ def given_up(group: Group) -> Iterator[Finding]:
             what="transaction",
             time=wait.failure_time() if wait else None,
             shares=shares if len(group.case.spec.scripts) > 1 else None,
-            remedy=cure(wait, reads_first=reads_first) if wait else None,
+            remedy=cure(wait, reads_first=reads_first) if wait and not explained_errors(group) else None,
         )
 
 

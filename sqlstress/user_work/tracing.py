@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sqlstress.user_work.callers import Frames, Spot, is_beside, who
+from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import Listener, Uses, next_moment
 from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Statement, Table, Write
 from sqlstress.user_work.touched import (
@@ -61,20 +62,11 @@ _ONE_OF_MANY = re.compile(r"\blimit\b|\border\s+by\b", re.IGNORECASE)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\blimit\s+(\d+)\s*;?\s*$", re.IGNORECASE)
 _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
-LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-"""Text that may precede a statement. The trace reports a trigger's statement as a comment, to its end."""
 _LEADS = re.compile(LEAD, re.DOTALL)
-_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
 """Only these statements are explained: preparing a statement that changes the schema has side effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
-
-
-def words_of(sql: str) -> tuple[str, str]:
-    """Return the first two words of a statement in capitals; empty for a comment or a trigger's statement."""
-    words = _WORDS.match(sql)
-    return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
 
 
 class Connection(Protocol):

@@ -16,17 +16,11 @@ import pytest
 import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
 from sqlstress.user_work.callers import Frames
-from sqlstress.user_work.failed_statements import (
-    FAILED_STATEMENT,
-    LEFT_OPEN,
-    LONG_OPEN_S,
-    OPEN_STATEMENT,
-    FailedStatements,
-    statement_kind,
-    transaction_of,
-)
+from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import facts_of
+from sqlstress.user_work.failures import statement_kind, transaction_of
 
 TIMEOUT_S = 0.2
 INSERT = "INSERT INTO t VALUES (1)"

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 import pytest
 
+from sqlstress.user_work import LOST_LOCKS
 from sqlstress.user_work.callers import Frames
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.lost_locks import CLOSED, DELETED, LIBRARIES, LostLocks
@@ -30,7 +31,7 @@ class Watched:
         self.locks = LostLocks(str(file), self.statements)
 
     def kinds(self) -> list[str]:
-        return [kind for _, kind, _, _, _ in self.locks.records()]
+        return [kind for topic, kind, _, _, _ in self.locks.records() if topic == LOST_LOCKS]
 
 
 @pytest.fixture
@@ -71,7 +72,11 @@ def test_file_opened_next_to_a_connection_is_recorded(look: Callable[[Path], Non
     with closing(sqlite3.connect(watched.file)) as connection:
         connection.execute("SELECT * FROM t").fetchall()
         look(watched.file)
-        ((_, kind, count, _, traits),) = watched.locks.records()
+        (kind, count, traits), *_ = [
+            (kind, count, traits)
+            for topic, kind, count, _, traits in watched.locks.records()
+            if topic == LOST_LOCKS
+        ]
     assert (kind, count) == (CLOSED, 1)
     assert traits["at"].startswith(f"{Path(__file__).name}:")
 

@@ -21,8 +21,8 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
+from sqlstress.user_work.failures import words_of
 from sqlstress.user_work.notes import folder_of
-from sqlstress.user_work.tracing import words_of
 
 TABLE = "sqlstress_ledger"
 MADE = (

@@ -41,10 +41,10 @@ from sqlstress.experiments.app import (
     belongs,
 )
 from sqlstress.targets.postgres.dialect import REPORTED
+from sqlstress.user_work.failures import LEAD, words_of
 from sqlstress.user_work.listening import Listener, next_moment
 from sqlstress.user_work.source import MOST_KINDS, Plain
 from sqlstress.user_work.threads import works_beside
-from sqlstress.user_work.tracing import LEAD, words_of
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger

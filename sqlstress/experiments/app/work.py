@@ -29,10 +29,9 @@ from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import EXAMPLES
 from sqlstress.statistics.units import plural, verb
-from sqlstress.user_work import database
-from sqlstress.user_work.failed_statements import NOT_COMMITTED
+from sqlstress.user_work import LOST_LOCKS, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
-from sqlstress.user_work.lost_locks import DELETED, LOST_LOCKS
+from sqlstress.user_work.lost_locks import DELETED
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:

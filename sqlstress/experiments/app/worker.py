@@ -118,7 +118,7 @@ class AppSource(UserSource):
 
     def _cause(self) -> str:
         """Return a sentence on the first failed statement with its cause; empty if there is none."""
-        from sqlstress.user_work.failed_statements import FAILED_STATEMENT
+        from sqlstress.user_work import FAILED_STATEMENT
         from sqlstress.user_work.failure_facts import explain
 
         records = self._statements.records() if self._statements else []

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from sqlstress.analysis.group import Topic
+from sqlstress.analysis.group import Group, Topic
 from sqlstress.analysis.wording import listing
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
-from sqlstress.show.blocks import Value
+from sqlstress.show.blocks import Block, Value
 from sqlstress.statistics.units import whole
+from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 from sqlstress.user_work.show import UserShown, suspected
 
 
 class SqlShown(UserShown):
     """Scripts with numbers of processes."""
 
-    topics: ClassVar[tuple[Topic, ...]] = (suspected, *UserShown.topics)
+    topics: ClassVar[tuple[Topic, ...]] = (failure_findings, suspected, *UserShown.topics)
+
+    def more_blocks(self, group: Group) -> Iterator[Block]:
+        yield from super().more_blocks(group)
+        yield from failure_blocks(group)
 
     def work(self, case: Case) -> str:
         spec = case.spec

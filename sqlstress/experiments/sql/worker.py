@@ -26,6 +26,15 @@ from sqlstress.experiments.sql.script import (
 )
 from sqlstress.statistics.histogram import Recorder
 from sqlstress.targets import target_of
+from sqlstress.user_work.failures import (
+    Examined,
+    Failures,
+    Kind,
+    short_sql,
+    statement_kind,
+    transaction_of,
+)
+from sqlstress.user_work.failures import Step as Ran
 from sqlstress.user_work.source import UserSource
 from sqlstress.user_work.statements import dialect_of
 
@@ -73,13 +82,14 @@ class SqlSource(UserSource):
         # What a sleep takes is no cost of the harness, which is what is looked for where nothing is stored.
         sleep = self.sleep if self._client else _nothing
         self._evaluator = Evaluator(self.random)
+        self._failures = None if case.server else ScriptFailures(case)
         compiler = Compiler(self._evaluator, self._connection, self._around, sleep)
         heads = [0 if self._sets_late else leading(script) for script in scripts]
         self._heads = [
             compiler.steps(script.commands[:head]) for script, head in zip(scripts, heads, strict=True)
         ]
         self.calls = [
-            self._transaction(script.name, compiler.steps(script.commands[head:]))
+            self._transaction(script, compiler.steps(script.commands[head:]))
             for script, head in zip(scripts, heads, strict=True)
         ]
 
@@ -110,15 +120,21 @@ class SqlSource(UserSource):
             prepared.append(variables)
         return prepared
 
-    def _transaction(self, name: str, steps: Sequence[Step]) -> Step:
+    def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
         """Return what runs a script; after BUSY it is begun again as a whole, with the same values."""
-        in_transaction = self._connection.in_transaction
+        in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
-            for step in steps:
-                step(variables)
+            begun = clock()
+            try:
+                for step in steps:
+                    step(variables)
+            except Exception as error:
+                if failures:
+                    failures.add(script, error, clock() - begun)
+                raise
             if in_transaction():
-                raise Failed(f"{name} ends inside a transaction: add COMMIT or ROLLBACK")
+                raise Failed(f"{script.name} ends inside a transaction: add COMMIT or ROLLBACK")
 
         if not self._client:
             return once
@@ -189,6 +205,8 @@ class SqlSource(UserSource):
 
     def findings(self) -> Findings:
         findings = super().findings()
+        if self._failures:
+            findings.sightings += self._failures.records()
         findings.latency = {name: times.histogram() for name, times in (self._times or {}).items()}
         return findings
 
@@ -295,6 +313,54 @@ def called(sql: Sql) -> str:
     """Return what a statement is called: its line, and how it begins."""
     text, place = " ".join(sql.statement.text.split()), sql.statement.place
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
+
+
+# Statements that SQLite refused.
+
+
+class ScriptFailures:
+    """Failed statements of the scripts of a process.
+
+    The state of a transaction follows from the script: it has no cursors that stay open, and its transactions
+    end in it. The time is that of the transaction, which ends with the failure.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self._settings = case.settings
+        self._failures = Failures()
+        self.records = self._failures.records
+
+    def add(self, script: Script, error: Exception, waited_s: float) -> None:
+        """Record a failed statement, if the error has a result code of SQLite and a place."""
+        code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
+        place = getattr(error, "place", None)
+        steps = [*statements(script.commands)]
+        numbers = [number for number, step in enumerate(steps) if step.statement.place == place]
+        if not isinstance(code, int) or not numbers:
+            return
+        statement = steps[numbers[0]].statement
+        kind = Kind(code, short_sql(statement.text), f"{statement.place.file}:{statement.place.line}")
+        self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
+
+    def _examine(self, steps: list[Sql]) -> Examined:
+        """Return the facts of the last of these statements."""
+        history, is_open = list[Ran](), False
+        for step in steps:
+            history.append((step.statement.text, is_open, None))
+            kind = statement_kind(step.statement.text)
+            is_open = kind == "begin" or (is_open and kind != "commit")
+        *earlier, (sql, was_open, _) = history
+        state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
+        return Examined(
+            timeout_ms=str(self._settings.busy_timeout_ms),
+            journal=self._settings.journal_mode,
+            statement=statement_kind(sql),
+            transaction=state,
+            began=began,
+            open_cursor="no",
+            shared_cache="no",
+            holder="",
+        )
 
 
 # A rehearsal: scripts are run on a copy, and their statements are traced.

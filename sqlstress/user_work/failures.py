@@ -1,0 +1,161 @@
+"""Failed statements of a process, counted by kind, and facts that follow from the text of statements."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable
+from statistics import median
+from typing import NamedTuple
+
+from sqlstress.user_work import FAILED_STATEMENT
+from sqlstress.user_work.messages import kind_of
+from sqlstress.user_work.source import Plain
+
+MAX_KINDS = 20
+"""Kinds of failures that are distinguished."""
+MAX_EXAMINED = 50
+"""Failures of a kind whose facts are read; later failures are only counted."""
+MAX_WAITS = 500
+"""Waits of a kind that are kept for the median."""
+MAX_HISTORY = 50
+"""Statements of a connection that are kept, to know how its transaction began."""
+MAX_SQL = 100
+"""Characters of a statement that are kept."""
+_READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
+
+LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+"""Text that may precede a statement. The trace reports a trigger's statement as a comment, to its end."""
+_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+
+Line = tuple[str, int]
+"""File and line."""
+Step = tuple[str, bool, Line | None]
+"""Statement of a connection, whether a transaction was open before it, and the line that calls the library.
+
+The line is known for statements that begin a transaction."""
+
+
+class Kind(NamedTuple):
+    """Facts that failures of a kind share."""
+
+    code: int
+    sql: str
+    at: str
+    """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
+
+
+class Examined(NamedTuple):
+    """Facts that are read after a failure; empty if unknown."""
+
+    timeout_ms: str
+    journal: str
+    statement: str
+    """Kind of the statement, such as "begin" or "write"."""
+    transaction: str
+    """"none", "read" or "written"."""
+    began: str
+    """Statement that began the transaction."""
+    open_cursor: str
+    shared_cache: str
+    holder: str
+    """"this process" if an idle connection of it held the write lock."""
+
+
+class Occurrences:
+    """Failures of a kind."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        self.count = 0
+        self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
+        self.longest_s = 0.0
+        self.examined: dict[Examined, int] = {}
+
+    def add(self, waited_s: float) -> None:
+        """Count a failure."""
+        self.count += 1
+        self.waits_s.append(waited_s)
+        self.longest_s = max(self.longest_s, waited_s)
+
+    def traits(self, kind: Kind) -> dict[str, str]:
+        """Return the facts as text; of those that were examined, the commonest."""
+        commonest = max(self.examined, key=lambda facts: self.examined[facts])
+        return {
+            "code": str(kind.code),
+            "at": kind.at,
+            "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
+            "longest_ms": f"{self.longest_s * 1000:.3g}",
+            **commonest._asdict(),
+        }
+
+
+class Failures:
+    """Failed statements of a process by kind."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Kind, Occurrences] = {}
+
+    def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], Examined]) -> None:
+        """Count a failure. `examine` returns its facts; it is called for the first failures of each kind."""
+        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+            kind = Kind(kind.code, "", "")
+        occurrences = self._kinds.setdefault(kind, Occurrences(message))
+        occurrences.add(waited_s)
+        if sum(occurrences.examined.values()) < MAX_EXAMINED:
+            facts = examine()
+            occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
+
+    def records(self) -> list[Plain]:
+        """Return each kind with its count, first message and commonest facts."""
+        return [
+            (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
+            for kind, occurrences in self._kinds.items()
+        ]
+
+
+# Facts that follow from the text of statements.
+
+
+def words_of(sql: str) -> tuple[str, str]:
+    """Return the first two words of a statement in capitals; empty for a comment or a trigger's statement."""
+    words = _WORDS.match(sql)
+    return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
+
+
+def short_sql(sql: str) -> str:
+    """Return a statement in one line, with its numbers replaced by N."""
+    return kind_of(" ".join(sql.split()))[:MAX_SQL]
+
+
+def statement_kind(sql: str) -> str:
+    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint, or empty."""
+    word, _ = words_of(sql)
+    if word == "PRAGMA":
+        return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
+    if word in ("COMMIT", "END"):
+        return "commit"
+    if word in ("BEGIN", "SAVEPOINT"):
+        return "begin"
+    if word in _WRITES:
+        return "write"
+    return "read" if word in _READS else ""
+
+
+def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | None]:
+    """Return the state of the transaction that the last of a connection's statements belongs to.
+
+    It is the state, the statement that began the transaction, and its line, as in `Transaction`.
+    """
+    state, began, line = "", "", None
+    for sql, was_open, at in steps:
+        kind, words = statement_kind(sql), words_of(sql)
+        if not was_open:
+            state, line = "none", at
+            began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
+        if kind == "write" or (kind == "begin" and words[1] in ("IMMEDIATE", "EXCLUSIVE")):
+            state = "written"
+        elif kind == "read" and state != "written":
+            state = "read"
+    return state, began, line

@@ -1,0 +1,40 @@
+"""Facts of the statements of scripts that SQLite refused."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sqlstress.analysis.causes import diagnose
+from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.user_work import FAILED_STATEMENT
+from sqlstress.user_work.failure_facts import facts_of
+from tests.experiments.sql.databases import Open, done
+
+READS_FIRST = "BEGIN;\nSELECT * FROM account;\nUPDATE account SET balance = 0 WHERE id = 1;\nCOMMIT;"
+WAITS = "BEGIN IMMEDIATE;\nUPDATE account SET balance = 0 WHERE id = 1;\nCOMMIT;"
+
+
+@pytest.mark.parametrize("driver", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    ("script", "statement", "line", "cause"),
+    [
+        (READS_FIRST, "UPDATE account SET balance = N WHERE id = N", 3, "read-before-write"),
+        (WAITS, "BEGIN IMMEDIATE", 1, "held-longer"),
+    ],
+)
+def test_failed_statement_has_its_line_and_cause(
+    start: Open, driver: str, script: str, statement: str, line: int, cause: str
+) -> None:
+    work, source = start(script, driver=driver, busy_timeout="50ms")
+    path = Path(work.place.directions().address)
+    with closing(load_driver(driver).connect(path, 1000)) as holder:
+        holder.rows("BEGIN IMMEDIATE")
+        done(source, 2)
+    records = [record for record in source.findings().sightings if record[0] == FAILED_STATEMENT]
+    ((_, sql, count, _, traits),) = records
+    assert (sql, count, Path(traits["at"]).name) == (statement, 2, f"a.sql:{line}")
+    named = diagnose(5, facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))).cause
+    assert named and named.name == cause
