@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
@@ -28,8 +29,9 @@ from sqlstress.experiments.kv.load_findings import (
     worst_p99_ns,
 )
 from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.options.option import options_of
 from sqlstress.report import Run, Trial
-from sqlstress.report.case import Case
+from sqlstress.report.case import Case, words
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
@@ -383,6 +385,7 @@ class KeyValueShown(LoadShown):
 
 def _beside(checkpointing: Checkpointing | None) -> str:
     if checkpointing is None:
+    parts += _other_options(loads, _DESCRIBED)
         return "no extra process"
     pinned = ", a pinned reader" if checkpointing.pinned_reader else ""
     return f"checkpointer {checkpointing.mode} every {checkpointing.interval_s:g} s{pinned}"
@@ -390,6 +393,23 @@ def _beside(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
+_DESCRIBED = frozenset(
+    {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
+    | {"loop", "where"}
+)
+"""Options of the load that a sentence above the table describes, or the table itself."""
+_DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
+
+
+def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
+    """Yield the remaining options that differ from their default in some part: "made-up 1 or 5"."""
+    kind: Any = type(parts[0])
+    for field, option in options_of(kind).items():
+        values = dict.fromkeys(getattr(part, field) for part in parts)
+        if field not in described and {*values} != {option.value}:
+            yield f"{option.name} {listing([*map(words, values)], 'or')}"
+
+
     # Of a part of the load that differs everything is said, each thing once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
@@ -398,6 +418,7 @@ def _key_value(group: Group) -> str:
             lambda load: f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}",
             lambda load: f"{format_count(load.value_size)}-byte values",
         )
+    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
     ]
     if group.setting == "checkpointer":
         parts.append("the checkpointer differs")

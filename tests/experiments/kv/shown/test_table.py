@@ -8,9 +8,9 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.group import group_runs, joined
 from sqlstress.experiments.kv import show
-from sqlstress.experiments.kv.show import build
+from sqlstress.experiments.kv.show import KeyValueShown, build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
 from sqlstress.options.parsing import switch, whole
@@ -196,3 +196,15 @@ def test_every_option_of_a_load_stands_above_the_table() -> None:
     # Where it means something it is there.
     batch = Load(batch=2)
     assert above(replace(batch, begin="deferred")) != above(batch)
+def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() -> None:
+    checkpointing = MadeUpCheckpointing(mode="restart", made_up_pause=True)
+    heading = " ".join(above(MadeUpLoad(made_up=5, checkpointing=checkpointing)).split())
+    assert "; made-up 5; during the load a RESTART checkpoint every 20ms and made-up-pause on;" in heading
+    assert "made-up" not in above(MadeUpLoad(checkpointing=replace(checkpointing, made_up_pause=False)))
+    both = (with_case(spec=MadeUpLoad(made_up=number)).runs[0] for number in (1, 5))
+    (group,) = joined(group_runs(both))
+    assert "; made-up 1 or 5" in KeyValueShown().what(group)
+    assert [group.value(run.case) for run in group.runs] == ["1", "5"]
+    assert build(group).headers[0] == "made up"
+
+
