@@ -80,6 +80,8 @@ class Picture:
 
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
 """Of columns: it says which row it is; it is what is looked for; it is looked up."""
+MORE, LESS = "more", "less"
+"""Whether more or less of a figure is better."""
 
 
 Value = str | float | None
@@ -125,6 +127,8 @@ class Column(Generic[C]):
     """Name in the CSV, with its unit; empty if the CSV does not have it."""
     value: Callable[[Trial], Value] = _no_value
     """Returns the figure of a trial for the CSV; None if it has none."""
+    better: str = ""
+    """MORE or LESS if comparisons of reports show the figure; empty if they do not."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):

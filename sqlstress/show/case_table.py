@@ -29,6 +29,7 @@ from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
     DETAIL,
     MISSING,
+    MORE,
     NAME,
     PERCENTILE,
     PROCESSES_COLUMN,
@@ -168,7 +169,7 @@ FAILED_SHARE: Column[Row] = Column(
     meaning="failed: percentage of operations given up because the database was busy",
 )
 FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90),
+    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90, better=MORE),
     lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
 )
 LONGEST_WAIT: Column[Row] = Column(
@@ -248,7 +249,10 @@ class Measure:
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
         return Column(
-            self.name.format(**names), (first, second), cell=lambda row: self.cell(compared, row, place)
+            self.name.format(**names),
+            (first, second),
+            cell=lambda row: self.cell(compared, row, place),
+            meaning=self.meaning,
         )
 
 
@@ -286,14 +290,19 @@ def compared_trial(figure: Callable[[Trial], str | None]) -> ComparedCell:
     return of_run(lambda _, trial: figure(trial))
 
 
-def p99(kind: str) -> ComparedCell:
-    """Return the cell of the 99th percentile of a kind of operation."""
+_LONGEST_HEADING, _CUT = 6, 4
 
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(kind)
-        return ms_cell(latency.without_single_events().p99_ns) if latency and latency.count else None
 
-    return compared_trial(cell)
+def measure_of(column: Column[Row]) -> Measure:
+    """Return the figure of a column, in a column for each report; the second line of the heading stays."""
+    first, second = column.heading
+    brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
+    return Measure(
+        f"{{letter}} {column.name}",
+        (f"{{letter}} {brief}", second),
+        column.meaning,
+        of_run(lambda run, trial: column.cell(Row(run, trial))),
+    )
 
 
 def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
@@ -331,21 +340,12 @@ ROWS_MEASURE = Measure(
     "rows/s: rows read or written per second, all processes together",
     compared_rate,
 )
-SCALING = (
-    Measure(
-        "{letter} shape",
-        ("{letter}", "shape"),
-        "shape: TPS relative to 1 process, comparable even if TPS is not",
-        lambda compared, row, place: ratio_cell(compared.shape(row, place)),
-    ),
-    Measure(
-        "{letter} fairness",
-        ("{letter} fair-", "ness"),
-        FAIR,
-        compared_trial(lambda trial: share_cell(trial.fairness)),
-    ),
+SHAPE = Measure(
+    "{letter} shape",
+    ("{letter}", "shape"),
+    "shape: TPS relative to 1 process, comparable even if TPS is not",
+    lambda compared, row, place: ratio_cell(compared.shape(row, place)),
 )
-"""What more processes gained, and whether all of them did."""
 
 
 # Several targets side by side: a column each, by the number of processes, and who leads.

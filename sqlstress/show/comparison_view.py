@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from sqlstress.analysis.comparison import Compared, Comparison, conclude
 from sqlstress.analysis.differences import LETTERS, Difference
@@ -22,13 +23,14 @@ from sqlstress.show.blocks import (
     clean,
     conclusions,
     count_cell,
+    meanings,
     ms_cell,
     name_end,
     shortened,
     table_of,
     whole_cell,
 )
-from sqlstress.show.case_table import SYSTEMS
+from sqlstress.show.case_table import SYSTEMS, Measures
 from sqlstress.show.shown import Shown, presenter_of
 from sqlstress.statistics.units import plural, whole
 
@@ -199,12 +201,19 @@ def _shown(compared: Compared) -> Shown:
     return presenter_of(compared.table.parts[0].case)
 
 
+def _measures(compared: Compared) -> Measures:
+    """Return the figures of the tables, as declared by the columns of the experiment."""
+    parts = compared.table.parts
+    runs = tuple(run for part in parts for run in part.measured())
+    return _shown(compared).compared(replace(parts[0].group, runs=runs))
+
+
 def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
     """Yield tables of some parts: measures that fit beside each other stand in one."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
-    for measures in _shown(compared).measures:
+    for measures in _measures(compared):
         more = tuple(measure.column(compared, place) for measure in measures for place in places)
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
@@ -229,13 +238,9 @@ def _legend(compared: Compared) -> str:
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, places = range(len(table.keys)), range(len(table.parts))
-    meanings = [
-        measure.meaning.format(units=units)
-        for measures in _shown(compared).measures
-        for measure in measures
-        if any(measure.cell(compared, row, place) for row in rows for place in places)
-    ]
-    return f"{'; '.join(filter(None, meanings))}."
+    measures = chain.from_iterable(_measures(compared))
+    shown = table_of(rows, [measure.column(compared, place) for measure in measures for place in places])
+    return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
 
 def _labels(compared: Compared) -> tuple[Column[int], ...]:

@@ -208,7 +208,11 @@ def _of_trials(runs: Sequence[Run]) -> list[tuple[str, Getter]]:
         shown = presenter_of(own[0].case)
         of_cases |= shown.case_columns(own)
         of_trials |= shown.trial_columns([trial for run in own for trial in run.trials])
-        declared = (column for group in group_runs(own) for column in shown.columns(group))
+        declared = (
+            column
+            for group in group_runs(own)
+            for column in (*shown.columns(group), *shown.further_columns(group))
+        )
         of_trials |= {column.csv: column.value for column in declared if column.csv}
     settings = _names(trial.effective for trial in trials)
     in_effect = {f"effective_{name}": _entry("effective", name) for name in settings}

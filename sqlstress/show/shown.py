@@ -18,19 +18,32 @@ from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, Column, seconds_cell
+from sqlstress.show import at_a_rate, case_table, sweep_plots
+from sqlstress.show.blocks import (
+    LESS,
+    MORE,
+    NOTHING_LOST,
+    Block,
+    Column,
+    Legend,
+    seconds_cell,
+    table_of,
+)
 from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,
     ROWS_MEASURE,
+    SHAPE,
     SPREAD,
+    TPS,
     Measure,
     Measures,
     Row,
     common_blocks,
     compared_trial,
+    measure_of,
+    rows_of,
 )
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
@@ -98,8 +111,16 @@ class Shown:
         return common_blocks(group)
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
-        """Return the columns of the tables of a group; the CSV has those with a name in the CSV."""
+        """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
         return ()
+
+    def further_columns(self, group: Group) -> Sequence[Column[Row]]:
+        """Return the columns of a further table. The CSV takes its columns from it, too."""
+        return ()
+
+    def compared(self, group: Group) -> Measures:
+        """Return the figures that a comparison shows; `group` has the runs of all reports."""
+        return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield what there is to say."""
@@ -107,8 +128,12 @@ class Shown:
             yield from topic(group) if topic in OF_ALL else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the plots of a group."""
-        return iter(())
+        """Yield the plots of a group: throughput and latency, unless the experiment has its own."""
+        if group.case.rate:
+            yield from at_a_rate.plots(group)
+            yield from sweep_plots.over_time(group)
+        else:
+            yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
         """Return what a run is compared by, a second: of one that was done, and whose data is right."""
@@ -183,9 +208,24 @@ class LoadShown(Shown):
             yield from self.closed_loop_table(group)
         yield from self.more_blocks(group)
 
+    def compared(self, group: Group) -> Measures:
+        columns = self.columns(group)
+        more, less = (
+            tuple(measure_of(column) for column in columns if column.better == better)
+            for better in (MORE, LESS)
+        )
+        return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
+
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of cases in a closed loop, and what its columns mean."""
-        raise NotImplementedError
+        """Yield the table of cases in a closed loop; above it, several targets side by side."""
+        yield from case_table.blocks(group)
+        yield from self.table(group)
+
+    def table(self, group: Group) -> Iterator[Block]:
+        """Yield the table of the declared columns, and its legend."""
+        table = table_of(rows_of(group), self.columns(group))
+        yield table
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         """Yield what stands below the table."""
@@ -194,13 +234,6 @@ class LoadShown(Shown):
     def proved(self, group: Group) -> str:
         """Return what was proved where the data is right."""
         return NOTHING_LOST
-
-    def plots(self, group: Group) -> Iterator[Plot]:
-        if group.case.rate:
-            yield from at_a_rate.plots(group)
-            yield from sweep_plots.over_time(group)
-        else:
-            yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
         return run.median_tps()

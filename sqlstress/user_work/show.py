@@ -30,7 +30,6 @@ from sqlstress.show.blocks import (
     VERIFIED,
     Block,
     Column,
-    Legend,
     Note,
     Paragraph,
     Value,
@@ -383,7 +382,6 @@ class UserShown(LoadShown):
         ["failed: percentage of transactions given up because the database was busy"]
     )
     together = 3
-    measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
@@ -409,11 +407,8 @@ class UserShown(LoadShown):
             phrases.append(f"{plural(late, 'check')} at the end")
         return "; ".join(phrases)
 
-    def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        yield from case_table.blocks(group)
-        table = table_of(case_table.rows_of(group), _columns(group, self.failed))
-        yield table
-        yield Legend(table)
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _columns(group, self.failed)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         return _latencies(group)

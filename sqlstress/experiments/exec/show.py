@@ -38,7 +38,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, Value, table_of
+from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.user_work.show import (
     CHECKED,
     UserShown,
@@ -274,10 +274,11 @@ class ExecShown(UserShown):
         copy = f"a copy of {group.case.spec.data.database}"
         return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
 
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _columns(group)
+
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        table = table_of(case_table.rows_of(group), _columns(group))
-        yield table
-        yield Legend(table)
+        return self.table(group)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from lock_blocks(group, OURS)

@@ -35,6 +35,7 @@ from sqlstress.report.case import Case, words
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
+    LESS,
     MISSING,
     PERCENTILES,
     VERIFIED,
@@ -148,7 +149,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
         worst_ns = worst_p99_ns(row.run, kind) if shown else None
         return f"{ms_cell(worst_ns)}{WORST}" if worst_ns else shown
 
-    return replace(of_all, cell=cell)
+    return replace(of_all, cell=cell, better=LESS)
 
 
 # The table beside it: what the checkpoints and the WALs did.
@@ -320,20 +321,6 @@ class KeyValueShown(LoadShown):
         *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
     )
     together = 3
-    measures = (
-        (case_table.TPS, case_table.RATIO),
-        (case_table.SPREAD,),
-        case_table.SCALING,
-        (
-            case_table.Measure(
-                "{letter} replace p99 ms",
-                ("{letter} repl.", "p99 ms"),
-                "p99: 99% of the replaces or gets took at most this long",
-                case_table.p99("replace"),
-            ),
-            case_table.Measure("{letter} get p99 ms", ("{letter} get", "p99 ms"), "", case_table.p99("get")),
-        ),
-    )
 
     def what(self, group: Group) -> str:
         if group.case.workload != "classic":
@@ -343,12 +330,6 @@ class KeyValueShown(LoadShown):
             f"The published script: each process sets {number}random integer keys, one commit each, then "
             "gets them in random order (unit: pair)"
         )
-
-    def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        yield from case_table.blocks(group)
-        table = build(group)
-        yield table
-        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from wal_blocks(group)
@@ -380,12 +361,14 @@ class KeyValueShown(LoadShown):
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
-        return (*columns(group), *_WAL_COLUMNS)
+        return columns(group)
+
+    def further_columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _WAL_COLUMNS
 
 
 def _beside(checkpointing: Checkpointing | None) -> str:
     if checkpointing is None:
-    parts += _other_options(loads, _DESCRIBED)
         return "no extra process"
     pinned = ", a pinned reader" if checkpointing.pinned_reader else ""
     return f"checkpointer {checkpointing.mode} every {checkpointing.interval_s:g} s{pinned}"
@@ -393,6 +376,23 @@ def _beside(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
+    # Of a part of the load that differs everything is said, each thing once.
+    parts = [
+        listing(list(dict.fromkeys(map(part, loads))), "or")
+        for part in (
+            _mix,
+            lambda load: f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}",
+            lambda load: f"{format_count(load.value_size)}-byte values",
+        )
+    ]
+    parts += _other_options(loads, _DESCRIBED)
+    if group.setting == "checkpointer":
+        parts.append("the checkpointer differs")
+    elif loads[0].checkpointing:
+        parts.append(_words_beside(loads[0].checkpointing))
+    return "; ".join(parts)
+
+
 _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
@@ -410,23 +410,6 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
             yield f"{option.name} {listing([*map(words, values)], 'or')}"
 
 
-    # Of a part of the load that differs everything is said, each thing once.
-    parts = [
-        listing(list(dict.fromkeys(map(part, loads))), "or")
-        for part in (
-            _mix,
-            lambda load: f"{format_count(load.key_space)} {load.key_type} keys, {load.distribution}",
-            lambda load: f"{format_count(load.value_size)}-byte values",
-        )
-    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
-    ]
-    if group.setting == "checkpointer":
-        parts.append("the checkpointer differs")
-    elif loads[0].checkpointing:
-        parts.append(_words_beside(loads[0].checkpointing))
-    return "; ".join(parts)
-
-
 def _words_beside(checkpointing: Checkpointing) -> str:
     """Return what ran beside the load: "during the load a RESTART checkpoint every 20ms"."""
     told = []
@@ -435,6 +418,7 @@ def _words_beside(checkpointing: Checkpointing) -> str:
         told.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
     if checkpointing.pinned_reader:
         told.append("a reader that keeps its snapshot open")
+    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
     return f"during the load {' and '.join(told)}"
 
 

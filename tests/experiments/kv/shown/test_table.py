@@ -14,13 +14,25 @@ from sqlstress.experiments.kv.show import KeyValueShown, build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
 from sqlstress.options.parsing import switch, whole
-from sqlstress.report import Check, Report, Trial, Verdict
-from sqlstress.show.blocks import MISSING, Legend, Table, count_cell
+from sqlstress.report import Check, Latency, Report, Trial, Verdict
+from sqlstress.show.blocks import MISSING, MORE, Legend, Table, count_cell
 from sqlstress.show.case_table import trial_column
+from sqlstress.show.comparison_view import tables
 from sqlstress.show.formats import FORMATS
-from sqlstress.show.text import report_text
+from sqlstress.show.text import comparison_text, report_text
+from sqlstress.statistics.histogram import bucket_of
+from tests.analysis.comparison.sides import comparison
 from tests.loads import OTHERS
-from tests.show.variants import EXAMPLE, classic_report, each_trial, update_report, with_case, with_one
+from tests.several import several
+from tests.show.variants import (
+    EXAMPLE,
+    classic_report,
+    each_run,
+    each_trial,
+    update_report,
+    with_case,
+    with_one,
+)
 
 
 def table(report: Report) -> Table:
@@ -143,6 +155,31 @@ def test_new_column_is_in_every_format_by_its_declaration(form: str, monkeypatch
     assert ("made_up" if form == "csv" else "made up: seven times.") in " ".join(written.split())
 
 
+def test_new_column_is_in_comparisons_by_its_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = trial_column(
+        "made up", "made_up", lambda trial: 7 * trial.transactions, count_cell, better=MORE, meaning="made up"
+    )
+    known = show.columns
+    monkeypatch.setattr(show, "columns", lambda group: (*known(group), made_up))
+    written = comparison_text(comparison(EXAMPLE, EXAMPLE))
+    assert f"{7 * EXAMPLE.runs[0].trials[0].transactions:,}" in written
+    assert "1 if all processes got equal shares; made up; p99: 99%" in " ".join(written.split())
+
+
+def test_comparison_shows_the_p99_of_the_table() -> None:
+    def one_pass_is_slow(trial: Trial) -> Trial:
+        ns = 90_000_000 if trial.index == 4 else 1_000_000
+        return replace(trial, latency={"replace": Latency.from_buckets({bucket_of(ns): 400}, ns)})
+
+    report = each_trial(one_pass_is_slow, each_run(several))
+    cells = column(report, "replace p99 ms")
+    (compared,) = comparison(report, report).tables
+    (shown, *_) = [one for one in tables(compared) if "A replace p99 ms" in one.headers]
+    place = shown.headers.index("A replace p99 ms")
+    assert [row[place] for row in shown.rows] == cells
+    assert float(cells[0].rstrip("*")) > 80
+
+
 # What a load was asked for stands in the CSV and above the table: a new option has to come there.
 
 
@@ -189,13 +226,6 @@ def test_new_option_has_a_column_without_further_code() -> None:
     assert {*written} - {*row(Load())} == {"made_up", "pauses"}
 
 
-def test_every_option_of_a_load_stands_above_the_table() -> None:
-    usual = above(Load())
-    missing = [name for name, value in OTHERS.items() if above(Load(**{name: value})) == usual]
-    assert missing == list(NOT_ABOVE)
-    # Where it means something it is there.
-    batch = Load(batch=2)
-    assert above(replace(batch, begin="deferred")) != above(batch)
 def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() -> None:
     checkpointing = MadeUpCheckpointing(mode="restart", made_up_pause=True)
     heading = " ".join(above(MadeUpLoad(made_up=5, checkpointing=checkpointing)).split())
@@ -208,3 +238,10 @@ def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() 
     assert build(group).headers[0] == "made up"
 
 
+def test_every_option_of_a_load_stands_above_the_table() -> None:
+    usual = above(Load())
+    missing = [name for name, value in OTHERS.items() if above(Load(**{name: value})) == usual]
+    assert missing == list(NOT_ABOVE)
+    # Where it means something it is there.
+    batch = Load(batch=2)
+    assert above(replace(batch, begin="deferred")) != above(batch)
