@@ -22,7 +22,6 @@ from sqlstress.show.blocks import (
     Column,
     Legend,
     count_cell,
-    ms_cell,
     percent_cell,
     table_of,
     verified_legend,
@@ -34,10 +33,10 @@ from sqlstress.show.case_table import (
     TOTAL,
     Row,
     apart_columns,
+    percentile_column,
     rows_of,
     spread_legend,
 )
-from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency_lines
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite, whole
@@ -61,21 +60,13 @@ def lateness(run: Run) -> Latency | None:
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
-def _of(
-    heading: str,
-    latency: Callable[[Run], Latency | None],
-    percentile: str,
-    meaning: str,
-    leaves: int | None = None,
+def _latency(
+    name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a percentile, in ms; "late p99" has a heading of two lines."""
-    before, _, after = f"{heading} ms".partition(" ")
-
-    def cell(row: Row) -> str | None:
-        found = latency(row.run) if row.trial else None
-        return ms_cell(PERCENTILE_OF[percentile](found)) if found else None
-
-    return Column(f"{heading} ms", (before, after), cell=cell, meaning=meaning, leaves=leaves)
+    """Return the column of a percentile, in ms, of the latencies of a run."""
+    return percentile_column(
+        name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
+    )
 
 
 def _share(
@@ -110,17 +101,16 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
         PROCESSES,
         RATE,
         TOTAL.explained([f"TPS: {group.unit} done per second"]),
-        _of("p50", from_due, "p50", _FROM_DUE, leaves=40),
-        _of("p99", from_due, "p99", _FROM_DUE),
-        _of("p99.9", from_due, "p99.9", _FROM_DUE, leaves=10),
-        _of(
+        _latency("p50", from_due, _FROM_DUE, leaves=40),
+        _latency("p99", from_due, _FROM_DUE),
+        _latency("p99.9", from_due, _FROM_DUE, leaves=10),
+        _latency(
             "service p99",
             service,
-            "p99",
             "service: from the start of the operation, as in a closed loop",
             leaves=50,
         ),
-        _of("late p99", lateness, "p99", "late: delay added by the harness", leaves=20),
+        _latency("late p99", lateness, "late: delay added by the harness", leaves=20),
         _share(
             "queued",
             lambda arrived: arrived.queued,

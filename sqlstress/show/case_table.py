@@ -39,6 +39,7 @@ from sqlstress.show.blocks import (
     Figure,
     Legend,
     Note,
+    R,
     Table,
     clean,
     count_cell,
@@ -55,6 +56,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
+from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import apart, bare_call
@@ -89,14 +91,33 @@ def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
 
 def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
     """Return the cell of a figure, in ms, of the latencies of a kind of operation in all trials."""
+    latency_of = kind_latency(kind)
+    return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
 
-    def cell(row: Row) -> str | None:
+
+def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
+    """Return a function of a row: the latency of a kind of operation in all trials, None without any."""
+
+    def latency_of(row: Row) -> Latency | None:
         latency = row.run.latency(kind) if row.trial else None
-        return (
-            None if latency is None or not latency.count else ms_cell(figure(latency.without_single_events()))
-        )
+        return latency.without_single_events() if latency and latency.count else None
 
-    return cell
+    return latency_of
+
+
+def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
+    """Return the column of a percentile in ms; `name` ends with the percentile: "replace p99".
+
+    `more` are further fields of the Column.
+    """
+    first, _, second = f"{name} ms".partition(" ")
+    percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
+
+    def cell(row: R) -> str | None:
+        latency = latency_of(row)
+        return ms_cell(percentile(latency)) if latency else None
+
+    return Column(f"{name} ms", (first, second), cell=cell, **more)
 
 
 def trial_column(

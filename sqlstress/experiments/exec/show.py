@@ -71,9 +71,11 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
         else "the commands took at most this long, from start to exit"
     )
 
-    def latency(percentile: str, field: str, leaves: int | None = None) -> Column[case_table.Row]:
-        cell = case_table.of_latency("command", attrgetter(field))
-        return Column(f"{percentile} ms", cell=cell, meaning=f"{PERCENTILES} of {took}", leaves=leaves)
+    def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
+        latency_of = case_table.kind_latency("command")
+        return case_table.percentile_column(
+            percentile, latency_of, meaning=f"{PERCENTILES} of {took}", leaves=leaves
+        )
 
     rate = f"{group.unit}/s"
     return (
@@ -81,9 +83,9 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
         case_table.PROCESSES,
         replace(case_table.TIME, leaves=10),
         replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
-        latency("p50", "p50_ns"),
-        latency("p90", "p90_ns", leaves=20),
-        latency("p99", "p99_ns"),
+        latency("p50"),
+        latency("p90", leaves=20),
+        latency("p99"),
         _FAILED,
         case_table.FAIRNESS,
         replace(

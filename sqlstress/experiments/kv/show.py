@@ -123,9 +123,8 @@ def _rows_per_s(row: case_table.Row) -> str | None:
 
 
 def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    cell = case_table.of_latency(kind, lambda latency: getattr(latency, f"{percentile}_ns"))
-    heading = (kind, f"{percentile} ms")
-    return Column(f"{kind} {percentile} ms", heading, cell=cell, meaning=meaning, leaves=leaves)
+    latency_of = case_table.kind_latency(kind)
+    return case_table.percentile_column(f"{kind} {percentile}", latency_of, meaning=meaning, leaves=leaves)
 
 
 WORST = "*"
