@@ -209,12 +209,11 @@ def _measures(compared: Compared) -> Measures:
 
 
 def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of some parts: measures that fit beside each other stand in one."""
+    """Yield tables of these reports. A group of figures shares a table with the last one if both fit."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
-    for measures in _measures(compared):
-        more = tuple(measure.column(compared, place) for measure in measures for place in places)
+    for more in _column_groups(compared, places):
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
             yield table
@@ -222,6 +221,16 @@ def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
         figures, table = (*figures, *more), wider
     if len(table.columns) > len(labels):
         yield table
+
+
+def _column_groups(compared: Compared, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
+    """Yield the columns of each group of figures; of a group that is too wide, those of each figure."""
+    rows, labels = range(len(compared.table.keys)), _labels(compared)
+    for measures in _measures(compared):
+        figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]
+        together = tuple(chain.from_iterable(figures))
+        fits = _width(table_of(rows, (*labels, *together))) <= WIDTH
+        yield from [together] if fits else figures
 
 
 def _width(table: Table) -> int:

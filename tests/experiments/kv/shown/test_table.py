@@ -134,8 +134,7 @@ def test_pairs_that_are_read_together_are_gets_too() -> None:
 
 def test_percentiles_that_are_not_shown_are_not_explained() -> None:
     latency = EXAMPLE.runs[0].trials[0].latency
-    text = "p50 and p99: 50% and 99% of the operations took at most this long; fairness"
-    assert text in explained(EXAMPLE)
+    assert "; p50 and p99: 50% and 99% of the operations took at most this long; " in explained(EXAMPLE)
     assert "; p99: 99% of the operations took at most this long; " in explained(
         each_trial(lambda trial: replace(trial, latency={"get": latency["get"]}))
     )
