@@ -1,4 +1,4 @@
-"""How cases are shown whose operations were due at a rate: the same for every experiment."""
+"""Table, findings and plots of cases at a fixed rate, for all experiments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from sqlstress.show.blocks import (
     Column,
     Legend,
     count_cell,
-    ms_cell,
     percent_cell,
     table_of,
     verified_legend,
@@ -34,10 +33,10 @@ from sqlstress.show.case_table import (
     TOTAL,
     Row,
     apart_columns,
+    percentile_column,
     rows_of,
     spread_legend,
 )
-from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency_lines
 from sqlstress.statistics.compare import NEAR
 from sqlstress.statistics.units import finite, whole
@@ -46,42 +45,34 @@ from sqlstress.statistics.units import finite, whole
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latencies of all operations of a run, of all valid trials together; None without any."""
+    """Return the latency of all operations of a run, measured from their due times, or None."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.whole)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the times from begin to end of all operations of a run; None without any."""
+    """Return the latency of all operations of a run, measured from their starts, or None."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return how much later than possible the harness began the operations of a run; None without any."""
+    """Return the delays of the operations of a run that the harness caused, or None."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
-def _of(
-    heading: str,
-    latency: Callable[[Run], Latency | None],
-    percentile: str,
-    meaning: str,
-    leaves: int | None = None,
+def _latency(
+    name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a percentile, in ms; "late p99" has a heading of two lines."""
-    before, _, after = f"{heading} ms".partition(" ")
-
-    def cell(row: Row) -> str | None:
-        found = latency(row.run) if row.trial else None
-        return ms_cell(PERCENTILE_OF[percentile](found)) if found else None
-
-    return Column(f"{heading} ms", (before, after), cell=cell, meaning=meaning, leaves=leaves)
+    """Return the column of a percentile, in ms, of the latencies of a run."""
+    return percentile_column(
+        name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
+    )
 
 
 def _share(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a count, in per cent of what was due; nothing where there was none of it."""
+    """Return the column of a count, as a percentage of the operations due; a cell with 0 is empty."""
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -110,17 +101,16 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
         PROCESSES,
         RATE,
         TOTAL.explained([f"TPS: {group.unit} done per second"]),
-        _of("p50", from_due, "p50", _FROM_DUE, leaves=40),
-        _of("p99", from_due, "p99", _FROM_DUE),
-        _of("p99.9", from_due, "p99.9", _FROM_DUE, leaves=10),
-        _of(
+        _latency("p50", from_due, _FROM_DUE, leaves=40),
+        _latency("p99", from_due, _FROM_DUE),
+        _latency("p99.9", from_due, _FROM_DUE, leaves=10),
+        _latency(
             "service p99",
             service,
-            "p99",
             "service: from the start of the operation, as in a closed loop",
             leaves=50,
         ),
-        _of("late p99", lateness, "p99", "late: delay added by the harness", leaves=20),
+        _latency("late p99", lateness, "late: delay added by the harness", leaves=20),
         _share(
             "queued",
             lambda arrived: arrived.queued,
@@ -147,15 +137,15 @@ def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
     yield Legend(table)
 
 
-# What there is to say of cases at a rate: which kept up, where latency rises, and what the harness added.
+# Findings: cases that kept up, the rate from which latency rises, and the delay that the harness added.
 
 
 NOTED_LATE = 0.10
-"""A harness whose own lateness is this share of the latency is mentioned."""
+"""Share of the latency from which the delay by the harness is reported."""
 
 
 def at_a_rate(group: Group) -> Iterator[Finding]:
-    """Yield what the runs of a group say; nothing of a closed loop."""
+    """Yield the findings of a group at fixed rates; nothing for a closed loop."""
     if not group.case.rate:
         return
     yield from _kept_up(group)
@@ -165,7 +155,7 @@ def at_a_rate(group: Group) -> Iterator[Finding]:
 
 
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs of each layout and number of processes, in ascending order of their rate."""
+    """Return the runs by layout and number of processes, in ascending order of their rates."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -173,7 +163,7 @@ def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield which cases were saturated, and of which it can't be told."""
+    """Yield the saturated cases, and the cases for which saturation is unclear."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -201,7 +191,7 @@ def _p99s(run: Run) -> Mapping[int, float]:
 
 
 def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
-    """Yield from which rate on p99 is higher than at the lowest one, beyond doubt."""
+    """Yield the lowest rate at which p99 is higher than at the first rate, beyond noise."""
     runs = [run for run in curve if run.valid and _p99s(run)]
     tested = group.tested(runs, _p99s) if len(runs) > 1 else None
     if tested is None:
@@ -225,7 +215,7 @@ def _rising(group: Group, curve: Sequence[Run]) -> Iterator[Finding]:
 
 
 def harness(group: Group) -> Iterator[Finding]:
-    """Yield where the harness was late by much of the latency that is shown."""
+    """Yield the cases in which the harness caused a large share of the latency."""
     late: list[tuple[float, float, Case]] = []
     for run in group.runs:
         late_ns, p99_ns = (
@@ -244,11 +234,11 @@ def harness(group: Group) -> Iterator[Finding]:
         )
 
 
-# Plots of cases at a rate: latency over rate, and where the time went.
+# Plots of cases at a rate: latency over rate, and distributions of latency and service time.
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots for which a group has figures."""
+    """Yield the plots of a group, without those that lack figures."""
     views = []
     for part in group.parts or (group,):
         for (_, count), runs in curves(part.runs).items():

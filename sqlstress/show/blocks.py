@@ -1,4 +1,4 @@
-"""What a report is shown as, whatever the format: paragraphs, bullets, tables and pictures, in order."""
+"""Blocks, of which every format makes a report: paragraphs, bullets, tables and pictures."""
 
 from __future__ import annotations
 
@@ -19,67 +19,72 @@ from sqlstress.statistics.units import NS_PER_MS, finite, format_count, format_m
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A sentence or a few."""
+    """One sentence or several."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it all, in a sentence or two: where figures come first, it closes them."""
+    """Verdict of the whole report, in one or two sentences. It comes last where figures come first."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Short paragraphs that belong together: without a gap where there is none needed."""
+    """Short paragraphs that belong together. Formats that can do so leave no gap between them."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bullets:
-    """Sentences below each other."""
+    """List of sentences."""
 
     texts: tuple[str, ...]
     first: int | None = None
-    """How many of them are shown where there is little room; None: all."""
+    """Number of sentences that are shown where there is little room; None means all."""
 
     @property
     def later(self) -> tuple[str, ...]:
-        """The others."""
+        """Sentences that are left out where there is little room."""
         return () if self.first is None else self.texts[self.first :]
 
 
 AT_FIRST = 3
-"""Findings that are shown first: all grave ones, and none that is aside. The others are shown on demand."""
+"""Number of findings that are shown first; more if more are grave, and none with rank ASIDE.
+
+The others are shown on demand.
+"""
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
-    """Return findings, the most useful first, of which a few are shown where there is little room."""
-    found = sorted(findings, key=lambda finding: finding.rank)
-    ranks = [finding.rank for finding in found]
+    """Return the texts of findings, the most useful first."""
+    ranked = sorted(findings, key=lambda finding: finding.rank)
+    ranks = [finding.rank for finding in ranked]
     first = max(ranks.count(GRAVE), min(AT_FIRST, len(ranks) - ranks.count(ASIDE)))
-    return Bullets(tuple(texts(found)), first)
+    return Bullets(tuple(texts(ranked)), first)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Explains the figures; left out where there is little room."""
+    """Explanation of figures; left out where there is little room."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Lines of characters that are a picture: shown as they are, at most 80 wide."""
+    """Picture made of characters, at most 80 wide, shown unchanged."""
 
     lines: tuple[str, ...]
 
 
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
-"""Of columns: it says which row it is; it is what is looked for; it is looked up."""
+"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL is secondary."""
+MORE, LESS = "more", "less"
+"""Whether more or less of a figure is better."""
 
 
 Value = str | float | None
@@ -108,13 +113,13 @@ class Column(Generic[C]):
     """The declaration of a column: all formats and the legend follow from it."""
 
     name: str
-    """Name where there is room."""
+    """Heading in one line."""
     heading: tuple[str, str] = ("", "")
-    """Name on two short lines. By default the last word is the second line."""
+    """Heading in two short lines. By default the last word is the second line."""
     align: str = "right"
     """right or left."""
     role: str = FIGURE
-    """NAME, FIGURE or DETAIL: what is seen first where there is room for a few columns."""
+    """NAME, FIGURE or DETAIL. A narrow page shows names and figures first."""
     cell: Callable[[C], str | None] = _no_cell
     """Returns the cell of a row; None if the row has no such figure."""
     meaning: str = ""
@@ -124,7 +129,9 @@ class Column(Generic[C]):
     csv: str = ""
     """Name in the CSV, with its unit; empty if the CSV does not have it."""
     value: Callable[[Trial], Value] = _no_value
-    """Returns the figure of a trial for the CSV; None if it has none."""
+    """Returns the figure of a trial for the CSV; None if the trial does not have the figure."""
+    better: str = ""
+    """MORE or LESS, for a figure that comparisons of reports show; empty for all other figures."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -156,7 +163,7 @@ PERCENTILE = re.compile(r"\bp[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns and their cells."""
+    """Table: columns and rows of cells."""
 
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
@@ -166,12 +173,12 @@ class Table:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The columns' names."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def alignment(self) -> tuple[str, ...]:
-        """Each column's alignment."""
+        """Alignments of the columns."""
         return tuple(column.align for column in self.columns)
 
     def explained(self, meanings: Mapping[str, str]) -> Iterator[str]:
@@ -179,18 +186,18 @@ class Table:
         return (text for name, text in meanings.items() if name in self.headers)
 
     def narrower(self) -> Table:
-        """Return the table without the column that leaves first, if it is there."""
-        name, *others = self.leaving
+        """Return the table without the column that leaves first, if the table has it."""
+        name, *later = self.leaving
         kept = [index for index, column in enumerate(self.columns) if column.name != name]
         return Table(
             tuple(self.columns[index] for index in kept),
             tuple(tuple(row[index] for index in kept) for row in self.rows),
-            tuple(others),
+            tuple(later),
         )
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the meanings of a table's columns in their order, each meaning once."""
+    """Yield the meanings of the columns of a table in their order, each meaning once."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -202,33 +209,32 @@ def meanings(table: Table) -> Iterator[str]:
 def percentile_shares(names: Iterable[str]) -> str:
     """Return the percentiles in the names of columns: "p50 and p99: 50% and 99%"."""
     matches = (PERCENTILE.search(name) for name in names)
-    known = list(dict.fromkeys(match[0] for match in matches if match))
-    return f"{listing(known)}: {listing([f'{name[1:]}%' for name in known])}"
+    shown = list(dict.fromkeys(match[0] for match in matches if match))
+    return f"{listing(shown)}: {listing([f'{name[1:]}%' for name in shown])}"
 
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the columns of a table mean. A format that leaves out columns explains only the others."""
+    """Legend of a table. A format that leaves out columns explains only the columns that it shows."""
 
     table: Table
     clauses: Callable[[Table], Iterable[str]] = meanings
     """Returns the clauses for the columns that a table has."""
 
     def of(self, table: Table) -> str:
-        """Return what the columns of the table mean that is shown."""
+        """Return the legend of `table`, which may lack some columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
     def text(self) -> str:
-        """What all columns mean."""
+        """Legend of all columns."""
         return self.of(self.table)
 
 
 Block = Paragraph | Verdict | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Figures in a table: what a column says of each row, where one without any falls away; and numbers in cells,
-# exact where that fits, and of bounded width whatever the number.
+# Numbers in cells: exact where that fits, and of bounded width for every number.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -246,7 +252,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Write a rate in about ten characters: "22.1k ±8%" where its spread is known; ~: disturbed."""
+    """Write a rate in about ten characters: "22.1k ±8%"; "~" before it marks a disturbed rate."""
     number = finite(value)
     if number is None:
         return None
@@ -257,7 +263,7 @@ def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = Fa
 
 
 def spread_cell(spread: float | None) -> str:
-    """Write how far a typical figure may be off, to stand behind it: "  ±8%"; nothing if unknown."""
+    """Write the uncertainty of a figure, to be appended to it: "  ±8%"; empty if unknown."""
     if spread is None:
         return ""
     share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
@@ -302,7 +308,7 @@ def share_cell(share: float | None) -> str | None:
 
 
 def ratio_cell(ratio: float | None) -> str | None:
-    """Write a ratio: with two decimals where those say something, in at most eight characters."""
+    """Write a ratio in at most eight characters, with two decimals if those are significant."""
     number = finite(ratio)
     if number is None:
         return None
@@ -310,12 +316,12 @@ def ratio_cell(ratio: float | None) -> str | None:
 
 
 def whole_cell(value: int) -> str:
-    """Write a small whole number as it is."""
+    """Write a whole number: in full below 100,000."""
     return str(value) if abs(value) < 100_000 else f"{value:.0e}"
 
 
 def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
-    """Return the columns that say which case a row is: its buckets, its processes and its rate."""
+    """Return the columns that identify the case of a row: buckets, processes and rate."""
     return (
         replace(BUCKETS_COLUMN, cell=lambda row: whole_cell(case_of(row).buckets)),
         replace(PROCESSES_COLUMN, cell=lambda row: whole_cell(case_of(row).concurrency)),
@@ -357,7 +363,7 @@ _MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", 
 
 
 def verified_cell(run: Run) -> str:
-    """Return what is said of a run: of data that is right, also whether too much failed to be written."""
+    """Return the verdict on the data of a run, or that the data is right but too many operations failed."""
     if run.verdict.status == "ok" and run.failed_too_many:
         return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
@@ -366,16 +372,16 @@ def verified_cell(run: Run) -> str:
 VERIFIED: Figure[Any] = Figure(
     Column("verified", ("veri-", "fied"), "left"), lambda row: verified_cell(row.run)
 )
-"""Of rows that have a run: whether its data was proved right."""
+"""Verdict on the data, for rows with a run."""
 
 
 NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield what the words in the column mean, as far as the group has them.
+    """Yield the meanings of those words of the column that the group has.
 
-    `ok` is what was proved where all is well, and `word` is what the column says then.
+    `ok` is the proved fact if all is well, and `word` the word of the column in that case.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
@@ -387,48 +393,49 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
         yield f"verified: {', '.join(clauses)}"
 
 
-# Strings from elsewhere (a device, an error, a saved report), made safe for a terminal and a page.
+# Strings from outside (a device, an error, a saved report), made safe for a terminal and a page.
 
 
-# ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with what they carry. One that
-# nothing ends loses its introducer only, or it would swallow the rest of the sentence around it. None
-# carries the introducer of another, or each of a row of them would be read on to the end of the row.
+# ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with their content. A string without
+# an end loses only its introducer, because otherwise the rest of the sentence would be lost. No string
+# contains the introducer of another string: a row of introducers would take quadratic time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]{0,8}[0-~]?"
 )
-# Controls, formatting (such as a change of the writing direction), half characters, unassigned ones.
+# Categories: controls, formatting (such as a change of the writing direction), surrogates, private use,
+# unassigned characters.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return one line of visible characters: no escape sequences, no controls, runs of spaces as one."""
+    """Return one line of visible characters: no escape sequences, no controls, no repeated spaces."""
     return " ".join(visible(text).split())
 
 
 def visible(text: str) -> str:
-    """Return one line of visible characters in which every space stays where it is."""
+    """Return one line of visible characters, with every space kept."""
     if text.isascii() and text.isprintable():
-        return text  # as nearly every text is
+        return text  # the usual case
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 
 def brief(text: str) -> str:
-    """Return a cleaned text of ten lines at most; a cut one says so."""
+    """Return a cleaned text of at most ten lines; a cut text ends with "[...]"."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a cleaned text of so many characters at most; of a cut one the last ones are dots."""
+    """Return a cleaned text of at most `longest` characters; a cut text ends with dots."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return the end of a name of more than so many characters: there the names of files differ."""
+    """Return the last `longest` characters of a name, because names of files differ at the end."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 

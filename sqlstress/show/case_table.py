@@ -1,4 +1,4 @@
-"""The columns that a table of cases has whatever the experiment: a row for each run."""
+"""Columns that several experiments share, for tables with a row for each run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
     DETAIL,
     MISSING,
+    MORE,
     NAME,
     PERCENTILE,
     PROCESSES_COLUMN,
@@ -38,6 +39,7 @@ from sqlstress.show.blocks import (
     Figure,
     Legend,
     Note,
+    R,
     Table,
     clean,
     count_cell,
@@ -54,6 +56,7 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
+from sqlstress.show.plots import PERCENTILES as PERCENTILE_OF
 from sqlstress.statistics.compare import DIFFERENT, spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import apart, bare_call
@@ -65,15 +68,15 @@ _BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "poin
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case and the trial that stands for it. Of a table of its own an experiment may know more."""
+    """Row of a case, with its typical trial. Experiments add fields in subclasses."""
 
     run: Run
     trial: Trial | None
-    """The typical one of the valid trials; None when the case could not be measured."""
+    """Typical valid trial; None if the case could not be measured."""
 
 
 Cell = Callable[[Row], str | None]
-"""What a column says of a row; None when it has no figure."""
+"""Returns the cell of a row; None if the row has no such figure."""
 
 
 def rows_of(group: Group) -> list[Row]:
@@ -82,20 +85,39 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def of_trial(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return the cell of a figure of the trial that stands for a case."""
+    """Return the cell of a figure of the typical trial of a case."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def of_latency(kind: str, figure: Callable[[Latency], float | None]) -> Cell:
-    """Return the cell of a figure, in ms, of the latencies of a kind of operation in all trials."""
+    """Return the cell of a figure, in ms, of the latency of a kind of operation in all trials together."""
+    latency_of = kind_latency(kind)
+    return lambda row: ms_cell(figure(latency)) if (latency := latency_of(row)) else None
 
-    def cell(row: Row) -> str | None:
+
+def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
+    """Return a function of a row: the latency of a kind of operation in all trials, or None."""
+
+    def latency_of(row: Row) -> Latency | None:
         latency = row.run.latency(kind) if row.trial else None
-        return (
-            None if latency is None or not latency.count else ms_cell(figure(latency.without_single_events()))
-        )
+        return latency.without_single_events() if latency and latency.count else None
 
-    return cell
+    return latency_of
+
+
+def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
+    """Return the column of a percentile in ms; `name` ends with the percentile: "replace p99".
+
+    `more` are further fields of the Column.
+    """
+    first, _, second = f"{name} ms".partition(" ")
+    percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
+
+    def cell(row: R) -> str | None:
+        latency = latency_of(row)
+        return ms_cell(percentile(latency)) if latency else None
+
+    return Column(f"{name} ms", (first, second), cell=cell, **more)
 
 
 def trial_column(
@@ -113,7 +135,7 @@ def trial_column(
 
 
 def apart_columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the column of the option in which the parts of a group differ; none of one without parts."""
+    """Return the column of the option in which the parts of a group differ; empty without parts."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
@@ -129,7 +151,7 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return a figure with the spread of the rates by pass behind it; ~: other programs met it."""
+    """Return a figure followed by the spread of the rates of all passes; "~" marks a disturbed run."""
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 
@@ -168,7 +190,7 @@ FAILED_SHARE: Column[Row] = Column(
     meaning="failed: percentage of operations given up because the database was busy",
 )
 FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90),
+    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90, better=MORE),
     lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
 )
 LONGEST_WAIT: Column[Row] = Column(
@@ -181,7 +203,7 @@ LONGEST_WAIT: Column[Row] = Column(
 
 
 def common_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of what can be said of every case, and what its columns mean."""
+    """Yield a table with the figures that all experiments have, and its legend."""
     columns = (
         *apart_columns(group),
         BUCKETS if experiment_of(group.case).sweeps else CASE,
@@ -206,12 +228,12 @@ def percentiles(table: Table, what: str) -> list[str]:
 
 
 def _disturbers(group: Group) -> str:
-    """Return what disturbed the marked runs of a group."""
+    """Return the cause of the disturbance of the marked runs."""
     return "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return what the marks beside a figure mean, where there are any."""
+    """Return the meanings of the marks next to a figure, if there are such marks."""
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
         *([f"±: 95% interval of the typical {figure}"] if is_spread else ()),
@@ -219,45 +241,48 @@ def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
     ]
 
 
-# The figures that a comparison shows of each report, and those that many experiments have.
+# Figures that comparisons show for each report.
 
 
 SYSTEMS = {"Darwin": "macOS"}
-"""How a system is called that names itself otherwise."""
+"""Names of systems that report a different name."""
 
 ComparedCell = Callable[[Compared, int, int], str | None]
-"""What a figure is of a row and a part; None where there is none."""
+"""Returns the cell of a row and a report, by their numbers; None if the report has no such figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure of every part, each in a column of its own."""
+    """Figure of a comparison: a column for each report."""
 
     name: str
-    """The column's name: {letter} is the report's."""
+    """Name of the column; {letter} stands for the letter of the report."""
     heading: tuple[str, str]
-    """The same on two short lines; {system} is the report's, in a word."""
+    """Name in two short lines; {system} stands for the operating system of the report."""
     meaning: str
-    """What it is, for the legend; {units} are what is counted."""
+    """Clause of the legend; {units} stands for the unit, in the plural."""
     cell: ComparedCell
 
     def column(self, compared: Compared, place: int) -> Column[int]:
-        """Return the column of a part."""
+        """Return the column of the report with this number."""
         part = compared.table.parts[place]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
         return Column(
-            self.name.format(**names), (first, second), cell=lambda row: self.cell(compared, row, place)
+            self.name.format(**names),
+            (first, second),
+            cell=lambda row: self.cell(compared, row, place),
+            meaning=self.meaning,
         )
 
 
 Measures = tuple[tuple[Measure, ...], ...]
-"""A tuple for each table."""
+"""Groups of figures; a group shares a table, if it fits."""
 
 
 def compared_rate(compared: Compared, row: int, place: int) -> str | None:
-    """Return the rate of a case, or why it has none, in a word."""
+    """Return the rate of a case, or the reason why the rate is missing, in a word."""
     run = compared.run(row, place)
     if run is None:
         return None
@@ -272,7 +297,7 @@ def compared_rate(compared: Compared, row: int, place: int) -> str | None:
 
 
 def of_run(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return the cell of a figure of a run and the trial that stands for it."""
+    """Return the cell of a figure of a run and its typical trial."""
 
     def cell(compared: Compared, row: int, place: int) -> str | None:
         run, trial = compared.run(row, place), compared.trial(row, place)
@@ -282,29 +307,34 @@ def of_run(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return the cell of a figure of the trial that stands for a run."""
+    """Return the cell of a figure of the typical trial of a run."""
     return of_run(lambda _, trial: figure(trial))
 
 
-def p99(kind: str) -> ComparedCell:
-    """Return the cell of the 99th percentile of a kind of operation."""
+_LONGEST_HEADING, _CUT = 6, 4
 
-    def cell(trial: Trial) -> str | None:
-        latency = trial.latency.get(kind)
-        return ms_cell(latency.without_single_events().p99_ns) if latency and latency.count else None
 
-    return compared_trial(cell)
+def measure_of(column: Column[Row]) -> Measure:
+    """Return the figure of a column, for comparisons. The first line of its heading is abbreviated."""
+    first, second = column.heading
+    brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
+    return Measure(
+        f"{{letter}} {column.name}",
+        (f"{{letter}} {brief}", second),
+        column.meaning,
+        of_run(lambda run, trial: column.cell(Row(run, trial))),
+    )
 
 
 def _ratio_cell(compared: Compared, row: int, place: int) -> str | None:
-    """Return a ratio, marked where its trials do not tell it from 1."""
+    """Return the ratio; "~" marks a ratio that does not differ from 1 beyond noise."""
     ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: Compared, row: int, place: int) -> str | None:
-    """Return half the range of a case's trials, as a share of their median; None of one trial."""
+    """Return half the range of the trials of a case, as a share of their median; None for a single trial."""
     rates = list(map(math.exp, logarithms(compared.run(row, place))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
@@ -316,9 +346,7 @@ RATIO = Measure(
     "trials)",
     _ratio_cell,
 )
-"""What every comparison is for."""
 SPREAD = Measure("{letter} ±", ("", "{letter} ±"), "±: half the range of the trials", _spread_cell)
-"""How far the trials of a case differ, where there are several."""
 TPS = Measure(
     "{letter} TPS",
     ("{letter} {system}", "TPS"),
@@ -331,31 +359,22 @@ ROWS_MEASURE = Measure(
     "rows/s: rows read or written per second, all processes together",
     compared_rate,
 )
-SCALING = (
-    Measure(
-        "{letter} shape",
-        ("{letter}", "shape"),
-        "shape: TPS relative to 1 process, comparable even if TPS is not",
-        lambda compared, row, place: ratio_cell(compared.shape(row, place)),
-    ),
-    Measure(
-        "{letter} fairness",
-        ("{letter} fair-", "ness"),
-        FAIR,
-        compared_trial(lambda trial: share_cell(trial.fairness)),
-    ),
+SHAPE = Measure(
+    "{letter} shape",
+    ("{letter}", "shape"),
+    "shape: TPS relative to 1 process, comparable even if TPS is not",
+    lambda compared, row, place: ratio_cell(compared.shape(row, place)),
 )
-"""What more processes gained, and whether all of them did."""
 
 
-# Several targets side by side: a column each, by the number of processes, and who leads.
+# Several targets side by side: a column for each, a row for each number of processes, and the leader.
 
 
 INCOMPARABLE = "not comparable"
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of the targets of a group, and what its columns mean; nothing of a single target."""
+    """Yield the table of the targets of a group, and its legend; nothing for a single target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
@@ -385,7 +404,10 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return a row for each place; `comparable`: then one without a lead lacks figures."""
+    """Return a row for each layout and number of processes.
+
+    `comparable`: whether leads are shown; such a row without a lead lacks figures.
+    """
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})
     leading: dict[Place, list[str]] = {}

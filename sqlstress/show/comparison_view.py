@@ -1,9 +1,10 @@
-"""How reports are shown side by side: who they are, what they differ in, then the figures."""
+"""Reports side by side, as blocks: the list of reports, their differences, then the figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from sqlstress.analysis.comparison import Compared, Comparison, conclude
 from sqlstress.analysis.differences import LETTERS, Difference
@@ -22,45 +23,46 @@ from sqlstress.show.blocks import (
     clean,
     conclusions,
     count_cell,
+    meanings,
     ms_cell,
     name_end,
     shortened,
     table_of,
     whole_cell,
 )
-from sqlstress.show.case_table import SYSTEMS
+from sqlstress.show.case_table import SYSTEMS, Measures
 from sqlstress.show.shown import Shown, presenter_of
 from sqlstress.statistics.units import plural, whole
 
 UNKNOWN = "unknown"
 NOT_COMPARABLE = "NOT COMPARABLE"
-"""How the sentence begins that forbids a ratio."""
+"""First words of the sentence that forbids a ratio."""
 _LONGEST_CASE = 42
 _LONGEST_NAME = 22
 WIDTH, GAP = 80, 2
-"""Of a terminal, and between the columns of a table."""
+"""Width of a terminal, and of the gap between the columns of a table, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is shown of a table of several reports, in its order."""
+    """Parts of the view of a table of several reports, in order."""
 
     compared: Compared
     before: tuple[Block, ...]
-    """What was done, and what the reports differ in: it stands above every figure."""
+    """Work and differences of the reports, above all figures."""
     figures: tuple[Block, ...]
     findings: Bullets
 
 
 def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
-    """Yield everything that a comparison shows."""
+    """Yield all blocks of a comparison."""
     yield from comparison_heading(comparison)
-    for beside in comparison_tables(comparison):
-        yield from (*beside.before, *beside.figures, beside.findings)
+    for view in comparison_tables(comparison):
+        yield from (*view.before, *view.figures, view.findings)
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
-    """Yield what is shown of each table."""
+    """Yield the view of each table."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
         findings = conclusions(conclude(compared))
@@ -68,18 +70,18 @@ def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return texts with the letters of those that they are said of."""
+    """Return the letters of the reports to which each text applies."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
     return letters
 
 
-# Which reports they are, and what their figures depend on.
+# The list of reports, and the environment on which their figures depend.
 
 
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
-    """Yield which reports they are, which of them are published, and what of them is not shown."""
+    """Yield the list of reports, the published ones, and the number of cases that are not shown."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side. Ratios are relative to A.")
     yield _surroundings(comparison)
     lettered = list(zip(LETTERS, comparison.names, comparison.reports, strict=False))
@@ -131,12 +133,12 @@ def _depends_on(report: Report) -> Iterator[str | None]:
     )
 
 
-# What stands above the figures: what was done, and what the reports differ in.
+# Blocks above the figures: the work, and the differences of the reports.
 
 
 def _before(compared: Compared) -> Iterator[Block]:
     parts = compared.table.parts
-    what = _shown(compared).what
+    what = _presenter(compared).what
     work = _by_letter((part.letter, what(part.group)) for part in parts)
     yield Lines(tuple(f"{listing(letters)}: {text}." for text, letters in work.items()))
     barred = [part.letter for place, part in enumerate(parts) if compared.reasons(place)]
@@ -146,22 +148,22 @@ def _before(compared: Compared) -> Iterator[Block]:
         yield Bullets(
             tuple(_values_by_part(each, compared) for each in compared.differences if any(each.barred))
         )
-    # A serious warning of the surroundings is told once, and whose it is.
+    # A serious warning about the environment is shown once, with the letters of its reports.
     warnings = _by_letter(
         (part.letter, warning.text)
         for part in parts
         for warning in part.report.environment.warnings
         if warning.serious
     )
-    said = [*_other_differences(compared)]
-    said += [f"{listing(list(dict.fromkeys(letters)))}: {text}" for text, letters in warnings.items()]
-    if said:
+    remarks = [*_other_differences(compared)]
+    remarks += [f"{listing(list(dict.fromkeys(letters)))}: {text}" for text, letters in warnings.items()]
+    if remarks:
         yield Paragraph("Differences and warnings:")
-        yield Bullets(tuple(said))
+        yield Bullets(tuple(remarks))
 
 
 def _other_differences(compared: Compared) -> Iterator[str]:
-    """Yield what else differs; what is only not known is told in a sentence for all subjects."""
+    """Yield the differences that bar no ratio. Subjects that are only unknown share a sentence."""
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
         if any(difference.barred):
@@ -177,35 +179,41 @@ def _other_differences(compared: Compared) -> Iterator[str]:
 
 
 def _values_by_part(difference: Difference, compared: Compared) -> str:
-    """Return what something is in each part; parts in which it is the same are told together."""
+    """Return the values of a difference; reports with the same value share a clause."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
-    told = [f"{listing(letters)}: {value}." for value, letters in values.items()]
-    return " ".join((f"{difference.subject[:1].upper()}{difference.subject[1:]}.", *told))
+    clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
+    return " ".join((f"{difference.subject[:1].upper()}{difference.subject[1:]}.", *clauses))
 
 
 # The figures, side by side.
 
 
 def tables(compared: Compared) -> Iterator[Table]:
-    """Yield the tables of figures, each with so many reports as fit; the first report is in all of them."""
+    """Yield the tables of figures. Each has the first report and as many others as fit."""
     others = range(1, len(compared.table.parts))
-    together = _shown(compared).together
+    together = _presenter(compared).together
     for begin in range(0, len(others), together):
-        yield from _fitted(compared, (0, *others[begin : begin + together]))
+        yield from _fitting_tables(compared, (0, *others[begin : begin + together]))
 
 
-def _shown(compared: Compared) -> Shown:
+def _presenter(compared: Compared) -> Shown:
     return presenter_of(compared.table.parts[0].case)
 
 
-def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of some parts: measures that fit beside each other stand in one."""
+def _measures(compared: Compared) -> Measures:
+    """Return the figures of the tables, as declared by the columns of the experiment."""
+    parts = compared.table.parts
+    runs = tuple(run for part in parts for run in part.measured())
+    return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
+
+
+def _fitting_tables(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
+    """Yield tables of these reports. A group of figures shares a table with the last one if both fit."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
-    for measures in _shown(compared).measures:
-        more = tuple(measure.column(compared, place) for measure in measures for place in places)
+    for more in _column_groups(compared, places):
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
             yield table
@@ -215,8 +223,18 @@ def _fitted(compared: Compared, places: Sequence[int]) -> Iterator[Table]:
         yield table
 
 
+def _column_groups(compared: Compared, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
+    """Yield the columns of each group of figures; of a group that is too wide, those of each figure."""
+    rows, labels = range(len(compared.table.keys)), _labels(compared)
+    for measures in _measures(compared):
+        figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]
+        together = tuple(chain.from_iterable(figures))
+        fits = _width(table_of(rows, (*labels, *together))) <= WIDTH
+        yield from [together] if fits else figures
+
+
 def _width(table: Table) -> int:
-    """Return how wide a table is on a terminal, its gaps included."""
+    """Return the width of a table on a terminal in characters, including its gaps."""
     cells = zip(*table.rows, strict=True)
     widths = (
         max(map(len, (*column.heading, *own))) for column, own in zip(table.columns, cells, strict=True)
@@ -225,26 +243,22 @@ def _width(table: Table) -> int:
 
 
 def _legend(compared: Compared) -> str:
-    """Return what the columns of the tables mean, in a sentence."""
+    """Return the legend of the tables, a sentence."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, places = range(len(table.keys)), range(len(table.parts))
-    meanings = [
-        measure.meaning.format(units=units)
-        for measures in _shown(compared).measures
-        for measure in measures
-        if any(measure.cell(compared, row, place) for row in rows for place in places)
-    ]
-    return f"{'; '.join(filter(None, meanings))}."
+    measures = chain.from_iterable(_measures(compared))
+    shown = table_of(rows, [measure.column(compared, place) for measure in measures for place in places])
+    return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
 
 def _labels(compared: Compared) -> tuple[Column[int], ...]:
-    """Return the columns that say which case a row is."""
+    """Return the columns that identify the case of a row."""
     table = compared.table
     if table.sweeps:
         columns = case_columns(table.case)
         return columns if table.by_layout else columns[1:]
-    # The number of processes is told once if it is one.
+    # A number of processes that all cases share is in the heading.
     counts = {run.case.concurrency for part in table.parts for run in part.measured()}
     by = f"by {processes(min(counts))}" if len(counts) == 1 and 0 not in counts else ""
 

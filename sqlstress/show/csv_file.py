@@ -1,4 +1,4 @@
-"""A report as rows of figures, units in their names: as CSV a row per trial and worker, or one per case."""
+"""Figures of a report in rows: as CSV a row per trial and worker, or a row per case."""
 
 from __future__ import annotations
 
@@ -7,120 +7,130 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TypeVar
 
 from sqlstress.analysis.durability import version
 from sqlstress.analysis.group import group_runs, longest_wait_ns
 from sqlstress.experiment import experiment_of, unit_of
-from sqlstress.report import Latency, Report, Run, Trial, WorkerResult
+from sqlstress.report import Arrived, Latency, Report, Run, Trial, WorkerResult
 from sqlstress.show.blocks import Value, clean
 from sqlstress.show.shown import presenter_of
 from sqlstress.statistics.compare import spread
 from sqlstress.statistics.units import finite
 from sqlstress.target import takes
 
-# The columns of the CSV: name, and what it says of a report, a case, a trial, a latency or a worker.
+# The columns of the CSV: name, and the value of a report, a case, a trial, a latency or a worker.
 
-Getter = Callable[[Any], Value]
+T = TypeVar("T")
+Getter = Callable[[T], Value]
 
-
-def _fields(*names: str, **paths: str) -> dict[str, Getter]:
-    """Return the columns of fields that are called so, and of those that lie at a path, in other words."""
-    return {name: _at(path) for name, path in (*zip(names, names, strict=True), *paths.items())}
-
-
-def _at(path: str) -> Getter:
-    """Return what gets the field at a path of names; None where one on the way is None."""
-
-    def get(holder: Any) -> Value:
-        for name in path.split("."):
-            holder = None if holder is None else getattr(holder, name)
-        return holder  # type: ignore[no-any-return]
-
-    return get
-
-
-REPORT = _fields(
-    "created",
-    "tool_version",
-    system="environment.host.system",
-    release="environment.host.release",
-    machine="environment.host.machine",
-    cores="environment.host.cores",
-    python="environment.host.python",
-    file_system="environment.file_system.kind",
-    sync_primitive="environment.sync.primitive",
-    sync_append_p50_ns="environment.sync.append_p50_ns",
-    published="published",
-)
-CASE: dict[str, Getter] = {
+REPORT: dict[str, Getter[Report]] = {
+    "created": lambda report: report.created,
+    "tool_version": lambda report: report.tool_version,
+    "system": lambda report: report.environment.host.system,
+    "release": lambda report: report.environment.host.release,
+    "machine": lambda report: report.environment.host.machine,
+    "cores": lambda report: report.environment.host.cores,
+    "python": lambda report: report.environment.host.python,
+    "file_system": lambda report: report.environment.file_system.kind,
+    "sync_primitive": lambda report: sync.primitive if (sync := report.environment.sync) else None,
+    "sync_append_p50_ns": lambda report: sync.append_p50_ns if (sync := report.environment.sync) else None,
+    "published": lambda report: report.published,
+}
+CASE: dict[str, Getter[Run]] = {
     "workload": lambda run: run.case.workload,
     "unit": lambda run: unit_of(run.case),
-    **{
-        name: _at(f"case.{name}")
-        for name in ("driver", "buckets", "concurrency", "duration_s", "warmup_s", "ops", "seed", "verify")
-    },
+    "driver": lambda run: run.case.driver,
+    "buckets": lambda run: run.case.buckets,
+    "concurrency": lambda run: run.case.concurrency,
+    "duration_s": lambda run: run.case.duration_s,
+    "warmup_s": lambda run: run.case.warmup_s,
+    "ops": lambda run: run.case.ops,
+    "seed": lambda run: run.case.seed,
+    "verify": lambda run: run.case.verify,
     "busy_timeout_ms": lambda run: (
         run.case.settings.busy_timeout_ms if takes(run.case.driver, "busy-timeout") else None
     ),
 }
-"""Of every case; those of its experiment follow."""
-RUN = _fields("harness_ns", case_error="error", case_skipped="skipped")
-TRIAL = {
-    **_fields(trial="index"),
-    **_fields("seconds", "transactions", "rows", "tps", "rows_per_s", fairness_jain="fairness"),
-    **_fields("min_max_share", "longest_wait_ns", busy_answers="busy", busy_snapshot_answers="busy_snapshot"),
-    **_fields(failed_operations="failed"),
-    **_fields(
-        "half_ratio",
-        "start_s",
-        "attempts",
-        "foreign_share",
-        "stolen_share",
-        "disk_share",
-        "throttled",
-        "outcome",
-    ),
-    **_fields("note", verdict="verdict.status", verification_s="verdict.seconds", trial_error="error"),
+"""Columns of every case, before those of its experiment."""
+RUN: dict[str, Getter[Run]] = {
+    "harness_ns": lambda run: run.harness_ns,
+    "case_error": lambda run: run.error,
+    "case_skipped": lambda run: run.skipped,
 }
-OF_RATE: dict[str, Getter] = {
+ARM: dict[str, Getter[Run]] = {"arm": lambda run: run.arm}
+TRIAL: dict[str, Getter[Trial]] = {
+    "trial": lambda trial: trial.index,
+    "seconds": lambda trial: trial.seconds,
+    "transactions": lambda trial: trial.transactions,
+    "rows": lambda trial: trial.rows,
+    "tps": lambda trial: trial.tps,
+    "rows_per_s": lambda trial: trial.rows_per_s,
+    "fairness_jain": lambda trial: trial.fairness,
+    "min_max_share": lambda trial: trial.min_max_share,
+    "longest_wait_ns": lambda trial: trial.longest_wait_ns,
+    "busy_answers": lambda trial: trial.busy,
+    "busy_snapshot_answers": lambda trial: trial.busy_snapshot,
+    "failed_operations": lambda trial: trial.failed,
+    "half_ratio": lambda trial: trial.half_ratio,
+    "start_s": lambda trial: trial.start_s,
+    "attempts": lambda trial: trial.attempts,
+    "foreign_share": lambda trial: trial.foreign_share,
+    "stolen_share": lambda trial: trial.stolen_share,
+    "disk_share": lambda trial: trial.disk_share,
+    "throttled": lambda trial: trial.throttled,
+    "outcome": lambda trial: trial.outcome,
+    "note": lambda trial: trial.note,
+    "verdict": lambda trial: trial.verdict.status,
+    "verification_s": lambda trial: trial.verdict.seconds,
+    "trial_error": lambda trial: trial.error,
+}
+OF_RATE: dict[str, Getter[Run]] = {
     "rate": lambda run: run.case.rate or None,
-    "arrival": _at("case.arrivals.spacing"),
-    "latency_limit_s": _at("case.arrivals.latency_limit_s"),
+    "arrival": lambda run: arrivals.spacing if (arrivals := run.case.arrivals) else None,
+    "latency_limit_s": lambda run: arrivals.latency_limit_s if (arrivals := run.case.arrivals) else None,
 }
-"""The columns of cases whose operations were due at a rate."""
-ARRIVED = _fields(
-    due_operations="arrived.due",
-    skipped_operations="arrived.skipped",
-    queued_operations="arrived.queued",
-    from_due_p50_ns="arrived.whole.p50_ns",
-    from_due_p99_ns="arrived.whole.p99_ns",
-    from_due_p999_ns="arrived.whole.p999_ns",
-    from_due_max_ns="arrived.whole.max_ns",
-    late_p99_ns="arrived.lateness.p99_ns",
-    polled_share="arrived.polled_share",
-)
-"""The same of their trials: latencies from the moment an operation was due."""
-LATENCY = _fields("count", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
-WORKER = _fields(
-    worker="worker",
-    worker_transactions="transactions",
-    worker_rows="rows",
-    worker_seconds="seconds",
-    worker_longest_wait_ns="longest_wait_ns",
-    worker_busy_answers="busy",
-    worker_busy_snapshot_answers="busy_snapshot",
-    worker_failed_operations="failed",
-    worker_harness_share="harness_share",
-    worker_proof_share="proof_share",
-    worker_peak_memory_bytes="peak_memory_bytes",
-    worker_error="error",
-)
+"""Columns of cases whose operations are due at a rate."""
+ARRIVED: dict[str, Getter[Arrived]] = {
+    "due_operations": lambda arrived: arrived.due,
+    "skipped_operations": lambda arrived: arrived.skipped,
+    "queued_operations": lambda arrived: arrived.queued,
+    "from_due_p50_ns": lambda arrived: whole.p50_ns if (whole := arrived.whole) else None,
+    "from_due_p99_ns": lambda arrived: whole.p99_ns if (whole := arrived.whole) else None,
+    "from_due_p999_ns": lambda arrived: whole.p999_ns if (whole := arrived.whole) else None,
+    "from_due_max_ns": lambda arrived: whole.max_ns if (whole := arrived.whole) else None,
+    "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
+    "polled_share": lambda arrived: arrived.polled_share,
+}
+"""Columns of the trials of these cases; latencies are measured from the due time."""
+LATENCY: dict[str, Getter[Latency]] = {
+    "count": lambda latency: latency.count,
+    "p50_ns": lambda latency: latency.p50_ns,
+    "p90_ns": lambda latency: latency.p90_ns,
+    "p99_ns": lambda latency: latency.p99_ns,
+    "p999_ns": lambda latency: latency.p999_ns,
+    "max_ns": lambda latency: latency.max_ns,
+}
+"""Columns of each kind of operation; their names follow that of the kind."""
+WORKER: dict[str, Getter[WorkerResult]] = {
+    "worker": lambda worker: worker.worker,
+    "worker_transactions": lambda worker: worker.transactions,
+    "worker_rows": lambda worker: worker.rows,
+    "worker_seconds": lambda worker: worker.seconds,
+    "worker_longest_wait_ns": lambda worker: worker.longest_wait_ns,
+    "worker_busy_answers": lambda worker: worker.busy,
+    "worker_busy_snapshot_answers": lambda worker: worker.busy_snapshot,
+    "worker_failed_operations": lambda worker: worker.failed,
+    "worker_harness_share": lambda worker: worker.harness_share,
+    "worker_proof_share": lambda worker: worker.proof_share,
+    "worker_peak_memory_bytes": lambda worker: worker.peak_memory_bytes,
+    "worker_error": lambda worker: worker.error,
+}
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of a trial that say nothing of its case."""
-_OF_CASE: dict[str, Getter] = {
+"""Columns of a trial that do not describe its case."""
+_OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
     "tps_spread": lambda run: spread([*run.rates().values()]),
@@ -129,37 +139,40 @@ _OF_CASE: dict[str, Getter] = {
     "verdict": lambda run: run.verdict.status,
     "verification_s": lambda run: run.verdict.seconds,
 }
-"""What all trials of a case say together, as its table does."""
+"""Columns of all trials of a case together, as in its table."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet takes for the start of a formula; the wide forms too."""
+"""Characters that start a formula in a spreadsheet, the wide forms included."""
 _KINDS = ("get", "pair", "replace", "update")
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What a row is about."""
+    """Subject of a row."""
 
     report: Report
     case: int
-    """The number of the run in its report."""
+    """Number of the run in its report, from 1."""
     run: Run
     trial: Trial | None
-    """In a row per case, the one that is shown."""
+    """In a row per case, the trial that is shown."""
     worker: WorkerResult | None
     latency: Callable[[str], Latency | None]
-    """The latencies of a kind of operation: of the trial, or in a row per case of all its trials together."""
+    """Returns the latencies of a kind of operation: of the trial, or in a row per case of all its trials."""
+
+
+_Columns = dict[str, Getter[_Row]]
 
 
 def report_csv(*reports: Report) -> str:
     """Return reports as CSV (RFC 4180, but lines end in LF); a missing figure is an empty field.
 
-    A trial without workers has one row, and so has a case without trials: no error is left out. Text
+    A trial without workers and a case without trials have one row each, which shows their error. Text
     that a spreadsheet would run as a formula begins with an apostrophe.
     """
     runs = [run for report in reports for run in report.runs]
-    columns = [*_of_trials(runs), *_of_workers(runs).items()]
+    columns = [*_trial_columns(runs), *_worker_columns(runs).items()]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_field(name) for name, _ in columns)
@@ -178,8 +191,8 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
     Every dict has the same keys; a missing figure is None.
     """
-    columns = {name: value for name, value in _of_trials(report.runs) if name not in _OF_ONE_TRIAL}
-    columns |= _of("run", _OF_CASE)
+    columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
+    columns |= _of_run(_OF_CASE)
     rows = [
         _Row(report, number, run, run.shown(), None, run.latency) for number, run in enumerate(report.runs, 1)
     ]
@@ -187,82 +200,100 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
 
 def _plain(value: object) -> Value:
-    """Return a value in JSON's types: text in one line, and None for what is no number."""
+    """Return a value in JSON's types: text in one line, and None for NaN and infinity."""
     if isinstance(value, float):
         return finite(value)
     return value if value is None or isinstance(value, int) else clean(str(value))
 
 
-def _of_trials(runs: Sequence[Run]) -> list[tuple[str, Getter]]:
-    """Return what is said of a row's case and trial, by column: some depend on what all the runs hold.
+def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
+    """Return the columns of cases and trials, as pairs; some appear only if a run has such figures.
 
-    Who names a transaction "sync_append" has two columns of one name.
+    The user's transaction may be called "sync_append": its latency has the name of another column.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
     for run in runs:
         by_table.setdefault(experiment_of(run.case).table(), []).append(run)
-    of_cases: dict[str, Getter] = {}
-    of_trials: dict[str, Getter] = {}
-    for own in by_table.values():
-        shown = presenter_of(own[0].case)
-        of_cases |= shown.case_columns(own)
-        of_trials |= shown.trial_columns([trial for run in own for trial in run.trials])
-        declared = (column for group in group_runs(own) for column in shown.columns(group))
+    of_cases: dict[str, Getter[Run]] = {}
+    of_trials: dict[str, Getter[Trial]] = {}
+    for members in by_table.values():
+        presenter = presenter_of(members[0].case)
+        of_cases |= presenter.case_columns(members)
+        of_trials |= presenter.trial_columns([trial for run in members for trial in run.trials])
+        declared = (
+            column
+            for group in group_runs(members)
+            for column in (*presenter.columns(group), *presenter.further_columns(group))
+        )
         of_trials |= {column.csv: column.value for column in declared if column.csv}
-    settings = _names(trial.effective for trial in trials)
-    in_effect = {f"effective_{name}": _entry("effective", name) for name in settings}
+    settings = _keys(trial.effective for trial in trials)
     rate = OF_RATE if any(run.case.rate for run in runs) else {}
-    arm = _fields("arm") if any(run.arm for run in runs) else {}
+    arm = ARM if any(run.arm for run in runs) else {}
     arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
-    columns = {
-        **_of("report", REPORT),
-        "case": _at("case"),
+    columns: _Columns = {
+        **{name: _of(lambda row: row.report, value) for name, value in REPORT.items()},
+        "case": lambda row: row.case,
         "sqlite_version": _sqlite_version,
-        **_of("run", {**CASE, **rate, **of_cases, **RUN, **arm}),
-        **_of("trial", {**in_effect, **TRIAL, **arrived, **of_trials}),
+        **_of_run({**CASE, **rate, **of_cases, **RUN, **arm}),
+        **_of_trial({f"effective_{name}": _effective(name) for name in settings}),
+        **_of_trial({**TRIAL}),
+        **{name: _of(_arrived, value) for name, value in arrived.items()},
+        **_of_trial(of_trials),
     }
     latencies = (
         (f"{kind}_{figure}", _of_latency(kind, value))
-        for kind in _names(trial.latency for trial in trials)
+        for kind in _keys(trial.latency for trial in trials)
         for figure, value in LATENCY.items()
     )
     return [*columns.items(), *latencies]
 
 
-def _of_workers(runs: Sequence[Run]) -> dict[str, Getter]:
-    """Return what is said of a row's worker, by column."""
+def _worker_columns(runs: Sequence[Run]) -> _Columns:
+    """Return the columns of workers."""
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
-    kinds = _names(worker.operations for worker in workers)
-    counts = {f"worker_{kind}_transactions": _entry("operations", kind, 0) for kind in kinds}
-    return _of("worker", {**WORKER, **counts})
+    kinds = _keys(worker.operations for worker in workers)
+    counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
+    return {name: _of(lambda row: row.worker, value) for name, value in {**WORKER, **counts}.items()}
 
 
-def _of(part: str, columns: Mapping[str, Getter]) -> dict[str, Getter]:
-    """Return columns of a part of a row as those of the row: None where it has no such part."""
-
-    def of_row(value: Getter) -> Getter:
-        return lambda row: None if (found := getattr(row, part)) is None else value(found)
-
-    return {name: of_row(value) for name, value in columns.items()}
+def _of(part: Callable[[_Row], T | None], value: Getter[T]) -> Getter[_Row]:
+    """Return the value of a part of a row; None for a row without that part."""
+    return lambda row: None if (holder := part(row)) is None else value(holder)
 
 
-def _of_latency(kind: str, value: Getter) -> Getter:
-    return lambda row: value(found) if (found := row.latency(kind)) else None
+def _of_run(columns: Mapping[str, Getter[Run]]) -> _Columns:
+    return {name: _of(lambda row: row.run, value) for name, value in columns.items()}
 
 
-def _entry(mapping: str, key: str, missing: Value = None) -> Getter:
-    """Return what gets the entry of a mapping that is a field."""
-    return lambda holder: getattr(holder, mapping).get(key, missing)
+def _of_trial(columns: Mapping[str, Getter[Trial]]) -> _Columns:
+    return {name: _of(lambda row: row.trial, value) for name, value in columns.items()}
 
 
-def _names(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of all mappings, the known kinds of operation first."""
-    known = set(chain.from_iterable(mappings))
-    return [*(kind for kind in _KINDS if kind in known), *sorted(known.difference(_KINDS))]
+def _arrived(row: _Row) -> Arrived | None:
+    return row.trial.arrived if row.trial else None
+
+
+def _of_latency(kind: str, value: Getter[Latency]) -> Getter[_Row]:
+    return lambda row: value(latency) if (latency := row.latency(kind)) else None
+
+
+def _effective(setting: str) -> Getter[Trial]:
+    return lambda trial: trial.effective.get(setting)
+
+
+def _operations(kind: str) -> Getter[WorkerResult]:
+    return lambda worker: worker.operations.get(kind, 0)
+
+
+def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return the keys of all mappings, the kinds of kv's operations first."""
+    keys = set(chain.from_iterable(mappings))
+    return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
 
 def _sqlite_version(row: _Row) -> str | None:
+    """Return the version of SQLite that a case used; in an A/B test, that of its arm."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
@@ -270,7 +301,7 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _field(value: Value) -> Value:
-    """Return what is written: numbers as they are, text in one line that is no formula."""
+    """Return a value for the file: numbers unchanged, text in one line that is no formula."""
     if not isinstance(value, str):
         return value
     text = clean(value)

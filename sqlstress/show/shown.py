@@ -1,4 +1,4 @@
-"""What every experiment is asked for when a report is shown, and what those show that say nothing else."""
+"""Base classes of the presenters of experiments, with default tables, findings and plots."""
 
 from __future__ import annotations
 
@@ -18,19 +18,32 @@ from sqlstress.experiment import experiment_of, get_experiment, units_of
 from sqlstress.options.option import options_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import Case
-from sqlstress.show import at_a_rate, sweep_plots
-from sqlstress.show.blocks import NOTHING_LOST, Block, Column, seconds_cell
+from sqlstress.show import at_a_rate, case_table, sweep_plots
+from sqlstress.show.blocks import (
+    LESS,
+    MORE,
+    NOTHING_LOST,
+    Block,
+    Column,
+    Legend,
+    seconds_cell,
+    table_of,
+)
 from sqlstress.show.blocks import Value as Value
 from sqlstress.show.case_table import (
     FAILED_SHARE,
     RATIO,
     ROWS_MEASURE,
+    SHAPE,
     SPREAD,
+    TPS,
     Measure,
     Measures,
     Row,
     common_blocks,
     compared_trial,
+    measure_of,
+    rows_of,
 )
 from sqlstress.show.plots import Plot, bar_plots, line_plots
 
@@ -48,34 +61,34 @@ LOCKED = "the database was locked"
 LONGER = f"{LOCKED} for longer than --busy-timeout"
 OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 OF_ALL: tuple[Topic, ...] = (partial_proofs, trust)
-"""What is said of all parts of a group together."""
+"""Topics that concern a whole group, not each of its parts."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield what is said of each part of a group, once where it is the same of all."""
-    said: dict[Finding, list[str]] = {}
+    """Yield the findings of a topic for each part of a group; equal findings of parts are merged."""
+    values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
-            said.setdefault(finding, []).append(group.value(part.case))
-    for finding, values in said.items():
+            values_by_finding.setdefault(finding, []).append(group.value(part.case))
+    for finding, values in values_by_finding.items():
         of_all = len(values) == max(1, len(group.parts))
         yield finding if of_all else finding.of_part(f"{group.setting} {listing(values)}")
 
 
 class Shown:
-    """How an experiment is shown: pure functions of a report. One of its own overrides what differs."""
+    """Presenter of an experiment: pure functions of a report. Experiments override what differs."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, trust)
-    """What there is to say of a group, beside what is wrong or missing."""
+    """Topics of a group, in order, except for wrong and missing data."""
     measures: ClassVar[Measures] = ((ROWS_MEASURE, RATIO), (SPREAD,), (TIME,))
-    """The figures that a comparison shows."""
+    """Figures of comparisons, for experiments whose columns do not declare them."""
     proves: ClassVar[str] = NOTHING_LOST
-    """What is known of the data of a run that is proved."""
+    """Fact about the data of a run that its proof established, as a clause."""
     together: ClassVar[int] = 1
-    """How many reports stand beside the first one in 80 columns; one where a case has a long name."""
+    """Number of reports next to the first one in 80 columns; 1 if cases have long names."""
 
     def why_failed(self, run: Run) -> str:
-        """Return why operations of a run failed, in words."""
+        """Return the reason why operations of a run failed, as a clause."""
         trials = [trial for trial in run.ended if trial.failed]
         latency = latency_of(failures_of([run]))
         wait = Wait(latency, run.case.settings.busy_timeout_ms) if latency else None
@@ -86,49 +99,64 @@ class Shown:
         return f"{locked}, or {OUT_OF_DATE}" if any(trial.busy for trial in trials) else OUT_OF_DATE
 
     def is_doubtful(self, run: Run) -> bool:
-        """Return whether something about a run is to be seen in the exit code, though nothing is wrong."""
+        """Return whether the exit code reports a suspicion about a run whose data is right."""
         return False
 
     def what(self, group: Group) -> str:
-        """Return what the processes did, as the beginning of a sentence."""
+        """Return the activity of the processes, as the beginning of a sentence."""
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the tables and pictures, each with a sentence that says what it means."""
+        """Yield the tables and pictures, each with its legend."""
         return common_blocks(group)
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
-        """Return the columns of the tables of a group; the CSV has those with a name in the CSV."""
+        """Return the columns of the table of a group. The CSV and comparisons take theirs from it."""
         return ()
 
+    def further_columns(self, group: Group) -> Sequence[Column[Row]]:
+        """Return the columns of a further table. The CSV takes its columns from it, too."""
+        return ()
+
+    def comparison_figures(self, group: Group) -> Measures:
+        """Return the figures that a comparison shows; `group` has the runs of all reports."""
+        return self.measures
+
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield what there is to say."""
+        """Yield the findings."""
         for topic in self.topics:
             yield from topic(group) if topic in OF_ALL else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the plots of a group."""
-        return iter(())
+        """Yield the plots of a group: throughput and latency, unless the experiment has its own."""
+        if group.case.rate:
+            yield from at_a_rate.plots(group)
+            yield from sweep_plots.over_time(group)
+        else:
+            yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
-        """Return what a run is compared by, a second: of one that was done, and whose data is right."""
+        """Return the rate by which a run is compared, per second; the caller has excluded invalid runs."""
         trial = run.shown()
         return trial.rows_per_s if trial else None
 
     def commits(self, trial: Trial) -> int | None:
-        """Return how many commits a trial made; None where that is not known."""
+        """Return the number of commits of a trial; None if unknown."""
         return None
 
     def tracked(self, run: Run) -> Iterator[float | None]:
-        """Yield what trackers keep of each trial that counts: what it did a second."""
+        """Yield the rate of each valid trial that benchmark trackers store, per second."""
         return (trial.tps for trial in run.valid)
 
     def tracked_unit(self, case: Case) -> str:
-        """Return what that counts, in the plural."""
+        """Return the unit of these rates, in the plural."""
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return what differs in the loads of cases that do the same work, but for what varies in a table."""
+        """Return the differences between the loads of cases with the same work, a text for each case.
+
+        Options that vary within a table are left out.
+        """
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -143,15 +171,15 @@ class Shown:
             yield from bar_plots(compared, names, self.bar, self.bar_name)
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return under which title a case has its bar there; of the same title and key only the last one."""
+        """Return the title and the key of the bar of a case. The last bar with the same two is shown."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
-        """Return what a bar is called, but for the number of processes."""
+        """Return the name of the bar of a case, without the number of processes."""
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        """Return the columns of the CSV that only its cases have: the fields of their specs."""
+        """Return the CSV columns of the cases of this experiment: the fields of their specs."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = experiment_of(run.case).key or run.case.workload
@@ -160,18 +188,18 @@ class Shown:
         return columns
 
     def trial_columns(self, trials: Sequence[Trial]) -> Mapping[str, Callable[[Trial], Value]]:
-        """Return the columns of the CSV that only its trials have, in addition to `columns`."""
+        """Return the CSV columns of the trials of this experiment, in addition to those of `columns`."""
         return {}
 
 
 def presenter_of(case: Case) -> Shown:
-    """Return what shows the experiment of a case."""
+    """Return the presenter of the experiment of a case."""
     shown: Shown = experiment_of(case).presenter()
     return shown
 
 
 class LoadShown(Shown):
-    """How an experiment is shown that has both loops: closed, or open at a rate."""
+    """Presenter of an experiment with two loops: closed, or open at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
     """Column of failed operations."""
@@ -183,55 +211,63 @@ class LoadShown(Shown):
             yield from self.closed_loop_table(group)
         yield from self.more_blocks(group)
 
+    def comparison_figures(self, group: Group) -> Measures:
+        columns = self.columns(group)
+        more, less = (
+            tuple(measure_of(column) for column in columns if column.better == better)
+            for better in (MORE, LESS)
+        )
+        return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
+
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of cases in a closed loop, and what its columns mean."""
-        raise NotImplementedError
+        """Yield the table of cases in a closed loop; above it, several targets side by side."""
+        yield from case_table.blocks(group)
+        yield from self.table(group)
+
+    def table(self, group: Group) -> Iterator[Block]:
+        """Yield the table of the declared columns, and its legend."""
+        table = table_of(rows_of(group), self.columns(group))
+        yield table
+        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        """Yield what stands below the table."""
+        """Yield the blocks below the table."""
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return what was proved where the data is right."""
+        """Return the fact that the proof established, for the legend."""
         return NOTHING_LOST
-
-    def plots(self, group: Group) -> Iterator[Plot]:
-        if group.case.rate:
-            yield from at_a_rate.plots(group)
-            yield from sweep_plots.over_time(group)
-        else:
-            yield from sweep_plots.plots(group)
 
     def rate(self, run: Run) -> float | None:
         return run.median_tps()
 
 
 class ResultShown(Shown, Generic[R]):
-    """How what a study has found is shown, which is no sweep of cases: R is its type."""
+    """Presenter of the result of a study that is not a sweep of cases. R is the type of the result."""
 
     def part(self, result: R) -> Part:
-        """Return what was tried, and its verdict."""
+        """Return the subject of the study and its verdict."""
         raise NotImplementedError
 
     def result_blocks(self, report: Report, result: R) -> Iterator[Block]:
-        """Yield everything that it shows."""
+        """Yield all blocks of the result."""
         raise NotImplementedError
 
     def result_plots(self, result: R) -> Iterator[Plot]:
-        """Yield the plots of it."""
+        """Yield the plots of the result."""
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
-        """Yield the figures that are looked for first."""
+        """Yield the main figures, for the top of a page."""
         raise NotImplementedError
 
     def progress(self, result: R) -> str:
-        """Return how far it has come: "3 of 100 rounds"."""
+        """Return the progress of the study: "3 of 100 rounds"."""
         raise NotImplementedError
 
 
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
-    """Return the results of studies, each with what shows it."""
+    """Return the results of studies, each with its presenter."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
@@ -240,17 +276,17 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
-            found: Any = getattr(holder_of(run), name, None)
-            return int(found) if isinstance(found, bool) else found
+            setting: Any = getattr(holder_of(run), name, None)
+            return int(setting) if isinstance(setting, bool) else setting
 
         return value
 
     kinds: dict[Any, None] = dict.fromkeys(type(holder) for run in runs if (holder := holder_of(run)))
     return {
-        found.column or name: column(name)
+        option.column or name: column(name)
         for kind in kinds
-        for name, found in options_of(kind).items()
-        if found.column is not None
+        for name, option in options_of(kind).items()
+        if option.column is not None
     }
 
 
@@ -259,11 +295,11 @@ def _field(kind: type, name: str) -> Callable[[Run], Value]:
 
 
 Tile = tuple[str, str, str]
-"""A figure, what it is, and how it stands: ok, failed, unknown, or neither."""
+"""Figure, its name, and its status: ok, failed, unknown, or empty."""
 
 
 def came_of(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict; `proved` is what it says when all is well."""
+    """Return the tile of a verdict; `proved` is its text if everything was proved."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

@@ -30,7 +30,6 @@ from sqlstress.show.blocks import (
     VERIFIED,
     Block,
     Column,
-    Legend,
     Note,
     Paragraph,
     Value,
@@ -115,15 +114,10 @@ def _time(row: case_table.Row) -> str | None:
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
-def _only(percentile: str) -> case_table.Cell:
-    """Return a cell with this percentile; it is empty if a run has several kinds of operations."""
-
-    def cell(row: case_table.Row) -> str | None:
-        kinds = _operations_of(row.run)
-        latency = row.run.latency(kinds[0]) if len(kinds) == 1 and row.trial else None
-        return ms_cell(getattr(latency.without_single_events(), percentile)) if latency else None
-
-    return cell
+def _single_latency(row: case_table.Row) -> Latency | None:
+    """Return the latency of the operations; None if a run has several kinds of them."""
+    kinds = _operations_of(row.run)
+    return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
 
 def _answers(name: str) -> case_table.Cell:
@@ -149,8 +143,8 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
         case_table.PROCESSES,
         Column("time s", cell=_time),
         case_table.TOTAL.explained(["TPS: transactions per second", *case_table.spread_legend(group)]),
-        Column("p50 ms", cell=_only("p50_ns"), meaning=took),
-        Column("p99 ms", cell=_only("p99_ns"), meaning=took),
+        case_table.percentile_column("p50", _single_latency, meaning=took),
+        case_table.percentile_column("p99", _single_latency, meaning=took),
         Column("BUSY/s", ("BUSY", "per s"), cell=_answers("busy"), meaning=f"BUSY: {busy}", leaves=95),
         Column(
             "BUSY_SNAPSHOT/s",
@@ -216,16 +210,14 @@ def _failed_of(row: KindRow) -> str | None:
     return percent_cell(share) if share else None
 
 
-def _service(row: KindRow) -> str | None:
-    latency = row.run.latency(row.kind) if row.run.case.rate else None
-    return ms_cell(latency.without_single_events().p99_ns) if latency else None
+def _service(row: KindRow) -> Latency | None:
+    return case_table.kind_latency(row.kind)(row) if row.run.case.rate else None
 
 
-def _latency_column(name: str, field: str, leaves: int | None = None) -> Column[KindRow]:
-    def cell(row: KindRow) -> str | None:
-        return ms_cell(getattr(row.latency.without_single_events(), field)) if row.latency else None
-
-    return Column(f"{name} ms", cell=cell, leaves=leaves)
+def _latency_column(percentile: str, leaves: int | None = None) -> Column[KindRow]:
+    return case_table.percentile_column(
+        percentile, lambda row: row.latency and row.latency.without_single_events(), leaves=leaves
+    )
 
 
 _KIND_COLUMNS: tuple[Column[KindRow], ...] = (
@@ -233,13 +225,13 @@ _KIND_COLUMNS: tuple[Column[KindRow], ...] = (
     case_table.PROCESSES,
     RATE,
     Column("per s", ("", "per s"), cell=_per_s),
-    _latency_column("p50", "p50_ns", leaves=30),
-    _latency_column("p90", "p90_ns", leaves=10),
-    _latency_column("p99", "p99_ns"),
-    _latency_column("p99.9", "p999_ns", leaves=20),
-    _latency_column("max", "max_ns"),
+    _latency_column("p50", leaves=30),
+    _latency_column("p90", leaves=10),
+    _latency_column("p99"),
+    _latency_column("p99.9", leaves=20),
+    _latency_column("max"),
     Column("failed %", cell=_failed_of),
-    Column("service p99 ms", ("service", "p99 ms"), cell=_service),
+    case_table.percentile_column("service p99", _service),
 )
 
 
@@ -384,7 +376,6 @@ class UserShown(LoadShown):
         ["failed: percentage of transactions given up because the database was busy"]
     )
     together = 3
-    measures = ((case_table.TPS, case_table.RATIO), (case_table.SPREAD,), case_table.SCALING)
 
     def is_doubtful(self, run: Run) -> bool:
         suspicious = (
@@ -410,11 +401,8 @@ class UserShown(LoadShown):
             phrases.append(f"{plural(late, 'check')} at the end")
         return "; ".join(phrases)
 
-    def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        yield from case_table.blocks(group)
-        table = table_of(case_table.rows_of(group), _columns(group, self.failed))
-        yield table
-        yield Legend(table)
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _columns(group, self.failed)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         return _latencies(group)

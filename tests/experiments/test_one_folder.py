@@ -63,6 +63,8 @@ def test_it_is_measured_proved_shown_saved_and_compared(
     assert len(written) == len(FILES) and all("appends" in each for each in written)
     assert '"appends: appends, 2 processes, ' in Path("saved.bmf").read_text(encoding="utf-8")
     assert said(capsys, "report", "saved.json") == shown
+    page = Path("saved.html").read_text(encoding="utf-8")
+    assert all(f"<h3>{title}</h3>" in page for title in ("Latency percentiles", "Latency histogram"))
     Path("again.json").write_text(report_json(report), encoding="utf-8")
     compared = said(capsys, "compare", "saved.json", "again.json")
     assert compared.count(" ~1.00") == 1 and "NOT COMPARABLE" not in compared

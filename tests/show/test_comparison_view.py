@@ -22,7 +22,15 @@ from tests.analysis.comparison.sides import WINDOWS, comparison, library, report
 from tests.analysis.hand_made import run, trial
 from tests.drawing import CHARACTERS, examples
 from tests.published import REPORTS
-from tests.show.variants import EXAMPLE, UNKNOWN, classic_report, each_run, each_trial, with_case
+from tests.show.variants import (
+    EXAMPLE,
+    UNKNOWN,
+    classic_report,
+    each_run,
+    each_trial,
+    update_report,
+    with_case,
+)
 from tests.strategies import cases, reports
 
 MACOS, WINDOWS_1 = REPORTS["003-macos-1-file"], REPORTS["003-windows-1-file"]
@@ -115,6 +123,14 @@ def test_many_reports_stand_in_several_tables_with_the_first_in_each() -> None:
     assert len(headings) == 9
     assert " X Linux  Y Linux " in headings[-2] and " Z Linux " in headings[-1]
     assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_figures_that_are_too_wide_together_have_several_tables() -> None:
+    report = update_report()
+    (compared,) = comparison(report, report, report, report).tables
+    headers = [table.headers for table in tables(compared)]
+    assert max(map(len, comparison_text(comparison(*[report] * 4)).splitlines())) <= WIDTH
+    assert {f"{letter} update p99 ms" for letter in "ABCD"} < {name for one in headers for name in one}
 
 
 def test_the_widest_figures_of_four_reports_fit() -> None:

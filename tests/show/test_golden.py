@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sqlstress.show.page as page_room
+from sqlstress.analysis.comparison import Comparison
 from sqlstress.report import Report
 from sqlstress.show.csv_file import report_csv
 from sqlstress.show.doctor_view import doctor_text
@@ -67,9 +68,9 @@ def test_a_report_is_shown_as_kept(name: str, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_a_comparison_is_shown_as_kept(name: str) -> None:
-    assert_golden(f"compare-{name}.txt", comparison_text(VARIANTS[name]))
-    assert_golden(f"compare-{name}.md", comparison_markdown(VARIANTS[name]))
+@pytest.mark.parametrize(("suffix", "show"), [("txt", comparison_text), ("md", comparison_markdown)])
+def test_a_comparison_is_shown_as_kept(name: str, suffix: str, show: Callable[[Comparison], str]) -> None:
+    assert_golden(f"compare-{name}.{suffix}", show(VARIANTS[name]))
 
 
 def test_the_surroundings_and_the_annotations_are_shown_as_kept() -> None:

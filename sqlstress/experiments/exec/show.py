@@ -1,4 +1,4 @@
-"""How commands are shown: a row for each number of processes, how they ended, and what they said."""
+"""Presenter of exec: a row for each number of processes, exit codes, and messages of the commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
-from sqlstress.show.blocks import PERCENTILES, Block, Column, Legend, Paragraph, Value, table_of
+from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.user_work.show import (
     CHECKED,
     UserShown,
@@ -51,9 +51,9 @@ from sqlstress.user_work.show import (
 
 _LOCKED = re.compile(r"locked|SQLITE_(BUSY|LOCKED)", re.IGNORECASE)
 OURS = "sqlstress, for the checks"
-"""What its own processes do with the write lock: the last to close the database has it for a moment."""
+"""Holder of the write lock that is sqlstress itself: the last connection to close takes it briefly."""
 MOST_KINDS = 5
-"""Kinds of messages that are told."""
+"""Number of kinds of messages that are shown."""
 _FAILED = case_table.FAILED_SHARE.explained(
     ["failed: percentage of commands that did not exit with 0, or took too long"]
 )
@@ -71,9 +71,11 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
         else "the commands took at most this long, from start to exit"
     )
 
-    def latency(percentile: str, field: str, leaves: int | None = None) -> Column[case_table.Row]:
-        cell = case_table.of_latency("command", attrgetter(field))
-        return Column(f"{percentile} ms", cell=cell, meaning=f"{PERCENTILES} of {took}", leaves=leaves)
+    def latency(percentile: str, leaves: int | None = None) -> Column[case_table.Row]:
+        latency_of = case_table.kind_latency("command")
+        return case_table.percentile_column(
+            percentile, latency_of, meaning=f"{PERCENTILES} of {took}", leaves=leaves
+        )
 
     rate = f"{group.unit}/s"
     return (
@@ -81,9 +83,9 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
         case_table.PROCESSES,
         replace(case_table.TIME, leaves=10),
         replace(case_table.TOTAL, name=rate, heading=(group.unit, "per s"), meaning=_RATES.get(rate, "")),
-        latency("p50", "p50_ns"),
-        latency("p90", "p90_ns", leaves=20),
-        latency("p99", "p99_ns"),
+        latency("p50"),
+        latency("p90", leaves=20),
+        latency("p99"),
         _FAILED,
         case_table.FAIRNESS,
         replace(
@@ -96,7 +98,7 @@ def _columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def scaling(group: Group) -> Iterator[Finding]:
-    """Yield what more processes, or a higher rate, did; nobody asks that of a command that does nothing."""
+    """Yield the effects of more processes or a higher rate, unless the command does nothing."""
     if group.case.spec.command:
         yield from throughput(group)
         yield from at_a_rate(group)
@@ -104,12 +106,13 @@ def scaling(group: Group) -> Iterator[Finding]:
 
 
 MOST_STARTING = 0.9
-"""Share of a command's time in which it may start and end, so that commands still meet on the database."""
+"""Share of the time of commands above which they start and end too much to meet on the database."""
 MOMENTS_ENOUGH = 50
+"""Number of observed moments from which on their shares count."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield that commands which mostly start hardly meet, where all seemed right."""
+    """Yield that commands hardly meet, because they mostly start and end, if all data seems right."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     wrong = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -118,9 +121,9 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of their time in which commands start and end; None where it is not known.
+    """Return the share of the time of commands in which they start and end; None if unknown.
 
-    Seen from outside, or at least what a command takes that does nothing.
+    It is observed from outside; failing that, it is the time of a command that does nothing.
     """
     moments = counted(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -134,7 +137,7 @@ def _share_of_starting(group: Group) -> float | None:
 
 
 def ended(group: Group) -> Iterator[Finding]:
-    """Yield with which codes commands exited, if not all of them with 0."""
+    """Yield the exit codes of the commands, if some are not 0."""
     codes = counted(group, EXIT_CODE, attrgetter("what"))
     total = sum(codes.values())
     if group.case.spec.lines:
@@ -147,20 +150,22 @@ def ended(group: Group) -> Iterator[Finding]:
 
 
 def messages(group: Group) -> Iterator[Finding]:
-    """Yield what they wrote on standard error, or answered instead of ok, the commonest first."""
+    """Yield messages on standard error and answers other than ok, the most frequent first."""
     for topic in (STDERR, ANSWER):
         counts = list(counted(group, topic, attrgetter("what")).items())
         if counts:
-            examples = {one.what: one.example for one in sightings(group, topic)}
-            told = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
+            examples = {sighting.what: sighting.example for sighting in sightings(group, topic)}
+            shown = {examples[kind]: count for kind, count in counts[:MOST_KINDS]}
             more = max(0, len(counts) - MOST_KINDS) or None
-            yield Finding(sentences.messages, answers=topic == ANSWER, messages=told, more=more)
+            yield Finding(sentences.messages, answers=topic == ANSWER, messages=shown, more=more)
 
 
 def _is_unused(group: Group) -> bool:
     """Return whether no command of any trial used its copy of the database."""
     trials = [trial for run in group.runs if run.case.spec.command for trial in run.trials]
-    return bool(trials) and all(any(one.topic == UNUSED for one in trial.sightings) for trial in trials)
+    return bool(trials) and all(
+        any(sighting.topic == UNUSED for sighting in trial.sightings) for trial in trials
+    )
 
 
 def databases(group: Group) -> Iterator[Finding]:
@@ -182,7 +187,7 @@ def locked(group: Group) -> Iterator[Finding]:
     others: Counter[str] = Counter()
     for run in group.runs:
         causes = alone if run.case.concurrency == 1 else others
-        for met in _met(run):
+        for met in _run_sightings(run):
             if met.topic in (STDERR, ANSWER) and (cause := lock_cause(met.example)):
                 causes[cause] += met.count
     wait = wait_of(group, None)
@@ -209,7 +214,7 @@ _CAUSES = {
     TABLE: re.compile(r"database table is locked|SQLITE_LOCKED|\b262\b|\(6\)"),
     BUSY: re.compile(r"database is locked|SQLITE_BUSY|\(5\)"),
 }
-"""Lock errors by what a program prints of them: names of SQLite, its messages and result codes.
+"""Patterns of lock errors in the output of programs: SQLite's names, messages and result codes.
 
 Source: https://www.sqlite.org/rescode.html
 """
@@ -223,29 +228,29 @@ def lock_cause(message: str) -> str:
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
-    """Yield what had to be ended."""
+    """Yield the commands and processes that sqlstress had to end."""
     for kind, count in counted(group, ENDED, attrgetter("what")).items():
-        met = (run.case for run in group.runs if any(kind == one.what for one in _met(run)))
+        cases = (run.case for run in group.runs if any(kind == seen.what for seen in _run_sightings(run)))
         if kind == TOO_LATE:
             limit_s = f"{group.case.spec.timeout_s:g}"
             lines = group.case.spec.lines
-            yield Finding(sentences.timed_out, count=count, limit_s=limit_s, where=places(met), lines=lines)
+            yield Finding(sentences.timed_out, count=count, limit_s=limit_s, where=places(cases), lines=lines)
         elif kind == STAYED:
             yield Finding(sentences.program_stayed, count=count)
         elif kind in (LEFT_BEHIND, ESCAPED):
-            yield Finding(sentences.left_behind, count=count, escaped=kind == ESCAPED, where=places(met))
+            yield Finding(sentences.left_behind, count=count, escaped=kind == ESCAPED, where=places(cases))
 
 
-def _met(run: Run) -> Iterator[Sighting]:
-    return (one for trial in run.trials for one in trial.sightings)
+def _run_sightings(run: Run) -> Iterator[Sighting]:
+    return (sighting for trial in run.trials for sighting in trial.sightings)
 
 
 held_long = partial(lock_findings, ours=OURS)
-"""Who kept the write lock for long."""
+"""Yields the programs that held the write lock for long."""
 
 
 class ExecShown(UserShown):
-    """How they are shown."""
+    """Presenter of exec."""
 
     topics = (
         databases,
@@ -274,10 +279,11 @@ class ExecShown(UserShown):
         copy = f"a copy of {group.case.spec.data.database}"
         return said.replace(copy, f"{copy}, which no command used") if _is_unused(group) else said
 
+    def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _columns(group)
+
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        table = table_of(case_table.rows_of(group), _columns(group))
-        yield table
-        yield Legend(table)
+        return self.table(group)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from lock_blocks(group, OURS)

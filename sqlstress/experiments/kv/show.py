@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from sqlstress.analysis.advice import partial_proofs, trust
 from sqlstress.analysis.differences import differing
@@ -28,11 +29,13 @@ from sqlstress.experiments.kv.load_findings import (
     worst_p99_ns,
 )
 from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.options.option import options_of
 from sqlstress.report import Run, Trial
-from sqlstress.report.case import Case
+from sqlstress.report.case import Case, words
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import at_a_rate
 from sqlstress.show.blocks import (
+    LESS,
     MISSING,
     PERCENTILES,
     VERIFIED,
@@ -120,9 +123,8 @@ def _rows_per_s(row: case_table.Row) -> str | None:
 
 
 def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    cell = case_table.of_latency(kind, lambda latency: getattr(latency, f"{percentile}_ns"))
-    heading = (kind, f"{percentile} ms")
-    return Column(f"{kind} {percentile} ms", heading, cell=cell, meaning=meaning, leaves=leaves)
+    latency_of = case_table.kind_latency(kind)
+    return case_table.percentile_column(f"{kind} {percentile}", latency_of, meaning=meaning, leaves=leaves)
 
 
 WORST = "*"
@@ -146,7 +148,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
         worst_ns = worst_p99_ns(row.run, kind) if shown else None
         return f"{ms_cell(worst_ns)}{WORST}" if worst_ns else shown
 
-    return replace(of_all, cell=cell)
+    return replace(of_all, cell=cell, better=LESS)
 
 
 # The table beside it: what the checkpoints and the WALs did.
@@ -318,20 +320,6 @@ class KeyValueShown(LoadShown):
         *(longer_window, waits, waiting, went, crowded, partial_proofs, trust),
     )
     together = 3
-    measures = (
-        (case_table.TPS, case_table.RATIO),
-        (case_table.SPREAD,),
-        case_table.SCALING,
-        (
-            case_table.Measure(
-                "{letter} replace p99 ms",
-                ("{letter} repl.", "p99 ms"),
-                "p99: 99% of the replaces or gets took at most this long",
-                case_table.p99("replace"),
-            ),
-            case_table.Measure("{letter} get p99 ms", ("{letter} get", "p99 ms"), "", case_table.p99("get")),
-        ),
-    )
 
     def what(self, group: Group) -> str:
         if group.case.workload != "classic":
@@ -341,12 +329,6 @@ class KeyValueShown(LoadShown):
             f"The published script: each process sets {number}random integer keys, one commit each, then "
             "gets them in random order (unit: pair)"
         )
-
-    def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        yield from case_table.blocks(group)
-        table = build(group)
-        yield table
-        yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
         yield from wal_blocks(group)
@@ -378,7 +360,10 @@ class KeyValueShown(LoadShown):
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
-        return (*columns(group), *_WAL_COLUMNS)
+        return columns(group)
+
+    def further_columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
+        return _WAL_COLUMNS
 
 
 def _beside(checkpointing: Checkpointing | None) -> str:
@@ -399,11 +384,29 @@ def _key_value(group: Group) -> str:
             lambda load: f"{format_count(load.value_size)}-byte values",
         )
     ]
+    parts += _other_options(loads, _DESCRIBED)
     if group.setting == "checkpointer":
         parts.append("the checkpointer differs")
     elif loads[0].checkpointing:
         parts.append(_words_beside(loads[0].checkpointing))
     return "; ".join(parts)
+
+
+_DESCRIBED = frozenset(
+    {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
+    | {"loop", "where"}
+)
+"""Options of the load that a sentence above the table describes, or the table itself."""
+_DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
+
+
+def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
+    """Yield the remaining options that differ from their default in some part: "made-up 1 or 5"."""
+    kind: Any = type(parts[0])
+    for field, option in options_of(kind).items():
+        values = dict.fromkeys(getattr(part, field) for part in parts)
+        if field not in described and {*values} != {option.value}:
+            yield f"{option.name} {listing([*map(words, values)], 'or')}"
 
 
 def _words_beside(checkpointing: Checkpointing) -> str:
@@ -414,6 +417,7 @@ def _words_beside(checkpointing: Checkpointing) -> str:
         told.append(f"a {checkpointing.mode.upper()} checkpoint every {every}")
     if checkpointing.pinned_reader:
         told.append("a reader that keeps its snapshot open")
+    told += _other_options([checkpointing], _DESCRIBED_CHECKPOINTING)
     return f"during the load {' and '.join(told)}"
 
 

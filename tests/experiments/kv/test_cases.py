@@ -16,9 +16,10 @@ from sqlstress.engine.session import not_native
 from sqlstress.errors import UsageError
 from sqlstress.experiment import unit_of
 from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.options.option import options_of
 from sqlstress.plan import MOST_CASES, cases_of, from_toml
 from sqlstress.report import Report, from_json, to_json
-from sqlstress.report.case import Arrivals, Case, Settings
+from sqlstress.report.case import Arrivals, Case, Settings, words
 from sqlstress.show.text import report_text
 from sqlstress.studies.slices import check_loops
 from sqlstress.targets import sqlite
@@ -26,10 +27,12 @@ from sqlstress.targets.sqlite.connections import lacks
 from tests.commands import by_name
 from tests.drawing import CHARACTERS
 from tests.example_report import assert_golden_texts
+from tests.loads import OTHERS
 from tests.options.test_options import anything
 from tests.show.variants import EXAMPLE, with_case
 
 WRITTEN: dict[str, list[Any]] = {
+    **{option.name: [words(OTHERS[field])] for field, option in options_of(Load).items()},
     "concurrency": ["1-8", "4"],
     "buckets": ["1,20"],
     "duration": ["500ms"],
@@ -42,11 +45,7 @@ WRITTEN: dict[str, list[Any]] = {
     "read-ratio": ["1", "0.5", "0.25"],
     "update-ratio": ["1", "0.3"],
     "key-space": ["5", "1000"],
-    "distribution": ["zipfian"],
-    "key-type": ["text"],
-    "value-size": ["100"],
     "batch": ["2", "10"],
-    "begin": ["deferred"],
     "loop": ["native", "python"],
     "journal-mode": ["delete"],
     "synchronous": ["off"],
@@ -66,7 +65,6 @@ WRITTEN: dict[str, list[Any]] = {
     "checkpointer": ["restart"],
     "checkpoint-interval": ["1s"],
     "pinned-reader": ["on"],
-    "where": ["on"],
     "preset": ["classic"],
     "target": ["postgres", "sqlite,postgres", ["sqlite", "postgres"]],
     "name": ["rails"],
@@ -138,7 +136,10 @@ def test_every_option_arrives_where_it_belongs() -> None:
     assert case == Case(
         driver="apsw", concurrency=3, buckets=7, duration_s=1.5, warmup_s=0.25, repeat=4, seed=99,
         verify="full", settings=settings,
-        spec=Load(0.25, 0.125, 5000, "zipfian", "blob", 64, 5, "deferred", loop="python"),
+        spec=Load(
+            read_ratio=0.25, update_ratio=0.125, key_space=5000, distribution="zipfian", key_type="blob",
+            value_size=64, batch=5, begin="deferred", loop="python",
+        ),
     )  # fmt: skip
 
 

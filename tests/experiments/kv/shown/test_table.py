@@ -8,19 +8,31 @@ from dataclasses import dataclass, fields, replace
 
 import pytest
 
-from sqlstress.analysis.group import group_runs
+from sqlstress.analysis.group import group_runs, joined
 from sqlstress.experiments.kv import show
-from sqlstress.experiments.kv.show import build
+from sqlstress.experiments.kv.show import KeyValueShown, build
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.options.option import LOAD, SQLITE, option
 from sqlstress.options.parsing import switch, whole
-from sqlstress.report import Check, Report, Trial, Verdict
-from sqlstress.show.blocks import MISSING, Legend, Table, count_cell
+from sqlstress.report import Check, Latency, Report, Trial, Verdict
+from sqlstress.show.blocks import MISSING, MORE, Legend, Table, count_cell
 from sqlstress.show.case_table import trial_column
+from sqlstress.show.comparison_view import tables
 from sqlstress.show.formats import FORMATS
-from sqlstress.show.text import report_text
+from sqlstress.show.text import comparison_text, report_text
+from sqlstress.statistics.histogram import bucket_of
+from tests.analysis.comparison.sides import comparison
 from tests.loads import OTHERS
-from tests.show.variants import EXAMPLE, classic_report, each_trial, update_report, with_case, with_one
+from tests.several import several
+from tests.show.variants import (
+    EXAMPLE,
+    classic_report,
+    each_run,
+    each_trial,
+    update_report,
+    with_case,
+    with_one,
+)
 
 
 def table(report: Report) -> Table:
@@ -122,8 +134,7 @@ def test_pairs_that_are_read_together_are_gets_too() -> None:
 
 def test_percentiles_that_are_not_shown_are_not_explained() -> None:
     latency = EXAMPLE.runs[0].trials[0].latency
-    text = "p50 and p99: 50% and 99% of the operations took at most this long; fairness"
-    assert text in explained(EXAMPLE)
+    assert "; p50 and p99: 50% and 99% of the operations took at most this long; " in explained(EXAMPLE)
     assert "; p99: 99% of the operations took at most this long; " in explained(
         each_trial(lambda trial: replace(trial, latency={"get": latency["get"]}))
     )
@@ -141,6 +152,31 @@ def test_new_column_is_in_every_format_by_its_declaration(form: str, monkeypatch
     count = 7 * EXAMPLE.runs[0].trials[0].transactions
     assert (str(count) if form == "csv" else f"{count:,}") in written
     assert ("made_up" if form == "csv" else "made up: seven times.") in " ".join(written.split())
+
+
+def test_new_column_is_in_comparisons_by_its_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = trial_column(
+        "made up", "made_up", lambda trial: 7 * trial.transactions, count_cell, better=MORE, meaning="made up"
+    )
+    known = show.columns
+    monkeypatch.setattr(show, "columns", lambda group: (*known(group), made_up))
+    written = comparison_text(comparison(EXAMPLE, EXAMPLE))
+    assert f"{7 * EXAMPLE.runs[0].trials[0].transactions:,}" in written
+    assert "1 if all processes got equal shares; made up; p99: 99%" in " ".join(written.split())
+
+
+def test_comparison_shows_the_p99_of_the_table() -> None:
+    def one_pass_is_slow(trial: Trial) -> Trial:
+        ns = 90_000_000 if trial.index == 4 else 1_000_000
+        return replace(trial, latency={"replace": Latency.from_buckets({bucket_of(ns): 400}, ns)})
+
+    report = each_trial(one_pass_is_slow, each_run(several))
+    cells = column(report, "replace p99 ms")
+    (compared,) = comparison(report, report).tables
+    (shown, *_) = [one for one in tables(compared) if "A replace p99 ms" in one.headers]
+    place = shown.headers.index("A replace p99 ms")
+    assert [row[place] for row in shown.rows] == cells
+    assert float(cells[0].rstrip("*")) > 80
 
 
 # What a load was asked for stands in the CSV and above the table: a new option has to come there.
@@ -187,6 +223,18 @@ def test_new_option_has_a_column_without_further_code() -> None:
     written = row(MadeUpLoad(made_up=5, checkpointing=MadeUpCheckpointing(made_up_pause=True)))
     assert (written["made_up"], written["pauses"]) == ("5", "1")
     assert {*written} - {*row(Load())} == {"made_up", "pauses"}
+
+
+def test_new_option_is_in_the_heading_and_the_case_label_without_further_code() -> None:
+    checkpointing = MadeUpCheckpointing(mode="restart", made_up_pause=True)
+    heading = " ".join(above(MadeUpLoad(made_up=5, checkpointing=checkpointing)).split())
+    assert "; made-up 5; during the load a RESTART checkpoint every 20ms and made-up-pause on;" in heading
+    assert "made-up" not in above(MadeUpLoad(checkpointing=replace(checkpointing, made_up_pause=False)))
+    both = (with_case(spec=MadeUpLoad(made_up=number)).runs[0] for number in (1, 5))
+    (group,) = joined(group_runs(both))
+    assert "; made-up 1 or 5" in KeyValueShown().what(group)
+    assert [group.value(run.case) for run in group.runs] == ["1", "5"]
+    assert build(group).headers[0] == "made up"
 
 
 def test_every_option_of_a_load_stands_above_the_table() -> None:
