@@ -154,8 +154,8 @@ class Figure(Column[C]):
         """Do nothing: `__new__` returns a Column."""
 
 
-BUCKETS_COLUMN: Column[Any] = Column("buckets", ("buck-", "ets"), role=NAME)
-PROCESSES_COLUMN: Column[Any] = Column("processes", ("proc-", "esses"), role=NAME)
+BUCKETS_COLUMN: Column[Any] = Column("buckets", ("", "buckets"), role=NAME)
+PROCESSES_COLUMN: Column[Any] = Column("processes", ("", "procs"), role=NAME)
 DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
 PERCENTILES = "{percentiles}"
 PERCENTILE = re.compile(r"\bp[0-9.]+")
@@ -369,9 +369,7 @@ def verified_cell(run: Run) -> str:
     return _WORDS.get(run.verdict.status, UNKNOWN)
 
 
-VERIFIED: Figure[Any] = Figure(
-    Column("verified", ("veri-", "fied"), "left"), lambda row: verified_cell(row.run)
-)
+VERIFIED: Figure[Any] = Figure(Column("verified", ("", "data"), "left"), lambda row: verified_cell(row.run))
 """Verdict on the data, for rows with a run."""
 
 
@@ -390,7 +388,7 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
     if any(verified_cell(run) == NOT_ALL for run in group.runs):
         clauses.append(f"{NOT_ALL} = right, but more operations failed than --max-failed allows")
     if clauses:
-        yield f"verified: {', '.join(clauses)}"
+        yield f"data (verified): {', '.join(clauses)}"
 
 
 # Strings from outside (a device, an error, a saved report), made safe for a terminal and a page.

@@ -63,7 +63,6 @@ from sqlstress.target import apart, bare_call
 
 FAILED, SKIPPED = "failed", "skipped"
 _LONGEST_CASE = 30
-_BROKEN = {"synchronous": ("synchro-", "nous"), "checkpointer": ("check-", "pointer")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,7 @@ def apart_columns(group: Group) -> tuple[Column[Row], ...]:
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
-    before, _, after = name.rpartition(" ")
-    heading = _BROKEN.get(name, (before, after))
-    return (Column(name, heading, "left", NAME, lambda row: group.value(row.run.case)),)
+    return (Column(name, align="left", role=NAME, cell=lambda row: group.value(row.run.case)),)
 
 
 def _total_cell(row: Row) -> str | None:
@@ -190,7 +187,7 @@ FAILED_SHARE: Column[Row] = Column(
     meaning="failed: percentage of operations given up because the database was busy",
 )
 FAIRNESS: Figure[Row] = Figure(
-    Column("fairness", ("fair-", "ness"), meaning=FAIR, leaves=90, better=MORE),
+    Column("fairness", ("", "fair"), meaning=FAIR, leaves=90, better=MORE),
     lambda row: share_cell(row.trial.fairness) if row.trial and is_fairness_known(row.run.case) else None,
 )
 LONGEST_WAIT: Column[Row] = Column(

@@ -148,7 +148,7 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
         Column("BUSY/s", ("BUSY", "per s"), cell=_answers("busy"), meaning=f"BUSY: {busy}", leaves=95),
         Column(
             "BUSY_SNAPSHOT/s",
-            ("BUSY_SNAP-", "SHOT per s"),
+            ("BUSY_SNAPSHOT", "per s"),
             cell=_answers("busy_snapshot"),
             meaning=f"BUSY_SNAPSHOT: {snapshot}",
         ),

@@ -155,7 +155,7 @@ def test_closed_output_loses_no_saved_report(tmp_path: Path) -> None:
 def test_closed_standard_error_is_no_failure(tmp_path: Path) -> None:
     code, output, _ = sqlstress(tmp_path, "kv", "-c", "1", *SHORT, program=closed("2>&-"))
     assert code == 0
-    assert "veri-" in output
+    assert "buckets" in output
 
 
 @fault("stop", "all standard streams closed from the start", "no file or pipe takes the number of a stream")

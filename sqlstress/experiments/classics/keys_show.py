@@ -130,7 +130,7 @@ TIME_COLUMNS: tuple[Figure[Row], ...] = (
     Figure(Column("TPS"), case_table.of_trial(lambda trial: count_cell(trial.tps))),
     Figure(Column("p50 ms"), case_table.of_latency(KIND, lambda latency: latency.p50_ns)),
     Figure(Column("p99 ms"), case_table.of_latency(KIND, lambda latency: latency.p99_ns)),
-    Figure(Column("retries", ("re-", "tries")), case_table.of_trial(_retries)),
+    Figure(Column("retries", ("", "retries")), case_table.of_trial(_retries)),
     VERIFIED,
 )
 SPACE_COLUMNS: tuple[Figure[Row], ...] = (

@@ -87,12 +87,11 @@ COLUMNS: tuple[Column[Kills], ...] = (
     Column("kills", cell=_count(lambda kills: kills.kills)),
     Column(
         "acknowledged transactions",
-        ("acknow-", "ledged"),
+        ("", "acknowledged"),
         cell=_count(lambda kills: kills.acknowledged),
     ),
     Column(
         "finished",
-        ("fin-", "ished"),
         cell=_count(lambda kills: kills.finished),
         meaning="finished: transactions in progress at the kill that were there afterwards",
         leaves=30,
@@ -105,14 +104,14 @@ COLUMNS: tuple[Column[Kills], ...] = (
     ),
     Column(
         "recovered files",
-        ("reco-", "vered"),
+        ("recovered", "files"),
         cell=_count(lambda kills: kills.wals + kills.hot_journals),
         meaning="recovered: WALs and hot journals left for the next process to recover",
         leaves=10,
     ),
     Column("lost", cell=_count(lambda kills: kills.lost)),
     Column("torn", cell=_count(lambda kills: kills.torn)),
-    Column("integrity", ("integ-", "rity"), "left", cell=_integrity),
+    Column("integrity", align="left", cell=_integrity),
 )
 
 

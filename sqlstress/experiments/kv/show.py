@@ -191,7 +191,6 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
         "checkpoints",
         lambda trial: total(trial, series.CHECKPOINTS),
         count_cell,
-        heading=("check-", "points"),
         meaning="checkpoints: those that ended in the window, counted for each bucket",
     ),
     case_table.trial_column(

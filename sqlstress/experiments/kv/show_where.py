@@ -19,16 +19,17 @@ NS_PER_US = 1000
 _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.HELD: (("lock", "held"), "waiting for a lock held by another process"),
     results.FREE: (("asleep,", "free"), "asleep although the lock was free"),
-    results.CHECKPOINT: (("check-", "point"), "its own checkpoints"),
+    results.CHECKPOINT: (("", "ckpt"), "its own checkpoints"),
     results.SYNC: (("", "sync"), "syncs outside checkpoints"),
     results.WRITE: (("", "write"), "writes outside checkpoints"),
-    results.PROCESSOR: (("pro-", "cessor"), "waiting for a processor, not counted in the other columns"),
+    results.PROCESSOR: (("CPU", "wait"), "waiting for a processor, not counted in the other columns"),
     results.SQLITE: (("", "SQLite"), "SQLite's own work and reads"),
-    results.BINDING: (("bind-", "ing"), "the driver's binding (the rest)"),
-    results.HARNESS: (("har-", "ness"), "drawing keys, counting, proving"),
+    results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
+    results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
 """Each part's heading on two lines, and what it is."""
-_NAMES = {part: f"{one} {two}".replace("- ", "").strip() for part, ((one, two), _) in _PARTS.items()}
+_NAMES = {part: f"{one} {two}".strip() for part, ((one, two), _) in _PARTS.items()}
+_NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:

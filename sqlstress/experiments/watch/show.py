@@ -363,8 +363,8 @@ def process_table(watch: Watch) -> Table:
     def percentage(lock: str, meaning: str = "", leaves: int | None = None) -> Column[tuple[int, Process]]:
         heading = {
             WRITE: ("write", "lock %"),
-            CHECKPOINT: ("check-", "point %"),
-            EXCLUSIVE: ("exclu-", "sive %"),
+            CHECKPOINT: ("checkpoint", "%"),
+            EXCLUSIVE: ("exclusive", "%"),
             READ: ("", "read %"),
         }
         return Column(

@@ -110,7 +110,10 @@ def test_where_no_check_was_given_nothing_is_called_ok() -> None:
     )
     text = " ".join(report_text(replace(report, runs=runs)).split())
     assert " no check " in text
-    assert "verified: no check = no check was given, so only SQLite's own consistency was verified" in text
+    assert (
+        "data (verified): no check = no check was given, so only SQLite's own consistency was verified"
+        in text
+    )
     assert " ok = " not in text
 
 

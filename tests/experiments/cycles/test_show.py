@@ -108,4 +108,4 @@ def test_the_legend_names_what_is_there() -> None:
     text = " ".join(report_text(cycles_report(several())).split())
     assert "with several processes: means" in text
     assert "one transaction" not in text
-    assert "verified: ok = each table holds what the last acknowledged commit left" in text
+    assert "data (verified): ok = each table holds what the last acknowledged commit left" in text

@@ -90,7 +90,7 @@ def test_scripts_that_no_command_would_take_are_shown_and_may_write() -> None:
 def test_a_store_that_did_not_look_at_its_data_is_not_said_to_find_nothing() -> None:
     skipped = replace(HELD, checks=(replace(HELD.checks[0], status="skipped"), *HELD.checks[1:]))
     said = " ".join(report_text(report(run(1, 3000, HELD), run(2, 4000, skipped))).split())
-    assert "verified: ok = every check passed." in said and "nothing wrong" not in said
+    assert "data (verified): ok = every check passed." in said and "nothing wrong" not in said
 
 
 def test_what_a_ledger_costs_is_told_from_pairs() -> None:

@@ -58,7 +58,7 @@ def test_the_table_begins_with_the_option_and_has_all_rows() -> None:
     group = whole(beside(**NORMAL))
     table = next(iter(presenter_of(group.case).blocks(group)))
     assert isinstance(table, Table)
-    assert table.columns[0].heading == ("synchro-", "nous")
+    assert table.columns[0].heading == ("", "synchronous")
     values = [row[0] for row in table.rows]
     assert values == ["full"] * len(EXAMPLE.runs) + ["normal"] * len(EXAMPLE.runs)
     lines = report_text(beside(**NORMAL)).splitlines()
