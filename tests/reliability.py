@@ -1,4 +1,4 @@
-"""docs/reliability.md: which fault was injected by which test, with which outcome.
+"""reports/reliability.md: which fault was injected by which test, with which outcome.
 
     python -m tests.reliability [PATH ...]
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "reports" / "reliability.md"
 
 AREAS = {
     "workers": "Workers, and the processes beside them",
@@ -43,12 +43,12 @@ AREAS = {
 INTRODUCTION = """# Reliability: which faults are injected, and what happens
 
 Tests inject each of these faults for real. `python -m tests.reliability` writes this page from the tests that
-ran, unless one fails. The last column has how many passed, with a link to each.
+ran, if all of them passed. The last column shows how many passed, with links to the tests.
 
-For every fault: you get a message of one or two lines, never a traceback. The report of what was measured so
-far is kept. No process and no file of ours remains; after a SIGKILL the next start removes them. Nothing of
-yours is touched. *At any moment* means while it examines, prepares, starts, measures, verifies, saves or
-shows. [Exit codes](report.md#exit-codes)."""
+After every fault sqlstress prints a message of one or two lines, never a traceback, and keeps the report of
+what was measured so far. None of its processes and files remain; after a SIGKILL the next start removes the
+files. It never changes files of the user. *At any moment* means during examination, preparation, start,
+measurement, verification, saving or output. [Exit codes](../docs/report.md#exit-codes)."""
 HEADER = ("| injected | outcome | passed |", "|---|---|---|")
 _ROW = re.compile(r"\| (.*) \| (.*) \| (\[.*) \|")
 _TEST = re.compile(r'\[([^\]]*)\]\(\.\./(\S+) "(\w+)"\)')
@@ -144,7 +144,7 @@ def marked() -> list[Path]:
 
 
 def page(results: Results) -> str:
-    """Return docs/reliability.md."""
+    """Return reports/reliability.md."""
     parts = [INTRODUCTION]
     for area, heading in AREAS.items():
         links: dict[tuple[str, str], list[str]] = defaultdict(list)

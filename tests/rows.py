@@ -9,7 +9,7 @@ import pytest
 
 
 def fault(area: str, injected: str, outcome: str) -> pytest.MarkDecorator:
-    """Return the mark of a test that injects a fault: a row of docs/reliability.md, a short phrase each."""
+    """Return the mark of a test that injects a fault: a row of reports/reliability.md."""
     return pytest.mark.fault(area=area, injected=injected, outcome=outcome)
 
 

@@ -1,4 +1,4 @@
-"""Tests of docs/reliability.md, and of what writes it."""
+"""Tests of reports/reliability.md, and of what writes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def report(**fields: Any) -> Any:
 def test_the_page_has_a_row_for_every_marker_and_no_other() -> None:
     command = [sys.executable, "-m", "tests.reliability", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    stale = "docs/reliability.md is stale: run python -m tests.reliability PATHS OF THE TESTS"
+    stale = "reports/reliability.md is stale: run python -m tests.reliability PATHS OF THE TESTS"
     assert done.returncode == 0, f"{stale}\n{done.stdout}{done.stderr}"
 
 

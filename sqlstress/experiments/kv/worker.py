@@ -343,7 +343,7 @@ class TransactionSource(KeyValueSource):
 
 # A worker's half of the published measurement: it draws 5,000 keys, sets each in a transaction of its own (a
 # deferred BEGIN, the replace, COMMIT), shuffles them and gets each; a key lies in the bucket that is its
-# remainder. Source: the benchmark whose tables `--preset classic` sets one's own beside; see docs/classic.md.
+# remainder. Source: the benchmark that `--preset classic` repeats; see docs/published-benchmark.md.
 
 
 LARGEST_KEY = 1 << 31
