@@ -56,14 +56,17 @@ def shown(command: str) -> Iterator[tuple[str, str]]:
 
 
 def tables(text: str) -> Iterator[Table]:
-    """Yield the tables of a terminal's output: two lines of names, a rule, rows up to an empty line."""
+    """Yield the tables of a terminal's output: two lines of names, a rule, rows up to an empty line or [...]."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if not re.fullmatch(r"-+( +-+){4,}", line):
             continue
         spans = [found.span() for found in re.finditer("-+", line)]
         names = tuple(" ".join(lines[row][a:b].strip() for row in (number - 2, number - 1)) for a, b in spans)
-        rows = [[row[a:b].strip() for a, b in spans] for row in takewhile(bool, lines[number + 1 :])]
+        rows = [
+            [row[a:b].strip() for a, b in spans]
+            for row in takewhile(lambda line: line not in ("", "[...]"), lines[number + 1 :])
+        ]
         yield tuple(name.strip() for name in names), rows
 
 
