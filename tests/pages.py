@@ -56,7 +56,7 @@ def shown(command: str) -> Iterator[tuple[str, str]]:
 
 
 def tables(text: str) -> Iterator[Table]:
-    """Yield the tables of a terminal's output: two lines of names, a rule, rows up to an empty line or [...]."""
+    """Yield the tables of a terminal's output: two lines of names, a rule, rows."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if not re.fullmatch(r"-+( +-+){4,}", line):

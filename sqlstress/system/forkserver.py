@@ -2,7 +2,7 @@
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams. The
 fork server of multiprocessing is about as good: one worker starts in 0.90 times as long, 64 workers in 1.13
-times, memory is 1.01 times and a whole run 0.99 times (benchmarks/results/forkserver.md). The reasons against it:
+times, memory is 1.01 times and a whole run 0.99 times (benchmarks/results/forkserver.md). Reasons against it:
 
 - It listens at a file, in Python 3.11 to 3.14. A SIGKILL of the program leaves the file and its folder,
   and the next start of sqlstress cannot know whether they are still in use.
