@@ -1,4 +1,4 @@
-"""Tests of a worker's way from its start to its report, run in this process."""
+"""A worker from its start to its report, run in this process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AT_ONCE = Window(0, 0, FOREVER_NS)
 
 
 class Parent:
-    """The parent's end of the pipe: calls, then answers with a window, or is gone."""
+    """The parent's end of the pipe: sends a call, then a window, or is closed if `window` is None."""
 
     def __init__(self, window: Window | None = AT_ONCE) -> None:
         self.window, self.called = window, False
@@ -75,7 +75,7 @@ def job_of(case: Case, folder: Path = Path(), number: int = 2) -> Job:
 def run(job: Job, parent: Parent) -> list[Any]:
     worker.main(job, parent)  # type: ignore[arg-type]
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
-        gc.collect()  # one that fails leaves its connections to the end of its process
+        gc.collect()  # a failed worker leaves its connections open until its process ends
     return parent.sent
 
 
@@ -131,7 +131,7 @@ def test_a_worker_that_fails_says_why_in_the_stores_words(tmp_path: Path) -> Non
     assert failed.reason.startswith(
         "cannot open kv.db: SQLITE_CANTOPEN: unable to open database file (check that"
     )
-    case = Case(ops=1, warmup_s=0.0)  # connects, but nobody has made the table
+    case = Case(ops=1, warmup_s=0.0)  # connects, but there is no table
     ready, failed = run(job_of(case, tmp_path, number=1), Parent())
     assert isinstance(ready, Ready)
     assert failed == Failed("SQLITE_ERROR: no such table: kv")
@@ -144,7 +144,7 @@ def broken(*_: object) -> None:
 
 
 class Clock:
-    """A clock that every look moves on a little, and every sleep by its length."""
+    """A clock that each reading moves by a step, and each sleep by its length."""
 
     def __init__(self, step_ns: int) -> None:
         self.now, self.step_ns = 0, step_ns
