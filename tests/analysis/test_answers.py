@@ -33,7 +33,7 @@ def wrong(base: Run) -> Run:
     return with_trials(base, verdict=lost)
 
 
-def tested_passes(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
+def runs_and_tests(*totals: float, noise: float) -> tuple[groups.Tested, Sequence[Run]]:
     runs = [passes(1, processes, tps, noise) for processes, tps in enumerate(totals, 1)]
     tests = group(*runs).tested(runs)
     assert tests
@@ -41,27 +41,27 @@ def tested_passes(*totals: float, noise: float) -> tuple[groups.Tested, Sequence
 
 
 def test_significantly_faster_run_leads_alone() -> None:
-    tests, runs = tested_passes(100, 900, 300, noise=0.01)
+    tests, runs = runs_and_tests(100, 900, 300, noise=0.01)
     first, last = leaders(tests, runs), laggards(tests, runs)
     assert (first.runs, first.unclear) == ((runs[1],), False)
     assert (last.runs, last.unclear) == ((runs[0],), False)
 
 
 def test_nearly_equal_runs_lead_together() -> None:
-    tests, runs = tested_passes(100, 1000, 1001, noise=0.003)
+    tests, runs = runs_and_tests(100, 1000, 1001, noise=0.003)
     lead = leaders(tests, runs)
     assert set(map(id, lead.runs)) == {id(runs[1]), id(runs[2])}
     assert lead.equal and not lead.unclear
 
 
 def test_noisy_runs_have_an_unclear_leader() -> None:
-    tests, runs = tested_passes(1000, 1100, 1200, noise=0.5)
+    tests, runs = runs_and_tests(1000, 1100, 1200, noise=0.5)
     for lead in (leaders(tests, runs), laggards(tests, runs)):
         assert len(lead.runs) == 3 and lead.unclear and not lead.equal
 
 
 def test_reason_for_unclear_findings_appears_once() -> None:
-    tests, _ = tested_passes(1000, 1100, noise=0.1)
+    tests, _ = runs_and_tests(1000, 1100, noise=0.1)
 
     def sentence(**facts: object) -> str:
         return str(facts)
